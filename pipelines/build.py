@@ -11,14 +11,18 @@ from typing import NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pipelines import delta
 from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.findings import findings as gold_findings
+from pipelines.gold.health import health
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.membership import membership_findings
 from pipelines.gold.metadata_history import metadata_changes, metadata_history, state_ranges
 from pipelines.gold.quorum.views import Sources, quorum_views
+from pipelines.gold.rules import looks
+from pipelines.gold.rules.health import EXPOSURE, FINDING
 from pipelines.gold.same_snapshots import same_snapshot_findings
 from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
 from pipelines.gold.truncations import truncations
@@ -44,7 +48,7 @@ from pipelines.silver.snapshot_replay import (
     snapshot_replay,
 )
 from pipelines.silver.voter_sets import voter_sets
-from pipelines.tables import bronze, gold, silver
+from pipelines.tables import bronze, gold, quorum, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
@@ -135,9 +139,10 @@ class _Building:
         derived = self._silver(tables)
         self._history(tables, derived)
         written = self._replayed(tables, derived)
-        self._judgements(tables, derived, self._keep(compared_rows(written)))
         self._metadata(written)
         self._quorum(tables, derived)
+        of_health = self._health()
+        self._judgements(tables, derived, self._keep(compared_rows(written)), of_health)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
 
@@ -190,7 +195,9 @@ class _Building:
         written = agreed_replay(branch, of.snapshots, of.snapshot_records, buckets, tails)
         return self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
 
-    def _judgements(self, of: _Bronze, derived: _Silver, compared: DataFrame) -> None:
+    def _judgements(
+        self, of: _Bronze, derived: _Silver, compared: DataFrame, of_health: DataFrame
+    ) -> None:
         of_log = snapshot_replay(compared)
         judged = self._keep(judged_snapshots(of.captures, of.snapshots, of.found, of_log))
         self._write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
@@ -201,12 +208,26 @@ class _Building:
             same_snapshot_findings(of.captures, of.snapshots, of.found, same),
         )
         inputs = of.captures, of.batches, of.found, judged, refused, derived.groups
-        self._write(gold.FINDINGS, gold_findings(*inputs, between))
+        self._write(gold.FINDINGS, gold_findings(*inputs, between, of_health))
 
     def _metadata(self, written: DataFrame) -> None:
         self._write(gold.METADATA_HISTORY, metadata_history(written))
         self._write(gold.METADATA_CHANGES, metadata_changes(written))
         self._write(gold.STATE_RANGES, state_ranges(written))
+
+    def _health(self) -> DataFrame:
+        """The findings; exposures are written."""
+        of_looks = (
+            (quorum.REPLICA_STATUS, looks.STATUS),
+            (bronze.CAPTURES, looks.CAPTURES),
+            (gold.STATE_RANGES, looks.RANGES),
+            (gold.LEADER_EPOCH_HISTORY, looks.EPOCHS),
+        )
+        rows = (delta.values(self.lake, contract, names) for contract, names in of_looks)
+        history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
+        judged = self._keep(health(history, [*looks.looks(*rows)]))
+        self._write(gold.FAILURE_EXPOSURE, judged.where(F.col("what") == EXPOSURE))
+        return judged.where(F.col("what") == FINDING)
 
     def _quorum(self, of: _Bronze, derived: _Silver) -> None:
         sources = Sources(

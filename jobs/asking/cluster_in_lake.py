@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.asking.cluster_source import Source
+from jobs.asking.cluster_source import Source, Wanted
+from jobs.asking.known_states import RANGES
 from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_history
 from jobs.asking.sql_delta_rs import answer
-from jobs.asking.sql_views import literal
+from jobs.asking.sql_views import HISTORY, literal
 from jobs.moments import Moment
+from pipelines.gold.rules.health import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
-from replica.health.cluster import Cluster
 from replica.health.log_content import LogContent
-from replica.metadata.image import image_of
+from replica.health.past import Step, look_back
 
 EPOCHS = "gold.leader_epoch_history"
-_JUDGED = (
-    *("topic", "partition", "config", "broker", "controller", "feature"),
-    *("voters", "kraft_version"),
-)
-"""The kinds of entities that are looked at; the others are counted only."""
 _MS = 1000
 
 
@@ -33,7 +29,7 @@ def from_lake(
     broker_defaults: Mapping[str, str],
     *,
     committed_only: bool,
-    content: bool,
+    wanted: Wanted,
 ) -> Source:
     """The state at a moment. UsageError for what the lake can't tell."""
     history = cluster_history(lake, cluster_id, committed_only=committed_only)
@@ -42,19 +38,49 @@ def from_lake(
     rows: list[tuple[str, str, int | None]] = []
     for entity, _, value, offset in history.entities(end_offset):
         counts[entity] += 1
-        if entity in _JUDGED:
-            rows.append((entity, value, offset))
-    image = image_of(rows)
-    named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
-    cluster = Cluster(
-        image,
-        history.cluster_id,
-        lake.place,
-        end_offset=end_offset,
-        voters=frozenset(named or _voters_of_epochs(history, end_offset)),
-        broker_defaults=broker_defaults,
+        rows.append((entity, value, offset))
+    look = {
+        "cluster_id": history.cluster_id,
+        "source": lake.place,
+        "end_offset": end_offset,
+        "is_whole": True,
+        "voters": _voters_of_epochs(history, end_offset),
+        "now_ms": None,
+    }
+    cluster = cluster_of(look, rows, broker_defaults)
+    return Source(
+        cluster,
+        counts,
+        _content(history, end_offset) if wanted.content else None,
+        look_back(cluster, _steps(history, end_offset)) if wanted.past else None,
     )
-    return Source(cluster, counts, _content(history, end_offset) if content else None)
+
+
+def _steps(history: ClusterHistory, end_offset: int) -> Iterator[Step]:
+    """What each record below the end changed, newest first, as far back as the replay goes that
+    tells this state."""
+    mine = _mine(history)
+    begins = (
+        f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
+        f"AND to_offset >= {end_offset}"
+    )
+    ((begin,),) = answer(history.lake, (RANGES,), begins).rows
+    kinds = ", ".join(literal(name) for name in WATCHED_ENTITIES)
+    within = f"{mine} AND entity IN ({kinds}) AND {{0}} >= {begin or 0} AND {{0}} < {end_offset}"
+    query = (
+        'SELECT valid_from_offset AS "offset", valid_from AS at, entity, key, NULL AS value '  # noqa: S608, ours
+        f"FROM {HISTORY} WHERE {within.format('valid_from_offset')} UNION ALL "
+        f"SELECT valid_to_offset, valid_to, entity, key, value FROM {HISTORY} "
+        f"WHERE {within.format('valid_to_offset')} ORDER BY 1 DESC"
+    )
+    return steps_of(
+        {
+            "offset": offset,
+            "at_ms": None if at is None else _ms(at),
+            **{"entity": entity, "key": key, "value": value},
+        }
+        for offset, at, entity, key, value in answer(history.lake, (HISTORY,), query).rows
+    )
 
 
 def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:

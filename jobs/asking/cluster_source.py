@@ -13,27 +13,38 @@ from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.health.counted_logs import content_of
 from replica.health.log_content import LogContent
-from replica.health.of_directories import cluster_of
+from replica.health.of_directories import cluster_of, steps_of
+from replica.health.past import Past, look_back
 from replica.health.sizes import entity_counts
 
 
 @dataclass(frozen=True)
 class Source:
-    """entities: how many there are of each kind. content: None where it wasn't asked for."""
+    """entities: how many there are of each kind. content, past: None where they weren't asked
+    for."""
 
     cluster: Cluster
     entities: Mapping[str, int]
-    content: LogContent | None
+    content: LogContent | None = None
+    past: Past | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted besides the state. content: what the log holds; past: since when exposures are
+    as they are."""
+
+    content: bool = False
+    past: bool = False
 
 
 def from_directories(
     paths: Sequence[str],
     cluster_id: str | None,
     broker_defaults: Mapping[str, str],
-    *,
-    content: bool,
+    wanted: Wanted,
 ) -> Source:
-    """The newest state that the directories tell; content: whether the log's is wanted.
+    """The newest state that the directories tell.
 
     UsageError where they are of several clusters and none is named, or tell no state.
     """
@@ -51,8 +62,11 @@ def from_directories(
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")
-        held = content_of(chosen.examined) if content else None
-    return Source(cluster, entity_counts(cluster.image), held)
+        held = content_of(chosen.examined) if wanted.content else None
+        past = None
+        if wanted.past:
+            past = look_back(cluster, steps_of(chosen.examined, cluster.end_offset))
+    return Source(cluster, entity_counts(cluster.image), held, past)
 
 
 def _chosen(

@@ -1,13 +1,12 @@
-"""`kraftlake plan`: is this change safe, on the state that directories or a lake tell?"""
+"""`kraftlake plan`: is this change safe, on the state that directories, a lake or a quorum tell?"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.asking.state_of_cluster import Asked, source_of
 from jobs.output import complain, write_json, write_line
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
@@ -59,9 +58,8 @@ class Changes:
 
 
 def run(
-    asked: Asked,
+    look: Callable[[], Cluster],
     changes: Changes,
-    broker_defaults: Mapping[str, str],
     *,
     limit: int,
     wait_s: float | None = None,
@@ -69,14 +67,15 @@ def run(
 ) -> int:
     """0 where every change is safe, 1 where one is unsafe, else 3. Raises KraftlakeError.
 
-    limit: how many reasons of a change are shown in text. wait_s: look again after so many seconds
-    until every change is safe.
+    look: the state as it is now, of directories, a lake or a running quorum. limit: how many
+    reasons of a change are shown in text. wait_s: look again after so many seconds until every
+    change is safe.
     """
     checks = changes.checks()
     if not checks:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
     while True:
-        cluster = source_of(asked, broker_defaults, content=False).cluster
+        cluster = look()
         found = [_held(check(cluster), cluster) for check in checks]
         _show(found, cluster, limit, json_output=json_output)
         code = _code(found)

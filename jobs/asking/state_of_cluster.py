@@ -8,9 +8,9 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
-from jobs.asking.cluster_source import Source, from_directories
+from jobs.asking.cluster_source import Source, Wanted, from_directories
 from jobs.moments import Moment
-from jobs.output import complain, counted, write_json, write_line, write_table
+from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.health.exposure import (
@@ -21,10 +21,12 @@ from replica.health.exposure import (
     RACK,
     VOTER,
     Exposure,
+    Failure,
     exposures,
     has_too_many_pairs,
     min_isr_unknown,
 )
+from replica.health.past import Since
 from replica.health.sizes import (
     ENTITY,
     RECORD,
@@ -60,9 +62,9 @@ class Asked:
     committed_only: bool
 
 
-def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool) -> Source:
-    """The state, with what the log holds where `content` asks for it. UsageError for what can't be
-    told, and where neither directories nor a lake are named."""
+def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> Source:
+    """The state, and what is wanted besides. UsageError for what can't be told, and where neither
+    directories nor a lake are named."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # directories need no delta-rs
 
@@ -72,11 +74,11 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], *, content: bool
             asked.moment,
             broker_defaults,
             committed_only=asked.committed_only,
-            content=content,
+            wanted=wanted,
         )
     if not asked.paths:
         raise UsageError("name a directory, or a lake by --lake or KRAFTLAKE_LAKE")
-    return from_directories(asked.paths, asked.cluster, broker_defaults, content=content)
+    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 
 def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
@@ -111,15 +113,23 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
             f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
             f"partitions, make more than {MOST_PAIRS}"
         )
+    since: Mapping[Failure, Since] = {} if source.past is None else source.past.exposed
+    if source.past is not None and source.past.unknown:
+        complain(
+            f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
+            "so already where the log at hand begins, or the log can't be followed to its end"
+        )
     found = exposures(source.cluster)
     if json_output:
         for one in found:
-            write_json(_row(one))
+            offset, at = since.get(one.failure, (None, None))
+            write_json({**_row(one), "since_offset": offset, "since": at})
         return 0
     for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
         _between(number)
         worst, number_of = _worst(group, limit)
-        _section(_TITLES[kind], map(_row, worst), limit, ("kind",), number_of)
+        rows = ({**_row(one), "since": _began(since.get(one.failure))} for one in worst)
+        _section(_TITLES[kind], rows, limit, ("kind",), number_of)
     return 0
 
 
@@ -145,6 +155,13 @@ def _row(exposure: Exposure) -> dict[str, Any]:
         "voters_left": exposure.voters_left,
         "has_majority": exposure.has_majority,
     }
+
+
+def _began(since: Since | None) -> str | None:
+    if since is None:
+        return None
+    at = "" if since.at is None else f", {ms_text(since.at)}"
+    return f"offset {since.offset}{at}"
 
 
 def _worst_first(exposure: Exposure) -> tuple[Any, ...]:

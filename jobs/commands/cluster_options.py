@@ -50,6 +50,10 @@ Exposures = Annotated[
         help="What the failure of each rack, broker, pair of brokers and voter would take away.",
     ),
 ]
+Since = Annotated[
+    bool,
+    typer.Option("--since", help="With --exposure: since which record each failure does harm."),
+]
 ShownRows = Annotated[
     int, typer.Option("--limit", min=1, metavar="N", help="Show N rows of each kind in text.")
 ]

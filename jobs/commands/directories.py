@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, combinations, options
+from jobs.commands import cluster_options, combinations, options, rehearsal_options
 from replica.errors import UsageError
 
 
@@ -182,8 +182,8 @@ def check(
 def recover(
     paths: options.Paths,
     plan: options.PlanOnly = False,
-    rehearse: options.RehearsedPlan = False,
-    seeds: options.RehearsedSeeds = None,
+    rehearse: rehearsal_options.RehearsePlan = False,
+    seeds: rehearsal_options.PlanSeeds = None,
     json_output: options.Json = False,
 ) -> int:
     """Say which of the replicas that are left a quorum should go on with, and what that costs.

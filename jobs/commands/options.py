@@ -385,13 +385,6 @@ PlanOnly = Annotated[
     bool,
     typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
 ]
-RehearsedPlan = Annotated[
-    bool,
-    typer.Option("--rehearse", help="Play the steps in the simulator first, and compare."),
-]
-RehearsedSeeds = Annotated[
-    Text, typer.Option("--seeds", metavar="A:B", help="Of --rehearse: a run for each seed.")
-]
 
 
 def names_in(order: str | None) -> tuple[str, ...]:

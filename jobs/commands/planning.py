@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Optional
 
 import typer
 
-from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands import cluster_options, node_options, options
+from jobs.commands.combinations import exclusive, needs, unless
 from replica.errors import UsageError
 
 Reassignment = Annotated[
@@ -50,6 +51,22 @@ While = Annotated[
         help="Look again every SECONDS until the answer is safe.",
     ),
 ]
+LiveBootstrap = Annotated[
+    options.Text,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT",
+        help="Ask a running quorum: nodes to ask first, commas between.",
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0.1, metavar="S", help="Seconds until the quorum's log is read, with -b."
+    ),
+]
+_TIMEOUT_S = 60.0
 Reasons = Annotated[
     int, typer.Option("--limit", min=0, metavar="N", help="Show N reasons of each change in text.")
 ]
@@ -58,6 +75,7 @@ Reasons = Annotated[
 def plan(
     paths: cluster_options.PathsOfAState = None,
     lake: options.LakeOrPaths = None,
+    bootstrap: LiveBootstrap = None,
     cluster: options.Cluster = None,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
@@ -71,6 +89,8 @@ def plan(
     to_dynamic: ToDynamic = False,
     broker_config: cluster_options.BrokerConfig = None,
     while_s: While = None,
+    timeout: Timeout = _TIMEOUT_S,
+    command_config: node_options.CommandConfig = None,
     limit: Reasons = 20,
     json_output: options.Json = False,
 ) -> int:
@@ -82,39 +102,49 @@ def plan(
     min.insync.replicas of brokers whose server.properties --broker-config doesn't give. A line of
     `needs` says what the change relies on, and no log tells: that enough voters run.
 
-    The state is the newest one that the directories tell, or that of a lake. Several changes are
-    judged one by one, each on the same state. Nothing is changed.
+    The state is the newest one that the directories tell, that of a lake, or with -b that of a
+    running quorum: its log is fetched up to the high watermark into a temporary folder, as by an
+    observer that no leader counts and nobody lists. Several changes are judged one by one, each on
+    the same state. Nothing is changed.
 
     \b
     Examples:
       kraftlake plan --stop-broker 2 node1/
       kraftlake plan --reassignment moves.json --broker-config server.properties node1/
       kraftlake plan --upgrade 4.4 --lake lake
+      kraftlake plan -b localhost:9093 --remove-voter 3
       kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
 
     --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, a line for
-    each change. Exit codes: 0 safe, 1 unsafe, 3 unknown, 2 usage.
+    each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
     """
     from jobs.asking import preflight as job
-    from jobs.asking.state_of_cluster import Asked
+    from jobs.asking.cluster_source import Wanted
+    from jobs.asking.state_of_cluster import Asked, source_of
     from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, moment_of
     from replica.metadata.changes.releases import NEWEST_LEVELS
 
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
+    exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
+    lake = None if bootstrap else options.lake_unless(paths, lake)
     of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
     needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
     if upgrade is not None and upgrade not in NEWEST_LEVELS:
         raise UsageError(f"--upgrade {upgrade}: expected one of {', '.join(NEWEST_LEVELS)}")
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    return job.run(
-        Asked(tuple(paths or ()), lake, cluster, moment, committed_only),
-        job.Changes(
-            reassignment, stop_broker, stop_rack, remove_voter, add_voter, upgrade, to_dynamic
-        ),
-        defaults_in(broker_config),
-        limit=limit,
-        wait_s=while_s,
-        json_output=json_output,
+    of_a_quorum = {"--timeout": unless(_TIMEOUT_S, timeout), "--command-config": command_config}
+    needs("--bootstrap", bootstrap, of_a_quorum)
+    changes = job.Changes(
+        reassignment, stop_broker, stop_rack, remove_voter, add_voter, upgrade, to_dynamic
     )
+    defaults = defaults_in(broker_config)
+    judge = partial(job.run, changes=changes, limit=limit, wait_s=while_s, json_output=json_output)
+    if bootstrap is not None:
+        if cluster is not None:
+            raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")
+        from jobs.engine.live_state import live_quorum
+
+        with live_quorum(bootstrap, timeout, command_config) as live:
+            return judge(lambda: live.cluster(defaults))
+    moment = Moment(at_offset, moment_of("--at-time", at_time))
+    asked = Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
+    return judge(lambda: source_of(asked, defaults, Wanted()).cluster)

@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from jobs.commands import options
-
-ScenarioFile = Annotated[
-    options.Text,
-    typer.Option(
-        "--scenario", metavar="FILE", help="What happens, step by step (TOML); else all start."
-    ),
-]
-RehearsedSeeds = Annotated[
-    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
-]
-Failures = Annotated[
-    int,
-    typer.Option(
-        "--failures",
-        min=0,
-        max=5,
-        metavar="N",
-        help="Search for the smallest set of up to N failed voters that loses committed records; "
-        "0 for no search.",
-    ),
-]
-Outcomes = Annotated[
-    options.Text,
-    typer.Option(
-        "-o",
-        "--output",
-        callback=options.on_disk("-o"),
-        metavar="FOLDER",
-        help="Write the disks of each outcome below this new or empty folder.",
-    ),
-]
+from jobs.commands import options, rehearsal_options
 
 
 def rehearse(
     paths: options.Paths,
-    scenario: ScenarioFile = None,
-    seeds: RehearsedSeeds = "0:20",
-    failures: Failures = 2,
-    output: Outcomes = None,
+    scenario: rehearsal_options.ScenarioFile = None,
+    seeds: rehearsal_options.Seeds = "0:20",
+    failures: rehearsal_options.Failures = 2,
+    output: rehearsal_options.Outcomes = None,
     json_output: options.Json = False,
 ) -> int:
     """Rehearse what a quorum's controllers will do with the directories that are left.

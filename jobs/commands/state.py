@@ -29,6 +29,7 @@ def state(
     redact_key: options.RedactKey = None,
     sizes: cluster_options.Sizes = False,
     exposure: cluster_options.Exposures = False,
+    since: cluster_options.Since = False,
     broker_config: cluster_options.BrokerConfig = None,
     limit: cluster_options.ShownRows = 10,
     json_output: options.Json = False,
@@ -47,7 +48,9 @@ def state(
     --entity, --topic and --name show only what all of them hold; --topic: the topic, its
     partitions, its configs, and ACLs on its very name. --sizes and --exposure are, of directories,
     those at the end of the newest log. --exposure: partitions that would have no leader, need an
-    unclean election, or be led below min.insync.replicas; and the voters' majority.
+    unclean election, or be led below min.insync.replicas; and the voters' majority. With --since
+    also the record from which on a failure that does harm has had these figures: the log, or the
+    lake's history, is read backward for it.
 
     \b
     Examples:
@@ -61,7 +64,8 @@ def state(
     old, new. With --sizes: about (entity, topic, record), name, count (of a topic: partitions),
     replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing,
     rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left,
-    has_majority. Exit codes: 0, 2 usage (also a moment that can't be told about).
+    has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2 usage (also
+    a moment that can't be told about).
     """
     from jobs.moments import Moment, moment_of
 
@@ -72,9 +76,9 @@ def state(
     source.check()
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
-    needs("--exposure", exposure, {"--broker-config": broker_config})
+    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
     if sizes or exposure:
-        return _of_the_cluster(source, shown, broker_config, limit, sizes=sizes)
+        return _of_the_cluster(source, shown, broker_config, limit, sizes=sizes, since=since)
     return _entities(source, shown) if diff is None else _differences(source, shown, diff)
 
 
@@ -152,9 +156,16 @@ def _differences(source: _Source, shown: _Shown, diff: tuple[str, str]) -> int:
 
 
 def _of_the_cluster(
-    source: _Source, shown: _Shown, broker_config: str | None, limit: int, *, sizes: bool
+    source: _Source,
+    shown: _Shown,
+    broker_config: str | None,
+    limit: int,
+    *,
+    sizes: bool,
+    since: bool,
 ) -> int:
     from jobs.asking import state_of_cluster as of_cluster
+    from jobs.asking.cluster_source import Wanted
     from jobs.directories.broker_defaults import defaults_in
 
     others = {**shown.of_entities, **source.of_directories}
@@ -165,6 +176,7 @@ def _of_the_cluster(
     asked = of_cluster.Asked(
         source.paths, source.lake, source.cluster, moment, source.committed_only
     )
-    found = of_cluster.source_of(asked, defaults_in(broker_config), content=sizes)
+    wanted = Wanted(content=sizes, past=since)
+    found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
     show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
     return show(found, limit=limit, json_output=shown.json_output)

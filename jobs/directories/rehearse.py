@@ -12,10 +12,10 @@ from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
 from jobs.output import Progress, complain, write_json, write_line
 from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
+from replica.simulate.rehearsal.outcome import disks_after
 from replica.simulate.rehearsal.runs import Answer, Rehearsal, judge, rehearse_all
 from replica.simulate.rehearsal.scenario_file import scenario_in, toml_of
 from replica.simulate.rehearsal.step import Scenario
-from replica.simulate.scenarios.quorum import Capture
 from replica.simulate.scenarios.writing import refuse_filled, write_capture
 
 CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
@@ -84,9 +84,9 @@ def _write(rehearsal: Rehearsal, search: Search | None, output: str) -> None:
     """The disks of the first run of each outcome, and the script of the smallest loss."""
     for number, found in enumerate(rehearsal.found, start=1):
         folder = f"{output}/outcome-{number}"
-        files = {node_id: held for node_id, held in found.first.files.items() if held}
-        write_capture(Capture(rehearsal.captured.cluster_id, found.first.ended_ms, files), folder)
-        complain(f"{folder}: the disks after seed {found.first.seed}")
+        seed = found.seeds[0]
+        write_capture(disks_after(rehearsal.captured, rehearsal.scenario, seed), folder)
+        complain(f"{folder}: the disks after seed {seed}")
     if search is not None and search.loss is not None:
         path = Path(output) / "smallest-loss.toml"
         path.write_text("\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n")

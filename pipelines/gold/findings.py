@@ -15,6 +15,7 @@ from pipelines.gold.rules.lineage import WORDED, of_group, refusal
 from pipelines.silver.held_batches import held_at, one_row_per_capture
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.gold import FINDINGS
+from replica.check.rule import Family
 
 _Row = dict[str, Any]
 
@@ -27,10 +28,11 @@ def findings(
     refused: DataFrame,
     groups: DataFrame,
     placed: Sequence[DataFrame],
+    of_health: DataFrame,
 ) -> DataFrame:
     """The table. found: bronze.findings; judged: from judged_snapshots; refused: from
     refused_records; groups: from group_findings; placed: PLACED of the other rules between
-    directories; the others bronze's.
+    directories; of_health: from health; the others bronze's.
 
     A record that can't be applied is a finding of each capture that holds it. Divergence is one of
     who would be truncated; a conflict, and a divergence where neither would win, of the first of
@@ -39,7 +41,9 @@ def findings(
     content = judged.select(*REPLICA_KEYS, "capture_id", F.inline("content_findings"))
     located = _located(_refusals(refused).unionByName(_lineage(groups)), captures)
     parts = (found, content, _at_batches(located, log_batches), *placed)
-    rows = reduce(DataFrame.unionByName, (FINDINGS.select(part) for part in parts))
+    of_files = {"family": F.lit(Family.FILES.value), "subjects": F.lit(None).cast("string")}
+    all_parts = (*(part.withColumns(of_files) for part in parts), of_health)
+    rows = reduce(DataFrame.unionByName, (FINDINGS.select(part) for part in all_parts))
     return rows.dropDuplicates(list(FINDINGS.keys))
 
 

@@ -19,6 +19,7 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.epochs import known_epochs, leader_epochs, voter_sets
 from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.health import health
 from pipelines.in_memory.held import by_capture, held_batches, replica_logs
 from pipelines.in_memory.histories import divergence_points, leader_epoch_history, truncations
 from pipelines.in_memory.judgements import judgements
@@ -74,9 +75,11 @@ def gold_tables(of: Derived) -> Tables:
     branch = branch_records(of.committed, bronze.records)
     tails = lost_tails(of.held, of.committed, bronze.records)
     found = replayed(branch, bronze.snapshots, bronze.snapshot_records, tails)
-    yield from judgements(bronze, found.compared, of.committed, of.groups)
     yield from metadata_tables(found.written)
     batches = branch_batches(of.committed, bronze.batches)
-    yield from quorum_tables(
-        Sources(bronze, of.held, batches, of.groups, history, of.snapshot_sets)
-    )
+    sources = Sources(bronze, of.held, batches, of.groups, history, of.snapshot_sets)
+    quorum = dict(quorum_tables(sources))
+    yield from quorum.items()
+    judged = health(found.written, quorum["gold.replica_status"], bronze.captures, history)
+    yield "gold.failure_exposure", judged.exposures
+    yield from judgements(bronze, found.compared, of.committed, of.groups, judged.findings)

@@ -18,12 +18,14 @@ from pipelines.in_memory.snapshots import (
     snapshot_validity,
 )
 from pipelines.tables.keys import FINDING_KEYS
+from replica.check.rule import Family
 from replica.model.keys import ReplicaId
 
 _COLUMNS = (
     *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),
-    *("position", "offset", "epoch", "message", "capture_id"),
+    *("position", "offset", "epoch", "message", "capture_id", "family", "subjects"),
 )
+_OF_FILES = {"family": Family.FILES.value, "subjects": None}
 _NAME = re.compile(r"[^/]+$")
 
 
@@ -32,11 +34,12 @@ def judgements(
     replayed: Sequence[Row],
     committed: Committed,
     groups: Iterable[Row],
+    of_health: Iterable[Row] = (),
 ) -> Iterator[tuple[str, list[Row]]]:
     """The name and the rows of both tables, but for the findings between clusters.
 
     replayed: what Replayed has as `compared`; committed: from committed_log; groups: from
-    group_findings.
+    group_findings; of_health: from health.
     """
     judged = judged_snapshots(bronze, replayed)
     yield "gold.snapshot_validity", snapshot_validity(judged)
@@ -46,6 +49,7 @@ def judgements(
         _of_contents(judged),
         _at_batches(_located(worded, bronze.captures), bronze.batches),
         same_snapshot_findings(bronze, replayed),
+        of_health,
     )
     yield "gold.findings", without_repetitions(found)
 
@@ -114,5 +118,5 @@ def without_repetitions(found: Iterable[Row]) -> list[Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:
         key = tuple(one[name] for name in FINDING_KEYS)
-        rows.setdefault(key, {name: one[name] for name in _COLUMNS})
+        rows.setdefault(key, {name: (_OF_FILES | one)[name] for name in _COLUMNS})
     return list(rows.values())

@@ -6,7 +6,7 @@ from pipelines.lake import Lake
 from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
-VERSION = 3
+VERSION = 4
 """A change that gives a table of this lake another meaning, or another column, raises it."""
 
 

@@ -58,7 +58,8 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. unidentified: damage of no known replica, of any
     cluster. truncated: the decoded records of some truncations, by their place among them.
-    losses: all, those in `lost` with their effect. state_ranges: None where no table tells them."""
+    losses: all, those in `lost` with their effect. state_ranges, exposure: None where no table
+    tells them."""
 
     cluster_id: str
     summary: Row
@@ -75,6 +76,7 @@ class Evidence:
     snapshot_counts: Figure
     snapshots: Figure
     findings: Figure
+    health: Figure
     damage: Figure
     activity: Activity
     decoded: tuple[Decoded, ...] = ()
@@ -83,6 +85,7 @@ class Evidence:
     lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
+    exposure: Figure | None = None
 
 
 def gather(source: Source, summary: Row) -> Evidence:
@@ -104,6 +107,7 @@ def gather(source: Source, summary: Row) -> Evidence:
             "snapshot_counts": queries.snapshot_counts,
             "snapshots": queries.snapshots,
             "findings": queries.findings,
+            "health": queries.health,
             "damage": queries.damage,
         }.items()
     }
@@ -112,6 +116,7 @@ def gather(source: Source, summary: Row) -> Evidence:
     found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
     has_ranges = queries.STATE_RANGES in source.tables
     ranges = source.figure(queries.state_ranges(cluster)) if has_ranges else None
+    has_exposure = queries.EXPOSURE in source.tables
     lost = tuple(
         _lost(source, cluster, loss, ranges, typed=typed) for loss in found[:MAX_LOSSES_TOLD]
     )
@@ -126,6 +131,7 @@ def gather(source: Source, summary: Row) -> Evidence:
         lost=lost,
         newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
         state_ranges=ranges,
+        exposure=source.figure(queries.exposure(cluster)) if has_exposure else None,
     )
 
 

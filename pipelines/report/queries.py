@@ -18,6 +18,9 @@ MAX_SNAPSHOTS = 100
 MAX_FINDINGS = 20
 """Findings of one rule."""
 MAX_DAMAGE = 50
+MAX_EXPOSURES = 20
+MAX_SUBJECTS = 5
+"""Partitions, nodes and so on of one rule of health."""
 MAX_CAPTURES = 100
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
 """Rows of tables whose queries have no LIMIT, or a larger one."""
@@ -345,13 +348,38 @@ WITH {newest(cluster)}, ranked AS (
   LEFT JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
              GROUP BY capture_id) AS c ON c.capture_id = f.capture_id
   LEFT JOIN newest AS n ON n.capture_id = f.capture_id
-  WHERE f.cluster_id = {literal(cluster)}
+  WHERE f.cluster_id = {literal(cluster)} AND f.family = 'files'
 )
 SELECT rule, severity, findings, now, node_id, directory_id, file, position, "offset", epoch,
        message, captured_at
 FROM ranked
 WHERE nth <= {MAX_FINDINGS}
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule, nth"""
+
+
+def health(cluster: str) -> str:
+    """The rules of health that hold for the newest known state, the worst first."""
+    return f"""\
+SELECT rule, severity, message, subjects, file, capture_id
+FROM gold.findings
+WHERE cluster_id = {literal(cluster)} AND family = 'health'
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
+
+
+EXPOSURE = "gold.failure_exposure"
+
+
+def exposure(cluster: str) -> str:
+    """The failures that would take anything away from the newest known state, the worst first."""
+    return f"""\
+SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
+       since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
+FROM {EXPOSURE}
+WHERE cluster_id = {literal(cluster)}
+  AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
+ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
+         leaderless DESC, below_min_isr DESC, kind, gone
+LIMIT {MAX_EXPOSURES}"""
 
 
 def damage(cluster: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pipelines.report import activity, epoch_lanes, fork, leader_lanes
 from pipelines.report.evidence import Decoded, Evidence
 from pipelines.report.fills import Fills
 from pipelines.report.partings import Parting, partings_of, replica_of
+from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
@@ -53,6 +55,18 @@ class RuleView:
 
 
 @dataclass(frozen=True)
+class HealthView:
+    """One rule of health that holds. subjects: the first of those for which it does, each with name
+    and what; rule: None for one of another release."""
+
+    id: str
+    severity: str
+    message: str
+    subjects: tuple[Row, ...]
+    rule: Rule | None
+
+
+@dataclass(frozen=True)
 class TruncatedView:
     """What a truncation took: records of the row at `place` in the table."""
 
@@ -84,6 +98,7 @@ class ClusterView:
     partings: tuple[PartingView, ...]
     truncated: tuple[TruncatedView, ...]
     rules: tuple[RuleView, ...]
+    health: tuple[HealthView, ...]
 
     @property
     def cluster_id(self) -> str:
@@ -131,7 +146,14 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         partings=tuple(_parting_views(evidence, names, identity)),
         truncated=tuple(_truncated(evidence)),
         rules=rules,
+        health=tuple(map(_health, evidence.health.rows)),
     )
+
+
+def _health(row: Row) -> HealthView:
+    subjects = json.loads(row["subjects"] or "[]")[:MAX_SUBJECTS]
+    told = row["rule"], row["severity"], row["message"], tuple(subjects)
+    return HealthView(*told, RULES_BY_ID.get(row["rule"]))
 
 
 def _partings(evidence: Evidence) -> list[Parting]:

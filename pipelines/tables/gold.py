@@ -139,12 +139,20 @@ SNAPSHOT_VALIDITY = Contract(
 
 FINDINGS = Contract(
     name="gold.findings",
-    description="What `kraftlake check` says of each capture, by the replay of the agreed branch.",
+    description="What `kraftlake check` says of each capture, by the replay of the agreed branch; "
+    "and of each cluster's health, by its newest state, in rows of the capture that tells it.",
     columns=(
         *FINDING[:2],
         *REPLICA,
         *FINDING[2:],
         Column("capture_id", "string", "the capture", nullable=False),
+        Column("family", "string", "files or health, as `check --family`", nullable=False),
+        Column(
+            "subjects",
+            "string",
+            "of a rule of health the first 100 partitions, nodes and so on for which it holds: a "
+            "JSON array of objects with name, what and offset; NULL for rules about files",
+        ),
     ),
     keys=FINDING_KEYS,
     change_feed=True,
@@ -244,9 +252,66 @@ STATE_RANGES = Contract(
     keys=("cluster_id", "from_offset"),
 )
 
+FAILURE_EXPOSURE = Contract(
+    name="gold.failure_exposure",
+    description="What the failure of a rack, a broker, two brokers or a voter would take away from "
+    "the newest known state of a cluster, as `kraftlake state --exposure` without --broker-config.",
+    columns=(
+        Column("cluster_id", "string", "the cluster", nullable=False),
+        Column(
+            "kind",
+            "string",
+            "nothing (what is so now), rack, broker, pair (of brokers, of up to 500 live ones) or "
+            "voter",
+            nullable=False,
+        ),
+        Column(
+            "gone",
+            "string",
+            "what fails: a rack's name, or ids with a comma between; empty where nothing does",
+            nullable=False,
+        ),
+        Column(
+            "leaderless",
+            "bigint",
+            "partitions that would be without any replica that may lead",
+            nullable=False,
+        ),
+        Column(
+            "needs_unclean",
+            "bigint",
+            "of them, those of which a replica is left, one that isn't in sync",
+            nullable=False,
+        ),
+        Column(
+            "below_min_isr",
+            "bigint",
+            "partitions that would be led below min.insync.replicas, as far as the log tells it",
+            nullable=False,
+        ),
+        Column("voters_left", "int", "voters that would be left; NULL where nobody knows them"),
+        Column("has_majority", "boolean", "whether these may elect a leader; NULL as voters_left"),
+        Column(
+            "since_offset",
+            "bigint",
+            "the record with which the row's figures became what they are; NULL where nothing "
+            "would be harmed, or where they were so before what the lake knows begins",
+        ),
+        Column("since", "timestamp", "time of that record"),
+        Column("end_offset", "bigint", "end offset of the state, exclusive", nullable=False),
+        Column(
+            "min_isr_unknown",
+            "bigint",
+            "partitions of the cluster whose min.insync.replicas the log doesn't tell",
+            nullable=False,
+        ),
+    ),
+    keys=("cluster_id", "kind", "gone"),
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE),
     *QUORUM,
 )
 

@@ -1,7 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of Kafka's batches: RFC 3720, appendix B.4.
 
-The package crc32c computes it by the processor's instruction. Where that package is missing, as in
-the one file of the core, which has no compiled code, tables do the same, some 100 times as slowly.
+The package crc32c computes it by the processor's instruction, GB a second. Where that package is
+missing, as in the one file of the core, which has no compiled code, tables do the same: 0.8 MB a
+second on a slow, busy machine.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ partitions      leaders and in-sync replicas; placement: preferred leaders and r
 reassignments   what is being moved, and since when; configs: those of what isn't there
 judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away (live_replicas)
+past            since when exposures and reassignments are as they are, by the log read backward
 sizes           what a cluster has most of, and what fills its log (log_content, counted_logs)
 of_directories  a Cluster from what check has examined
 

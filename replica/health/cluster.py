@@ -96,38 +96,54 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """min.insync.replicas as it holds for the partition, at most its replication factor; None
-        where neither the log nor broker_defaults tells it.
+        """min.insync.replicas as it holds for the partition: see MinIsrs.of."""
+        return self.min_isrs.of(self.values("topics")[key[0]], partition)
+
+    @cached_property
+    def min_isrs(self) -> MinIsrs:
+        """min.insync.replicas of topics and brokers."""
+        return MinIsrs.in_configs(self.values("configs"), self.broker_defaults)
+
+
+@dataclass(frozen=True, slots=True)
+class MinIsrs:
+    """Each min.insync.replicas that is a number: of topics by name, of brokers by id, and the
+    default of all brokers, None where nobody knows it."""
+
+    topics: Mapping[str, int]
+    brokers: Mapping[int, int]
+    default: int | None
+
+    @staticmethod
+    def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
+        """configs: the values of an image's table; broker_defaults: of server.properties."""
+        topics: dict[str, int] = {}
+        brokers: dict[int, int] = {}
+        for (resource_type, resource, name), value in configs.items():
+            number = _positive(value) if name == MIN_ISR else None
+            if number is None:
+                continue
+            if resource_type == TOPIC_RESOURCE:
+                topics[resource] = number
+            elif resource_type == BROKER_RESOURCE and _number(resource) is not None:
+                brokers[int(resource)] = number
+        dynamic = configs.get((BROKER_RESOURCE, "", MIN_ISR))
+        default = broker_defaults.get(MIN_ISR) if dynamic is None else dynamic
+        return MinIsrs(topics, brokers, _positive(default))
+
+    def of(self, topic: str, partition: Partition) -> int | None:
+        """What holds for a partition of the topic, at most its replication factor; None where
+        neither the log nor a broker's file tells it.
 
         Kafka: the topic's config, the leader's, the default of all brokers, the leader's file.
         """
         replicas = len(partition.replicas)
         if replicas <= 1:
             return replicas
-        configured = self._min_isrs.get(key[0])
+        configured = self.topics.get(topic)
         if configured is None:
-            configured = self._min_isrs.get(partition.leader, self._default_min_isr)
+            configured = self.brokers.get(partition.leader, self.default)
         return None if configured is None else min(configured, replicas)
-
-    @cached_property
-    def _min_isrs(self) -> Mapping[str | int, int]:
-        """By topic id, and by broker id."""
-        ids = {name: topic_id for topic_id, name in self.values("topics").items()}
-        found: dict[str | int, int] = {}
-        for (resource_type, resource, name), value in self.values("configs").items():
-            number = _positive(value) if name == MIN_ISR else None
-            if number is None:
-                continue
-            if resource_type == TOPIC_RESOURCE and resource in ids:
-                found[ids[resource]] = number
-            elif resource_type == BROKER_RESOURCE and _number(resource) is not None:
-                found[int(resource)] = number
-        return found
-
-    @cached_property
-    def _default_min_isr(self) -> int | None:
-        dynamic = self.values("configs").get((BROKER_RESOURCE, "", MIN_ISR))
-        return _positive(self.broker_defaults.get(MIN_ISR) if dynamic is None else dynamic)
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:

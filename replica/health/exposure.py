@@ -16,8 +16,9 @@ from typing import NamedTuple
 from replica.health.cluster import Cluster
 from replica.health.live_replicas import LiveReplicas, live_replicas
 from replica.health.placement import racks_of
+from replica.metadata.image.partition import Partition
 
-NOTHING, BROKER, RACK, PAIR, VOTER = "nothing", "broker", "rack", "pair", "voter"
+KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
 """Those of 2,800 brokers; a log of 1 MB can register 10,000, of which 50 million pairs are made."""
@@ -59,6 +60,125 @@ class Exposure:
     voters_left: int | None
     has_majority: bool | None
 
+    @property
+    def failure(self) -> Failure:
+        return Failure(self.kind, self.gone)
+
+
+class Failure(NamedTuple):
+    """What fails together: kind and gone as Exposure has them."""
+
+    kind: str
+    gone: tuple[str, ...] = ()
+
+
+NOW = Failure(NOTHING)
+
+
+class Alike(NamedTuple):
+    """What exposures know of a partition; those with the same are counted together."""
+
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    min_isr: int | None
+
+    @staticmethod
+    def of(partition: Partition, min_isr: int | None) -> Alike:
+        return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
+
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
+        """As it is while these brokers are live."""
+        return live_replicas(live, *self)
+
+
+class Tally:
+    """How much harm there is now, and how much more each failure would do, over all partitions.
+
+    with_pairs: whether also those of two brokers. touched: the failures of which a total was
+    changed, until somebody empties it.
+    """
+
+    def __init__(self, *, with_pairs: bool) -> None:
+        self.with_pairs = with_pairs
+        self._totals: defaultdict[Failure, int] = defaultdict(int)
+        self.touched: set[Failure] = set()
+
+    def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
+        """So many partitions of the kind more, or less; rack_of: of live brokers."""
+        for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
+            if share:
+                self._totals[failure] += share * count
+                self.touched.add(failure)
+
+    def total(self, *failures: Failure) -> int:
+        """What is so now, and what these add to it."""
+        return self._totals[NOW] + sum(self._totals[one] for one in failures)
+
+
+@dataclass
+class Standing:
+    """The exposures of a cluster at one moment. live: brokers; rack_of: of live brokers that have a
+    rack; voters: as of Cluster."""
+
+    tally: Tally
+    live: frozenset[int]
+    rack_of: Mapping[int, str]
+    voters: frozenset[int]
+
+    @staticmethod
+    def of(cluster: Cluster) -> Standing:
+        live = cluster.live_brokers
+        racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
+        standing = Standing(
+            Tally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
+        )
+        kinds: Counter[LiveReplicas] = Counter()
+        for alike, count in alike_partitions(cluster).items():
+            kinds[alike.kind(live)] += count
+        for kind, count in kinds.items():
+            standing.tally.add(kind, count, racks)
+        return standing
+
+    def failures(self) -> Iterator[Failure]:
+        """All that can fail now: nothing, racks where there are several, brokers, pairs of them,
+        and voters; those of a kind in the order of their names."""
+        yield NOW
+        racks = sorted(set(self.rack_of.values()))
+        if len(racks) > 1:
+            yield from (Failure(RACK, (rack,)) for rack in racks)
+        live = sorted(self.live)
+        yield from (Failure(BROKER, (str(one),)) for one in live)
+        if self.tally.with_pairs:
+            yield from (Failure(PAIR, (str(a), str(b))) for a, b in combinations(live, 2))
+        yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters))
+
+    def exposure(self, failure: Failure) -> Exposure | None:
+        """To one of them; None where it can't fail now, as a broker that is fenced."""
+        kind, gone = failure
+        if kind == RACK:
+            racks = set(self.rack_of.values())
+            if len(racks) < 2 or gone[0] not in racks:
+                return None
+            nodes = [one for one, rack in self.rack_of.items() if rack == gone[0]]
+            return self._exposure(failure, self.tally.total(failure), nodes)
+        nodes = [int(one) for one in gone]
+        if kind == VOTER:
+            if nodes[0] not in self.voters:
+                return None
+        elif not self.live.issuperset(nodes):
+            return None
+        alone = [Failure(BROKER, (str(one),)) for one in nodes if one in self.live]
+        pair = [failure] if kind == PAIR else []
+        return self._exposure(failure, self.tally.total(*alone, *pair), nodes)
+
+    def _exposure(self, failure: Failure, total: int, nodes: Iterable[int]) -> Exposure:
+        harm = _counts_in(total)
+        if not self.voters:
+            return Exposure(*failure, harm, None, None)
+        left = len(self.voters - frozenset(nodes))
+        return Exposure(*failure, harm, left, left > len(self.voters) // 2)
+
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
     """First what is so now, with nothing gone; then each rack, broker, pair of brokers and voter,
@@ -67,26 +187,19 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     Only brokers that are live now are let fail. A voter that is a broker too fails with it. Pairs
     are left out where has_too_many_pairs says so.
     """
-    kinds = _kinds(cluster)
-    now = sum(_harm(kind) * count for kind, count in kinds.items())
-    yield _exposure(cluster, NOTHING, (), now, ())
-    racks = _live_racks(cluster)
-    by_rack = _deltas(kinds, racks)
-    for rack, brokers in sorted(racks.items()):
-        yield _exposure(cluster, RACK, (rack,), now + by_rack[rack], brokers)
-    live = sorted(cluster.live_brokers)
-    alone = _deltas(kinds, {str(one): frozenset((one,)) for one in live})
-    for one in live:
-        yield _exposure(cluster, BROKER, (str(one),), now + alone[str(one)], (one,))
-    pairs = () if has_too_many_pairs(cluster) else combinations(live, 2)
-    together = _corrections(kinds) if pairs else {}
-    for pair in pairs:
-        gone = str(pair[0]), str(pair[1])
-        harm = now + alone[gone[0]] + alone[gone[1]] + together[pair]
-        yield _exposure(cluster, PAIR, gone, harm, pair)
-    for voter in sorted(cluster.voters):
-        harm = now + alone[str(voter)] if voter in cluster.live_brokers else now
-        yield _exposure(cluster, VOTER, (str(voter),), harm, (voter,))
+    standing = Standing.of(cluster)
+    for failure in standing.failures():
+        exposure = standing.exposure(failure)
+        assert exposure is not None, "what can fail has an exposure"
+        yield exposure
+
+
+def alike_partitions(cluster: Cluster) -> Counter[Alike]:
+    """How many partitions there are of one assignment and one min.insync.replicas."""
+    return Counter(
+        Alike.of(partition, cluster.min_isr(key, partition))
+        for key, partition in cluster.partitions.items()
+    )
 
 
 def has_too_many_pairs(cluster: Cluster) -> bool:
@@ -107,19 +220,6 @@ def min_isr_unknown(cluster: Cluster) -> int:
     )
 
 
-def _kinds(cluster: Cluster) -> Counter[LiveReplicas]:
-    """How many partitions a failure harms alike. Those of one assignment, and of one
-    min.insync.replicas, are counted first."""
-    alike = Counter(
-        (partition.isr, partition.elr, partition.replicas, cluster.min_isr(key, partition))
-        for key, partition in cluster.partitions.items()
-    )
-    kinds: Counter[LiveReplicas] = Counter()
-    for assigned, count in alike.items():
-        kinds[live_replicas(cluster.live_brokers, *assigned)] += count
-    return kinds
-
-
 def _harm(left: LiveReplicas) -> int:
     """To one partition of which this is left, as a number."""
     if left.may_be_led:
@@ -127,45 +227,27 @@ def _harm(left: LiveReplicas) -> int:
     return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
 
 
-def _deltas(
-    kinds: Mapping[LiveReplicas, int], failing: Mapping[str, frozenset[int]]
-) -> defaultdict[str, int]:
-    """How much more harm there is when these brokers fail, by name; each broker has one name."""
-    name_of = {broker_id: name for name, brokers in failing.items() for broker_id in brokers}
-    deltas: defaultdict[str, int] = defaultdict(int)
-    for kind, count in kinds.items():
-        before = _harm(kind)
-        for name in {name_of[one] for one in kind.replicas if one in name_of}:
-            deltas[name] += (_harm(kind.without(failing[name])) - before) * count
-    return deltas
+def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
+    return _harm(kind.without(frozenset(gone)))
 
 
-def _corrections(kinds: Mapping[LiveReplicas, int]) -> defaultdict[tuple[int, int], int]:
-    """What is to be added for two brokers that hold replicas of the same partition."""
-    corrections: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for kind, count in kinds.items():
-        before = _harm(kind)
-        alone = {one: _harm(kind.without(frozenset((one,)))) for one in kind.replicas}
-        for pair in combinations(sorted(kind.replicas), 2):
-            both = _harm(kind.without(frozenset(pair)))
-            corrections[pair] += (both + before - alone[pair[0]] - alone[pair[1]]) * count
-    return corrections
-
-
-def _live_racks(cluster: Cluster) -> dict[str, frozenset[int]]:
-    """The live brokers of each rack, where there is more than one rack."""
-    racks: dict[str, set[int]] = {}
-    for broker_id, rack in racks_of(cluster).items():
-        if broker_id in cluster.live_brokers:
-            racks.setdefault(rack, set()).add(broker_id)
-    return {rack: frozenset(brokers) for rack, brokers in racks.items()} if len(racks) > 1 else {}
-
-
-def _exposure(
-    cluster: Cluster, kind: str, gone: tuple[str, ...], total: int, nodes: Iterable[int]
-) -> Exposure:
-    harm = _counts_in(total)
-    if not cluster.voters:
-        return Exposure(kind, gone, harm, None, None)
-    left = len(cluster.voters - frozenset(nodes))
-    return Exposure(kind, gone, harm, left, left > len(cluster.voters) // 2)
+def _shares(
+    kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
+) -> Iterator[tuple[Failure, int]]:
+    """The harm to one such partition now, and how much more each rack and broker alone would do,
+    and two brokers beyond what each of them does alone."""
+    now = _harm(kind)
+    yield NOW, now
+    alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}
+    racks: dict[str, list[int]] = {}
+    for one, more in alone.items():
+        yield Failure(BROKER, (str(one),)), more
+        if one in rack_of:
+            racks.setdefault(rack_of[one], []).append(one)
+    for rack, brokers in racks.items():
+        yield Failure(RACK, (rack,)), _harm_without(kind, brokers) - now
+    for a, b in combinations(sorted(kind.replicas), 2) if with_pairs else ():
+        yield (
+            Failure(PAIR, (str(a), str(b))),
+            _harm_without(kind, (a, b)) - now - alone[a] - alone[b],
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 from replica.check.examined import Examined
 from replica.check.newest import ClusterState
+from replica.check.replay_fold import Replaying
+from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
+from replica.health.past import WATCHED, Step
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
-from replica.metadata.image import Image
+from replica.metadata.image import Image, Refusal, ReplayedRecord, VersionedReplay
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 
@@ -37,6 +42,61 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         starts=_starts(told.examined, state.image, state.end.offset),
         now=told.last_timestamp,
     )
+
+
+def steps_of(examined: Examined, end_offset: int) -> list[Step]:
+    """What each record up to the end (exclusive) changed, newest first, as far back as the log, or
+    the snapshot with which its replay begins. Nothing where the log doesn't reach the end."""
+    recorders: list[_Recorder] = []
+
+    def new_replay(image: Image) -> _Recorder:
+        recorders.append(_Recorder(image))
+        return recorders[-1]
+
+    replaying = Replaying(examined, (), new_replay, snapshot_image)
+    times: list[tuple[int, int]] = []
+    for segment in examined.directory.segments:
+        for batch in segment.scan.batches:
+            if batch.crc_valid and batch.header.base_offset < end_offset:
+                times.append((batch.header.base_offset, batch.header.base_timestamp))
+                replaying.take(segment, batch)
+    if not recorders or recorders[-1].end_offset != end_offset:
+        return []
+    return list(_timed(reversed(recorders[-1].writes), times))
+
+
+def _timed(
+    writes: Iterable[tuple[int, tuple[tuple[str, Any, Any], ...]]], times: list[tuple[int, int]]
+) -> Iterator[Step]:
+    """times: base offset and base timestamp (ms) of each batch; the controller gives all records of
+    a batch one time."""
+    for offset, before in writes:
+        base, at = times[bisect_right(times, offset, key=itemgetter(0)) - 1]
+        yield Step(offset, None if base > offset or at < 0 else at, before)
+
+
+class _Recorder:
+    """A replay that notes what each record changed. end_offset: exclusive, of the records applied;
+    writes: offset, and the values before as of Step."""
+
+    def __init__(self, image: Image) -> None:
+        self.end_offset = -1
+        self.writes: list[tuple[int, tuple[tuple[str, Any, Any], ...]]] = []
+        self._replay = VersionedReplay(image)
+
+    def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
+        before = tuple(
+            (write.kind.table, write.key, write.old)
+            for write in self._replay.apply(offset, record)
+            if write.kind.table in WATCHED
+        )
+        if before:
+            self.writes.append((offset, before))
+        self.end_offset = offset + 1
+        return self._replay.refusal
+
+    def image(self) -> Image:
+        return self._replay.image()
 
 
 def _starts(

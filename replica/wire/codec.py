@@ -23,7 +23,7 @@ from replica.message.primitives import (
 from replica.wire.schema import Field, Kind, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
-"""The most elements of arrays and tagged fields that one message may have, all arrays together."""
+"""The most elements of arrays and tagged fields in one message."""
 LARGE_BYTES = 16 * 1024
 """The least bytes of a field that is not copied into what is sent."""
 
@@ -168,7 +168,7 @@ def _struct_reader(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 
 
 def _read_tagged(cursor: _Cursor, known: dict[int, tuple[str, _Reader]], message: Message) -> None:
-    """Reads tagged fields. Their tags must rise; fields with unknown tags are stepped over."""
+    """Reads tagged fields, by rising tags; those with unknown tags are stepped over."""
     last = -1
     for _ in range(cursor.varint("tagged field count")):
         at = cursor.at
@@ -244,8 +244,7 @@ def _read_uuid(cursor: _Cursor, name: str) -> str:
 
 
 def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Reader:
-    """The reader of a string or of bytes. In versions that are not flexible, the length of a string
-    takes 2 bytes, that of bytes 4."""
+    """Reads a string or bytes; without flexible lengths these take 2 or 4 bytes."""
     count_of = _count_reader(name, flexible)
     if is_text and not flexible:
         count_of = lambda cursor: _INT16.unpack_from(  # noqa: E731

@@ -56,6 +56,16 @@ def planned(cluster: Cluster, *change: object) -> dict[str, Any]:
     return row
 
 
+def test_a_running_quorum_answers_as_its_directory_does(cluster: Cluster) -> None:
+    of_directory = planned(cluster, "--stop-broker", 12)
+    bootstrap = f"127.0.0.1:{cluster.controller.port}"
+    ran = kraftlake("plan", "--json", "--stop-broker", "12", "-b", bootstrap)
+    assert ran.returncode == 1, ran.stderr
+    (live,) = map(json.loads, ran.stdout.splitlines())
+    assert live["reasons"] == of_directory["reasons"]
+    assert live["end_offset"] >= of_directory["end_offset"]
+
+
 def that_take_records(cluster: Cluster) -> set[str]:
     """The topics of which a record is acknowledged by all that are in sync; each has a producer of
     its own, so that none waits for another one's retries."""

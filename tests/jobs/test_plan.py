@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.conftest import Kraftlake
+from tests.jobs.test_consume import metadata_values
+from tests.replica.consumer.quorum import in_thread
 
 FINAL = "kafka-4.4.0-dynamic/final"
 
@@ -53,6 +57,37 @@ def test_a_reassignment_is_read_from_kafkas_file(
     assert "No such file" in kraftlake("plan", "--reassignment", "gone", data / FINAL).error
 
 
+@pytest.fixture(scope="module")
+def quorum(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Bootstrap of a quorum with one voter, and the folder of its log."""
+    folder = tmp_path_factory.mktemp("metadata")
+    with in_thread(folder, metadata_values(data), voters=1, topic_id=None) as bootstrap:
+        yield bootstrap, folder / "1" / "log"
+
+
+def test_a_running_quorum_answers_as_its_directory_does(
+    quorum: tuple[str, Path], kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    change = ("--remove-voter", "1", "--add-voter", "2")
+    live = kraftlake("plan", "--json", *change, "-b", quorum[0])
+    assert live.code == 1, live.err
+    assert live.rows == kraftlake("plan", "--json", *change, quorum[1]).rows
+    assert [row["action"] for row in live.rows] == ["remove voter 1", "add voter 2"]
+    assert {row["end_offset"] for row in live.rows} == {4}
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_quorum_that_nobody_answers_for_is_given_up_in_time(kraftlake: Kraftlake) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = f"127.0.0.1:{server.getsockname()[1]}"
+        ended = kraftlake("plan", "--to-dynamic", "-b", silent, "--timeout", "1")
+    assert ended.code == 1
+    assert ended.error.startswith(
+        f"-b {silent}: the log could not be read to its high watermark within 1 s (--timeout)"
+    )
+
+
 _ONE = '{"version":1,"partitions":[{"topic":%s,"partition":%s,"replicas":%s}]}'
 
 
@@ -85,6 +120,8 @@ def test_a_hostile_reassignment_is_refused_in_a_line(
         (("--stop-broker", "1,x"), "expected broker ids"),
         (("--upgrade", "2.8"), "expected one of 3.7"),
         (("--at-offset", "3", "--to-dynamic"), "--at-offset goes with --lake"),
+        (("-b", "localhost:9093", "--to-dynamic"), "PATH and --bootstrap exclude each other"),
+        (("--timeout", "3", "--to-dynamic"), "--timeout goes with --bootstrap"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

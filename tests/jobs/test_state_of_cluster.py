@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
 SIZES = ["about", "name", "count", "replicas", "size_bytes", "per_hour"]
 EXPOSURE = [
     *("kind", "gone", "leaderless", "needs_unclean", "below_min_isr"),
-    *("voters_left", "has_majority"),
+    *("voters_left", "has_majority", "since_offset", "since"),
 ]
 
 
@@ -63,15 +64,44 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
 
 
 @pytest.mark.usefixtures("recorded")
+def test_since_tells_the_record_from_which_on_a_failure_does_what_it_does(
+    kraftlake: Kraftlake,
+) -> None:
+    ended = kraftlake("state", "--exposure", "--since", "--json", ILL)
+    found = {(row["kind"], *row["gone"]): row for row in ended.rows}
+    assert found["broker", "12"]["since_offset"] == 2711
+    assert found["broker", "12"]["since"] == 1795231210656
+    rows = kraftlake("state", "--exposure", "--json", ILL).rows
+    assert {row["since_offset"] for row in rows} == {None}
+    lines = kraftlake("state", "--exposure", "--since", ILL).lines
+    assert any(line.endswith("offset 2711, 2026-11-21T03:20:10.656Z") for line in lines)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_was_so_before_the_log_at_hand_begins_is_said_to_be(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    source = data / "kafka-4.1.1-dynamic" / "final" / "1" / "__cluster_metadata-0"
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    newest = max(source.glob("*.checkpoint"))
+    shutil.copy(newest, folder)
+    ended = kraftlake("state", "--exposure", "--since", "--json", folder)
+    assert {row["since_offset"] for row in ended.rows} == {None}
+    assert any("since when is not known of " in line for line in ended.complaints)
+
+
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--sizes"], "name a directory, or a lake by --lake or KRAFTLAKE_LAKE"),
+        (["--sizes"], "state: name directories, or a lake by --lake or KRAFTLAKE_LAKE"),
         ([], "state: name directories, or a lake by --lake or KRAFTLAKE_LAKE"),
         (["--sizes", WELL, "--lake", "lake"], "PATH and --lake exclude each other: take one"),
         (["--sizes", "--exposure", WELL], "--sizes and --exposure exclude each other: take one"),
         (["--sizes", WELL, "--at-offset", "5"], "--at-offset goes with --lake"),
         (["--sizes", WELL, "--broker-config", "x"], "--broker-config goes with --exposure"),
+        (["--sizes", WELL, "--since"], "--since goes with --exposure"),
         (["--sizes", WELL, "--cluster", "C"],
          "--cluster C: the directories are of OLR1FFlQQCyXLM2zfhjyAg"),
         (["--sizes", WELL, ILL],
@@ -93,8 +123,8 @@ def test_a_lake_tells_the_same_as_its_directories(
     kraftlake: Kraftlake, built_lake: Path, data: Path
 ) -> None:
     of_lake = ["--lake", built_lake, "--cluster", CLUSTER, "--at-offset", "2712", "--json"]
-    directories = kraftlake("state", "--exposure", "--json", data / ILL).rows
-    assert kraftlake("state", "--exposure", *of_lake).rows == directories
+    directories = kraftlake("state", "--exposure", "--since", "--json", data / ILL).rows
+    assert kraftlake("state", "--exposure", "--since", *of_lake).rows == directories
     sizes = by_name(kraftlake("state", "--sizes", *of_lake).rows)
     for key, row in by_name(kraftlake("state", "--sizes", "--json", data / ILL).rows).items():
         assert sizes[key]["count"] == row["count"], key

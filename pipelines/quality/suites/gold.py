@@ -6,7 +6,9 @@ from pipelines.quality.expectation import Action, Expectation, Suite, at_least, 
 from pipelines.quality.predicates import is_json_or_null
 from pipelines.tables import gold
 from replica.check.catalogue import RULES
+from replica.check.rule import Family
 from replica.check.snapshots import Validity
+from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
 from replica.metadata.image import KINDS
 from replica.severity import Severity
@@ -145,6 +147,14 @@ FINDINGS = Suite(
     (
         one_of("severity", Severity),
         one_of("rule", (rule.id for rule in RULES), action=WARN),
+        one_of("family", Family),
+        _json("subjects"),
+        satisfy(
+            "a rule of health names its subjects, and only such a rule",
+            "(family = 'health') = (subjects IS NOT NULL)",
+            ("family", "subjects"),
+            action=STOP,
+        ),
     ),
 )
 
@@ -196,7 +206,34 @@ STATE_RANGES = Suite(
     },
 )
 
+FAILURE_EXPOSURE = Suite(
+    gold.FAILURE_EXPOSURE,
+    (
+        one_of("kind", KINDS_OF_FAILURE),
+        *(at_least(name, 0, action=STOP) for name in ("leaderless", "below_min_isr")),
+        satisfy(
+            "no more partitions need an unclean election than are without leader",
+            "needs_unclean BETWEEN 0 AND leaderless",
+            ("needs_unclean", "leaderless"),
+            action=STOP,
+        ),
+        satisfy(
+            "the majority is known where the voters are",
+            "(voters_left IS NULL) = (has_majority IS NULL)",
+            ("voters_left", "has_majority"),
+            action=STOP,
+        ),
+        satisfy(
+            "only what does harm has a beginning, within the state",
+            "since_offset IS NULL OR since_offset < end_offset "
+            "AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))",
+            ("since_offset", "end_offset", "leaderless", "below_min_isr", "has_majority"),
+            action=STOP,
+        ),
+    ),
+)
+
 GOLD = (
     *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES),
+    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE),
 )

@@ -14,10 +14,10 @@ from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.simulate.host import SimulatedHost
 from replica.simulate.node import key_of
-from replica.simulate.node_files import Files
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.simulate.rehearsal.quorum import RehearsedQuorum
 from replica.simulate.rehearsal.step import Scenario
+from replica.simulate.scenarios.quorum import Capture
 from replica.storage.batches import bytes_of
 
 
@@ -63,25 +63,34 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """epoch: the leader's, None without one. ended_ms: when it ended, in ms since the epoch, as the
-    clocks of the run show it. files: what is on the disks then, by node."""
+    """epoch: the leader's, None without one."""
 
     seed: int
     outcome: Outcome
     epoch: int | None
-    ended_ms: int
-    files: dict[int, Files]
 
 
 def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
     """Play all steps, from the captured disks; equal for equal arguments. Nothing is written."""
+    quorum = _played(captured, scenario, seed)
+    leader = quorum.leader()
+    epoch = None if leader is None else leader.raft.role.epoch
+    return Run(seed, _outcome(quorum, leader), epoch)
+
+
+def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:
+    """What is on all disks at the end of the same run, which is played again for it: the disks of
+    many runs would fill the memory."""
+    quorum = _played(captured, scenario, seed)
+    ended = captured.newest_timestamp + quorum.simulation.now
+    return Capture(captured.cluster_id, ended, quorum.files())
+
+
+def _played(captured: CapturedQuorum, scenario: Scenario, seed: int) -> RehearsedQuorum:
     quorum = RehearsedQuorum(captured, seed)
     for step in scenario.steps:
         quorum.play(step)
-    leader = quorum.leader()
-    epoch = None if leader is None else leader.raft.role.epoch
-    ended = captured.newest_timestamp + quorum.simulation.now
-    return Run(seed, _outcome(quorum, leader), epoch, ended, quorum.files())
+    return quorum
 
 
 def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:

@@ -9,7 +9,7 @@ from enum import Enum
 
 from replica.history.ranges import Ranges
 from replica.simulate.rehearsal.captured import CapturedQuorum
-from replica.simulate.rehearsal.outcome import Outcome, Run, rehearse
+from replica.simulate.rehearsal.outcome import Outcome, rehearse
 from replica.simulate.rehearsal.step import Scenario
 
 
@@ -27,12 +27,11 @@ class Answer(Enum):
 @dataclass(frozen=True, slots=True)
 class Found:
     """The runs that had one outcome. seeds: theirs, ascending; epochs: of their leaders, from the
-    lowest to the highest, None without a leader. first: the run of the lowest seed."""
+    lowest to the highest, None without a leader."""
 
     outcome: Outcome
     seeds: tuple[int, ...]
     epochs: tuple[int, int] | None
-    first: Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,13 @@ def rehearse_all(
 ) -> Rehearsal:
     """A run for every seed. show: is told which is next."""
     runs: dict[Outcome, list[tuple[int, int | None]]] = {}
-    first: dict[Outcome, Run] = {}
     for seed in seeds:
         show(seed)
         run = rehearse(captured, scenario, seed)
         runs.setdefault(run.outcome, []).append((seed, run.epoch))
-        first.setdefault(run.outcome, run)
     ranked = sorted(runs.items(), key=lambda each: (-len(each[1]), each[1][0]))
     found = tuple(
-        Found(outcome, tuple(seed for seed, _ in each), _epochs(each), first[outcome])
-        for outcome, each in ranked
+        Found(outcome, tuple(seed for seed, _ in each), _epochs(each)) for outcome, each in ranked
     )
     return Rehearsal(captured, scenario, seeds, found)
 

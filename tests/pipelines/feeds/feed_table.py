@@ -98,5 +98,7 @@ def finding(message: str, **others: Any) -> Row:
         "epoch": 1,
         "message": message,
         "capture_id": "c1",
+        "family": "files",
+        "subjects": None,
         **others,
     }

@@ -22,9 +22,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a lake of their own takes 
 
 @pytest.fixture(scope="module")
 def findings(spark: SparkSession, edited: Edited) -> list[Row]:
-    return (
-        read(spark, edited.lake, gold.FINDINGS).where(F.col("cluster_id") == CLUSTER_ID).collect()
-    )
+    rows = read(spark, edited.lake, gold.FINDINGS).where("family = 'files'")
+    return rows.where(F.col("cluster_id") == CLUSTER_ID).collect()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -11,6 +13,8 @@ from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
 from replica.check.group import Judged
 from replica.check.rule import Finding
+from replica.health.judging import judge_health
+from replica.health.of_directories import cluster_of
 from tests.replica.check.editing import (
     judged,
 )
@@ -29,7 +33,33 @@ _Told = tuple[str, str, str, int | None, int | None, int | None, str]
 
 @pytest.fixture(scope="module")
 def findings(spark: SparkSession, built_lake: Path) -> list[Row]:
-    return read(spark, Lake(built_lake), gold.FINDINGS).collect()
+    """Those about files."""
+    return read(spark, Lake(built_lake), gold.FINDINGS).where("family = 'files'").collect()
+
+
+@pytest.mark.parametrize("cluster", ["kafka-3.7.2-static", DYNAMIC])
+def test_health_is_what_check_says_of_the_newest_capture(
+    data: Path, spark: SparkSession, built_lake: Path, cluster: str
+) -> None:
+    (told,) = judged(data / cluster / "final").states
+    state = cluster_of(told, {})
+    assert state is not None
+    expected = {
+        (one.rule.id, one.severity.value, one.message, *map(tuple, sorted(one.subjects)[:100]))
+        for one in judge_health(state)
+    }
+    rows = read(spark, Lake(built_lake), gold.FINDINGS).where("family = 'health'").collect()
+    found = {
+        (row.rule, row.severity, row.message, *_subjects(row))
+        for row in rows
+        if f"/{cluster}/final/" in row.file
+    }
+    assert found == expected
+    assert all(f"/{DYNAMIC}/final/" in row.file for row in rows)  # the other one is healthy
+
+
+def _subjects(row: Row) -> list[tuple[Any, ...]]:
+    return sorted(tuple(subject.values()) for subject in json.loads(row.subjects))
 
 
 @pytest.fixture(scope="module")

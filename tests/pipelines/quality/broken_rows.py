@@ -174,7 +174,16 @@ _LAYERS: Mapping[str, Example] = {
         (
             {
                 **{"rule": "leftover", "severity": "info", **_REPLICA, "file": "f"},
-                **{"message": "m", "capture_id": "i"},
+                **{"message": "m", "capture_id": "i", "family": "files"},
+            },
+        )
+    ),
+    "gold.failure_exposure": Example(
+        (
+            {
+                **{"cluster_id": "c", "kind": "voter", "gone": "1", "leaderless": 1},
+                **{"needs_unclean": 1, "below_min_isr": 0, "voters_left": 2, "has_majority": True},
+                **{"since_offset": 5, "since": T0, "end_offset": 9, "min_isr_unknown": 0},
             },
         )
     ),
@@ -310,6 +319,11 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("gold.snapshot_validity", "a snapshot is invalid", verdict="invalid"),
     _of("gold.metadata_history", "value is JSON", value="{"),
     _of("gold.metadata_history", "a version ends", valid_to_offset=6),
+    _of("gold.findings", "subjects is JSON", family="health", subjects="{"),
+    _of("gold.findings", "a rule of health", family="health"),
+    _of("gold.failure_exposure", "no more partitions", needs_unclean=2),
+    _of("gold.failure_exposure", "the majority is known", has_majority=None),
+    _of("gold.failure_exposure", "only what does harm", since_offset=9),
     _of("gold.metadata_history", "a version ends", valid_to_offset=None),
     _of("gold.metadata_history", "a version ends", valid_to_offset=1),
     _of("gold.metadata_changes", "old is JSON", old="{"),

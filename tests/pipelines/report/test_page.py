@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ YEAR_199983 = 6_248_700_000_000_000_000
 
 def finding(number: int, rule: str = "crc-mismatch", **more: Any) -> dict[str, Any]:
     place = {"file": "00.log", "position": number, "offset": number, "message": f"found {number}"}
-    told = {"rule": rule, "severity": "error", "capture_id": "capture-1-1"}
+    told = {"rule": rule, "severity": "error", "capture_id": "capture-1-1", "family": "files"}
     return {**replica(1), **told, **place, **more}
 
 
@@ -84,7 +85,7 @@ def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
     rows = together(split(healed=True), {"gold.metadata_changes": [change("topic_created", 3)]})
     lake = small_lake.write_lake(tmp_path / "lake", rows)
     page = read_page(render(report_of(lake)))
-    assert len(page.sql) == 20
+    assert len(page.sql) == 22
     asked = source(Lake(lake))
     for sql in page.sql:
         asked.ask(sql)
@@ -178,6 +179,46 @@ def test_findings_say_what_their_rule_means_and_where_they_are(reported: Reporte
     assert "crc-mismatch : 1 finding, 1 in the newest captures" in page.text
     for word in ("Meaning", "Kafka", "Next", "Seen in", "found 77"):
         assert word in page.text
+
+
+def test_health_is_told_apart_from_findings_and_from_the_verdict(reported: Reported) -> None:
+    subjects = [{"name": f"orders-{n}", "what": "replicas [11]", "offset": n} for n in range(9)]
+    of_health = finding(
+        1, "no-eligible-leader", family="health", subjects=json.dumps(subjects),
+        message="9 of 10 partitions",
+    )  # fmt: skip
+    of_files = finding(2, severity="info")
+    rows = {"bronze.captures": [capture(1, 1)], "gold.findings": [of_health, of_files]}
+    report, page = reported(rows)
+    (cluster,) = report.clusters
+    assert [rule.id for rule in cluster.rules] == ["crc-mismatch"]
+    assert cluster.verdict.level is not Level.BROKEN
+    assert "no-eligible-leader : 9 of 10 partitions" in page.text
+    assert "orders-4 (offset 4): replicas [11]" in page.text
+    assert "orders-5" not in page.text
+
+
+def test_exposure_shows_what_would_do_harm_the_worst_first_and_since_when(
+    reported: Reported,
+) -> None:
+    rows = [
+        {"kind": "broker", "gone": str(n), "leaderless": n, "voters_left": 3, "has_majority": True}
+        for n in range(queries.MAX_EXPOSURES + 4)
+    ]
+    rows.append({"kind": "voter", "gone": "1", "voters_left": 1, "has_majority": False})
+    rows[-2] |= {"since_offset": 1526, "since": small_lake.START}
+    _, page = reported({"bronze.captures": [capture(1, 1)], "gold.failure_exposure": rows})
+    assert "voter 1 0 0 0 1, no majority before what the lake knows" in page.text
+    worst = queries.MAX_EXPOSURES + 3
+    assert f"broker {worst} {worst} 0 0 3 offset 1526, 2026-01-02 03:04:05" in page.text
+    assert "broker 0" not in page.text
+    assert "and 4 more failures" in page.text
+
+
+def test_a_lake_that_takes_no_failure_amiss_says_so(reported: Reported) -> None:
+    rows = [{"kind": "nothing", "voters_left": 3, "has_majority": True}]
+    _, page = reported({"bronze.captures": [capture(1, 1)], "gold.failure_exposure": rows})
+    assert "Nothing: no failure of a rack, a broker, two brokers or a voter" in page.text
 
 
 def test_an_invalid_snapshot_shows_its_broken_rules_with_their_evidence(

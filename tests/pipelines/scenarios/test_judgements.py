@@ -107,8 +107,9 @@ def test_the_report_calls_nothing_broken_in_a_quorum_that_keeps_its_promises(
 
 
 def findings(lake: ScenarioLake, played: Played, moment: str) -> list[Row]:
-    """Those of the captures that belong to the moment."""
-    return of_moment(lake, played, moment, lake.rows(FINDINGS, played))
+    """Those about files, of the captures that belong to the moment."""
+    of_files = [row for row in lake.rows(FINDINGS, played) if row["family"] == "files"]
+    return of_moment(lake, played, moment, of_files)
 
 
 def snapshots(lake: ScenarioLake, played: Played, moment: str) -> list[Row]:

@@ -20,7 +20,7 @@ from replica.errors import KraftlakeError
 from replica.format.discovery import discover
 from replica.model.epochs import OffsetAndEpoch
 from tests.replica.check.editing import append, metadata
-from tests.replica.check.test_totality import NODES, _damage
+from tests.replica.check.test_totality import NODES, damage
 from tests.replica.metadata.image import made
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
@@ -80,7 +80,7 @@ def test_damaged_copies_are_replayed_alike(name: str, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         node = Path(shutil.copytree(DATA / name, Path(folder) / "node"))
         for _ in range(chance.choice((1, 1, 2, 4))):
-            _damage(node, chance)
+            damage(node, chance)
         try:
             found = list(_examined(node))
         except KraftlakeError:

@@ -1,0 +1,81 @@
+"""Which capture tells the newest state of each cluster, and how far that state is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Row = dict[str, Any]
+
+STATUS = (
+    *("cluster_id", "node_id", "directory_id", "capture_id", "captured_at"),
+    *("agreed_end_offset", "snapshot_end_offset", "last_append_time"),
+)
+"""The columns of gold.replica_status that are read here; CAPTURES, RANGES and EPOCHS: those of
+bronze.captures, gold.state_ranges and gold.leader_epoch_history."""
+CAPTURES = ("capture_id", "ingest_seq", "source")
+RANGES = ("cluster_id", "from_offset", "to_offset")
+EPOCHS = ("cluster_id", "epoch", "start_offset", "voters")
+
+
+def looks(
+    status: Iterable[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Sequence[_Row]
+) -> Iterator[_Row]:
+    """A row for each cluster of which a state is known: the newest one, of end offset `end_offset`.
+
+    cluster_id, end_offset, from_offset (of the replay that tells it), is_whole (whether the agreed
+    branch ends there), voters (ids, of the newest leader's epoch), now_ms (time of the last record
+    of the log); and the capture that reaches furthest into that state, of several the newest and
+    of the lowest node id: node_id, directory_id, capture_id, source.
+    """
+    newest = {row["cluster_id"]: row for row in sorted(ranges, key=lambda row: row["to_offset"])}
+    of_cluster: dict[str, list[_Row]] = {}
+    for row in status:
+        of_cluster.setdefault(row["cluster_id"], []).append(row)
+    places = _places(captures)
+    for cluster_id, known in sorted(newest.items()):
+        end = known["to_offset"]
+        rows = of_cluster.get(cluster_id, [])
+        if not rows:
+            continue
+        chosen = max(rows, key=lambda row: _preference(row, end))
+        at = chosen["last_append_time"]
+        yield {
+            **{name: chosen[name] for name in STATUS[:4]},
+            "source": places[chosen["capture_id"]],
+            "end_offset": end,
+            "from_offset": known["from_offset"],
+            "is_whole": max(map(_agreed_end, rows)) <= end,
+            "voters": _voters([row for row in epochs if row["cluster_id"] == cluster_id], end),
+            "now_ms": None if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
+        }
+
+
+def _places(captures: Iterable[_Row]) -> dict[str, str]:
+    """Where each capture was first ingested from."""
+    ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
+    return {row["capture_id"]: row["source"] for row in ordered}
+
+
+def _agreed_end(row: _Row) -> int:
+    """What of the agreed branch the capture has, in its log or its newest snapshot."""
+    return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
+
+
+def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
+    return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
+
+
+def _voters(epochs: Sequence[_Row], end: int) -> list[int]:
+    """Of the newest epoch below the end of which they are known."""
+    named = [
+        row
+        for row in epochs
+        if row["voters"] and row["start_offset"] is not None and row["start_offset"] < end
+    ]
+    if not named:
+        return []
+    newest = max(named, key=lambda row: row["epoch"])
+    return sorted(voter["voter_id"] for voter in newest["voters"])

@@ -1,0 +1,90 @@
+"""The health and the exposures of a small lake's clusters: pipelines.gold.health, on rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.gold.rules.health import (
+    EXPOSURE,
+    FINDING,
+    HISTORY,
+    JUDGED,
+    STATE,
+    STEP,
+    WATCHED_ENTITIES,
+    told,
+)
+from pipelines.gold.rules.looks import looks
+from pipelines.in_memory.rows import Row
+from pipelines.replay.written import RANGE, VERSION
+
+_US_PER_MS = 1000
+_COLUMNS = (
+    *("entity", "key", "value", "valid_from_offset", "valid_to_offset"),
+    *("valid_from", "valid_to", "record_offset"),
+)
+
+
+class Health(NamedTuple):
+    """findings: rows of gold.findings; exposures: of gold.failure_exposure."""
+
+    findings: list[Row]
+    exposures: list[Row]
+
+
+def health(
+    written: pa.Table, status: Iterable[Row], captures: Iterable[Row], epochs: Sequence[Row]
+) -> Health:
+    """written: of Replayed; status: rows of gold.replica_status; epochs: of
+    gold.leader_epoch_history; captures: bronze's."""
+    of_ranges = written.filter(pc.equal(written["what"], RANGE))
+    ranges = (
+        {
+            "cluster_id": row["cluster_id"],
+            "from_offset": row["valid_from_offset"],
+            "to_offset": row["valid_to_offset"],
+        }
+        for row in of_ranges.to_pylist()
+    )
+    judged: list[Row] = []
+    for look in looks(status, captures, ranges, epochs):
+        rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
+        judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
+    return Health(
+        [row for row in judged if row["what"] == FINDING],
+        [row for row in judged if row["what"] == EXPOSURE],
+    )
+
+
+def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """HISTORY: the entities of the state, and what those of WATCHED_ENTITIES were before."""
+    begin, end = look["from_offset"], look["end_offset"]
+    for row in _versions(written, look["cluster_id"]):
+        entity, key, value, start, stop, start_ms, stop_ms, record = row
+        what = entity, key, value
+        if start < end and (stop is None or stop >= end):
+            yield look["cluster_id"], STATE, record, start_ms, *what
+        if entity not in WATCHED_ENTITIES:
+            continue
+        if begin <= start < end:
+            yield look["cluster_id"], STEP, start, start_ms, entity, key, None
+        if stop is not None and begin <= stop < end:
+            yield look["cluster_id"], STEP, stop, stop_ms, *what
+
+
+def _versions(written: pa.Table, cluster_id: str) -> Iterator[tuple[Any, ...]]:
+    """_COLUMNS of a cluster's versions of JUDGED, times in ms."""
+    mine = pc.and_(pc.equal(written["what"], VERSION), pc.equal(written["cluster_id"], cluster_id))
+    is_judged = pc.is_in(written["entity"], pa.array(JUDGED, pa.string()))
+    versions = written.filter(pc.and_(mine, is_judged))
+    columns = (
+        pc.divide(column.cast(pa.int64()), _US_PER_MS)
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in (versions[name] for name in _COLUMNS)
+    )
+    yield from zip(*(column.to_pylist() for column in columns), strict=True)

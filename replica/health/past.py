@@ -1,0 +1,256 @@
+"""Since when a cluster is as it is: its newest state taken back, record by record.
+
+The steps come newest first, so that nobody reads further back than where all questions are
+answered: mostly to the last restart of a broker.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from replica.health.cluster import (
+    BROKER_RESOURCE,
+    MIN_ISR,
+    Cluster,
+    MinIsrs,
+    PartitionKey,
+    ReassignmentStart,
+)
+from replica.health.exposure import (
+    BROKER,
+    PAIR,
+    VOTER,
+    Alike,
+    Exposure,
+    Failure,
+    Harm,
+    Standing,
+)
+from replica.health.reassignments import reassigned
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.state import TOPIC_RESOURCE
+
+WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
+"""The tables of an image of which steps tell."""
+
+
+class Step(NamedTuple):
+    """What became visible at one offset. at: ms since the epoch, None where Kafka has no time.
+    before: table, key, and the value as State's tables held it before; None: it wasn't there."""
+
+    offset: int
+    at: int | None
+    before: tuple[tuple[str, Any, Any], ...]
+
+
+class Since(NamedTuple):
+    """The record with which something began; at: as of Step."""
+
+    offset: int
+    at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """exposed: since when the figures of each failure that does any harm are what they are.
+    starts: of reassignments. Without those that began before the oldest step. unknown: how many
+    failures that do harm are not in `exposed`."""
+
+    exposed: Mapping[Failure, Since]
+    starts: Mapping[PartitionKey, ReassignmentStart]
+    unknown: int
+
+
+def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
+    """steps: newest first, each offset below the cluster's end once; read as far as needed."""
+    exposed, starts = _Exposed(cluster), _Starts(cluster)
+    remaining = iter(steps)
+    while exposed.waiting or starts.waiting:
+        step = next(remaining, None)
+        if step is None:
+            break
+        exposed.take_back(step)
+        starts.take_back(step)
+    return Past(exposed.since, starts.found, len(exposed.waiting))
+
+
+def does_harm(exposure: Exposure) -> bool:
+    """Whether a partition or the quorum's majority would be harmed."""
+    return exposure.harm != Harm() or exposure.has_majority is False
+
+
+class _Starts:
+    """The reassignments that are under way."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.waiting = set(reassigned(cluster.image))
+        self.found: dict[PartitionKey, ReassignmentStart] = {}
+
+    def take_back(self, step: Step) -> None:
+        for table, key, value in step.before:
+            if table != "partitions" or key not in self.waiting:
+                continue
+            if value is None or not (value.adding_replicas or value.removing_replicas):
+                self.waiting.remove(key)
+                if step.at is not None:
+                    self.found[key] = ReassignmentStart(step.offset, step.at)
+
+
+class _Exposed:
+    """The failures that do harm now, and the state that is taken back until each has other figures.
+
+    waiting: those that had the same figures so far.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.since: dict[Failure, Since] = {}
+        self._standing = Standing.of(cluster)
+        self._figures = {
+            failure: exposure
+            for failure in self._standing.failures()
+            if (exposure := self._standing.exposure(failure)) is not None and does_harm(exposure)
+        }
+        self.waiting = set(self._figures)
+        self._pairs: defaultdict[str, set[Failure]] = defaultdict(set)
+        for failure in self.waiting:
+            if failure.kind == PAIR:
+                for one in failure.gone:
+                    self._pairs[one].add(failure)
+        self._past = _State(cluster, self._standing)
+
+    def take_back(self, step: Step) -> None:
+        tally = self._standing.tally
+        tally.touched.clear()
+        now, had = tally.total(), (self._standing.live, self._standing.voters)
+        self._past.take_back(step)
+        has = self._standing.live, self._standing.voters
+        if tally.total() != now or had != has or self._past.racks_changed:
+            suspects = self.waiting.copy()
+        else:
+            suspects = self._suspects(tally.touched)
+        for failure in suspects:
+            if self._standing.exposure(failure) != self._figures[failure]:
+                self.waiting.remove(failure)
+                self.since[failure] = Since(step.offset, step.at)
+
+    def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
+        """Of those that wait the ones whose figures these totals are part of."""
+        found: set[Failure] = set()
+        for failure in touched:
+            found.add(failure)
+            if failure.kind == BROKER:
+                found.add(Failure(VOTER, failure.gone))
+                found |= self._pairs[failure.gone[0]]
+        return found & self.waiting
+
+
+class _State:
+    """What exposures depend on, taken back in place, with the standing that follows from it."""
+
+    def __init__(self, cluster: Cluster, standing: Standing) -> None:
+        self.racks_changed = False
+        self._standing = standing
+        self._partitions = dict(cluster.partitions)
+        self._names = dict(cluster.values("topics"))
+        self._brokers = dict(cluster.values("brokers"))
+        self._min_isr_configs = {
+            key: value for key, value in cluster.values("configs").items() if key[2] == MIN_ISR
+        }
+        self._broker_defaults = cluster.broker_defaults
+        self._min_isrs = cluster.min_isrs
+        self._alike = {key: self._alike_of(key) for key in self._partitions}
+        self._counts = Counter(self._alike.values())
+        self._of_topic: defaultdict[str, set[PartitionKey]] = defaultdict(set)
+        for key in self._partitions:
+            self._of_topic[key[0]].add(key)
+
+    def take_back(self, step: Step) -> None:
+        before: dict[str, dict[Any, Any]] = {table: {} for table in WATCHED}
+        for table, key, value in step.before:
+            before[table][key] = value
+        _put_all(self._names, {key: v for key, v in before["topics"].items() if v is not None})
+        self.racks_changed = False
+        if before["brokers"]:
+            self._take_back_brokers(before["brokers"])
+        changed = self._take_back_configs(before["configs"])
+        _put_all(self._partitions, before["partitions"])
+        for key in changed | before["partitions"].keys():
+            self._recount(key)
+        _put_all(self._names, before["topics"])
+        if "" in before["voters"]:
+            voters = before["voters"][""] or ()
+            self._standing.voters = frozenset(one.key.node_id for one in voters)
+
+    def _take_back_brokers(self, before: Mapping[int, Any]) -> None:
+        standing = self._standing
+        _put_all(self._brokers, before)
+        live, rack_of = set(standing.live), dict(standing.rack_of)
+        for one in before:
+            fields = self._brokers.get(one)
+            live.discard(one)
+            rack_of.pop(one, None)
+            if fields and not fields["fenced"] and not fields["inControlledShutdown"]:
+                live.add(one)
+                if fields["rack"]:
+                    rack_of[one] = fields["rack"]
+        self.racks_changed = rack_of != standing.rack_of
+        if live == standing.live and not self.racks_changed:
+            return
+        affected = [alike for alike in self._counts if not before.keys().isdisjoint(alike.replicas)]
+        for alike in affected:
+            self._add(alike, -self._counts[alike])
+        standing.live, standing.rack_of = frozenset(live), rack_of
+        for alike in affected:
+            self._add(alike, self._counts[alike])
+
+    def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
+        """The partitions whose min.insync.replicas may be another one."""
+        mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
+        if not mine:
+            return set()
+        _put_all(self._min_isr_configs, mine)
+        self._min_isrs = MinIsrs.in_configs(self._min_isr_configs, self._broker_defaults)
+        if any(resource_type == BROKER_RESOURCE for resource_type, _, _ in mine):
+            return set(self._partitions)
+        topics = {resource for kind, resource, _ in mine if kind == TOPIC_RESOURCE}
+        ids = [topic_id for topic_id, name in self._names.items() if name in topics]
+        return {key for topic_id in ids for key in self._of_topic[topic_id]}
+
+    def _recount(self, key: PartitionKey) -> None:
+        old, new = self._alike.pop(key, None), None
+        self._of_topic[key[0]].discard(key)
+        if key in self._partitions:
+            new = self._alike[key] = self._alike_of(key)
+            self._of_topic[key[0]].add(key)
+        if old == new:
+            return
+        if old is not None:
+            self._count(old, -1)
+        if new is not None:
+            self._count(new, 1)
+
+    def _alike_of(self, key: PartitionKey) -> Alike:
+        partition: Partition = self._partitions[key]
+        return Alike.of(partition, self._min_isrs.of(self._names.get(key[0], ""), partition))
+
+    def _count(self, alike: Alike, count: int) -> None:
+        self._add(alike, count)
+        self._counts[alike] += count
+        if not self._counts[alike]:
+            del self._counts[alike]
+
+    def _add(self, alike: Alike, count: int) -> None:
+        standing = self._standing
+        standing.tally.add(alike.kind(standing.live), count, standing.rack_of)
+
+
+def _put_all(held: dict[Any, Any], before: Mapping[Any, Any]) -> None:
+    """Each value as it was before; a value of None wasn't there."""
+    for key, value in before.items():
+        if value is None:
+            held.pop(key, None)
+        else:
+            held[key] = value

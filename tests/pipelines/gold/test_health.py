@@ -1,0 +1,57 @@
+"""Health and exposures by Spark's workers are those that this process makes of the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.gold.health import health
+from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
+from pipelines.gold.rules.looks import looks
+from pipelines.in_memory import health as in_memory
+from pipelines.in_memory.metadata import metadata_tables
+from pipelines.in_memory.replay import replayed
+from pipelines.tables.gold import METADATA_HISTORY
+from tests.pipelines.in_memory.record_rows import CLUSTER, branch
+from tests.pipelines.in_memory.test_health import capture, status
+from tests.replica.health.clusters import a_broker, a_partition, healthy
+from tests.replica.metadata.image.made import config
+
+pytestmark = pytest.mark.spark
+
+_TWIN = "SxVkmBQ2T9mDfQ4vYqJdJw"
+
+
+def test_spark_tells_of_each_cluster_what_a_small_build_tells(spark: SparkSession) -> None:
+    records = [
+        *healthy(),
+        config("2", "min.insync.replicas"),
+        a_partition(1, isr=(11,)),
+        a_partition(0, (11, 12, 13), addingReplicas=(13,)),
+        a_broker(13, rack="a"),
+        a_broker(12, rack="b"),
+    ]
+    rows = [*branch(records), *branch(records[:-3], cluster_id=_TWIN)]
+    written = replayed(rows, [], []).written
+    statuses = [status(1, len(records)), {**status(2, len(records) - 3), "cluster_id": _TWIN}]
+    captures = [capture(1), capture(2)]
+    tables = dict(metadata_tables(written))
+    small = in_memory.health(written, statuses, captures, [])
+    ranges = tables["gold.state_ranges"].to_pylist()
+    history = tables["gold.metadata_history"].select(METADATA_HISTORY.column_names)
+    by_spark = health(spark.createDataFrame(history), [*looks(statuses, captures, ranges, [])])
+    found = pa.table(by_spark.toArrow()).to_pylist()
+
+    def told(what: str, names: tuple[str, ...], among: list[dict[str, Any]]) -> list[Any]:
+        of_kind = [row for row in among if row["what"] == what]
+        return sorted(([row["cluster_id"], *(row[n] for n in names)] for row in of_kind), key=str)
+
+    figures = tuple(name for name in OF_EXPOSURE if name != "since")  # int us here, a time there
+    assert told(FINDING, OF_FINDING, found) == told(FINDING, OF_FINDING, small.findings)
+    assert told(EXPOSURE, figures, found) == told(EXPOSURE, figures, small.exposures)
+    assert {row["cluster_id"] for row in found} == {CLUSTER, _TWIN}
+    times = {(row["cluster_id"], row["since_offset"], row["since"]) for row in found}
+    assert all(at.timestamp() == offset for _, offset, at in times if at is not None)

@@ -1,0 +1,53 @@
+"""A scenario as a file: what is written is read again as it was."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replica.history.commitment import classify
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter, voter_set
+from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
+from replica.simulate.rehearsal.scenario_file import scenario_in, toml_of
+from replica.simulate.rehearsal.step import Scenario, Step
+
+NODES = (1, 2, 3, 11)
+KEYS = {node_id: ReplicaKey(node_id, f"directory{node_id}") for node_id in NODES}
+LOGS = {node_id: ReplicaLog(key, 0, ()) for node_id, key in KEYS.items()}
+QUORUM = CapturedQuorum(
+    cluster_id="cluster",
+    nodes={node_id: CapturedNode(KEYS[node_id], {}, LOGS[node_id]) for node_id in NODES},
+    voters=voter_set(Voter(KEYS[node_id]) for node_id in (1, 2, 3)),
+    is_static=False,
+    commitment=classify(list(LOGS.values())),
+    newest_timestamp=0,
+)
+
+ids = st.sampled_from(NODES)
+nodes = st.lists(ids, unique=True)
+links = st.tuples(ids, ids).filter(lambda link: link[0] != link[1])
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> Step:
+    """What one step of a file can say."""
+    dead = draw(nodes)
+    others = nodes.map(lambda found: tuple(each for each in found if each not in dead))
+    return Step(
+        heal=draw(st.booleans()),
+        cut=tuple(draw(st.lists(links))),
+        dead=tuple(dead),
+        empty=draw(others),
+        start=draw(st.none() | others),
+        remove_voter=draw(st.none() | ids),
+        add_voter=draw(st.none() | ids),
+        wait_ms=draw(st.none() | st.integers(1, 3_600_000)),
+    )
+
+
+@given(st.lists(steps(), min_size=1, max_size=4))
+def test_the_steps_of_a_file_are_those_that_were_written(written: list[Step]) -> None:
+    text = "\n\n".join(map(toml_of, written))
+    assert scenario_in(text, "scenario.toml", QUORUM) == Scenario(tuple(written))
