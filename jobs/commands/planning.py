@@ -123,24 +123,18 @@ def plan(
     from jobs.asking.state_of_cluster import Asked, source_of
     from jobs.directories.broker_defaults import defaults_in
     from jobs.moments import Moment, moment_of
-    from replica.metadata.changes.releases import NEWEST_LEVELS
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
     lake = None if bootstrap else options.lake_unless(paths, lake)
-    of_a_lake = {"--at-offset": at_offset, "--at-time": at_time}
-    needs("--lake", lake, {**of_a_lake, "--committed-only": committed_only})
-    if upgrade is not None and upgrade not in NEWEST_LEVELS:
-        raise UsageError(f"--upgrade {upgrade}: expected one of {', '.join(NEWEST_LEVELS)}")
-    of_a_quorum = {"--timeout": unless(_TIMEOUT_S, timeout), "--command-config": command_config}
-    needs("--bootstrap", bootstrap, of_a_quorum)
-    changes = job.Changes(
-        reassignment, stop_broker, stop_rack, remove_voter, add_voter, upgrade, to_dynamic
-    )
+    needs("--lake", lake, {"--at-offset": at_offset, "--at-time": at_time})
+    needs("--lake", lake, {"--committed-only": committed_only})
+    _refuse_unknown_release(upgrade)
+    _refuse_what_another_source_takes(bootstrap, cluster, timeout, command_config)
+    moves = reassignment, stop_broker, stop_rack
+    changes = job.Changes(*moves, remove_voter, add_voter, upgrade, to_dynamic)
     defaults = defaults_in(broker_config)
     judge = partial(job.run, changes=changes, limit=limit, wait_s=while_s, json_output=json_output)
     if bootstrap is not None:
-        if cluster is not None:
-            raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")
         from jobs.engine.live_state import live_quorum
 
         with live_quorum(bootstrap, timeout, command_config) as live:
@@ -148,3 +142,19 @@ def plan(
     moment = Moment(at_offset, moment_of("--at-time", at_time))
     asked = Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
     return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
+
+
+def _refuse_unknown_release(upgrade: str | None) -> None:
+    from replica.metadata.changes.releases import NEWEST_LEVELS
+
+    if upgrade is not None and upgrade not in NEWEST_LEVELS:
+        raise UsageError(f"--upgrade {upgrade}: expected one of {', '.join(NEWEST_LEVELS)}")
+
+
+def _refuse_what_another_source_takes(
+    bootstrap: str | None, cluster: str | None, timeout: float, command_config: str | None
+) -> None:
+    of_a_quorum = {"--timeout": unless(_TIMEOUT_S, timeout), "--command-config": command_config}
+    needs("--bootstrap", bootstrap, of_a_quorum)
+    if bootstrap and cluster is not None:
+        raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")
