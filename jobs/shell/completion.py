@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typer.completion import get_completion_inspect_parameters, get_completion_script
 
-from jobs.output import write_line
+from jobs.output import write_text
 from replica.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -21,7 +21,8 @@ def run(shell: str, variable: str) -> int:
     """
     if shell not in SHELLS:
         raise UsageError(f"completion {shell}: name one of these shells: {', '.join(SHELLS)}")
-    write_line(get_completion_script(prog_name="kraftlake", complete_var=variable, shell=shell))
+    script = get_completion_script(prog_name="kraftlake", complete_var=variable, shell=shell)
+    write_text(f"{script}\n")
     return 0
 
 

@@ -22,7 +22,7 @@ DATA_FILES = (
     *("pipelines/report/templates/report.css", "pipelines/report/templates/report.html"),
     "replica/py.typed",
 )
-ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".properties")
+ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".properties", ".tar.xz")
 
 
 def made(root: Path, target: Path) -> Path:

@@ -25,9 +25,9 @@ FAST = {
     "kraftlake__topic__name": TOPIC,
     "kraftlake__topic__id": TOPIC_ID,
 }
-SLOW_MACHINE = {"controller__quorum__fetch__timeout__ms": "10000"}
-"""A leader of three stays leader although the machine stops its process for a second or two."""
-
+PATIENT_ELECTION = {"controller__quorum__election__timeout__ms": "500"}
+"""On a slow machine three nodes in one process need more than 100 ms for a round of votes, and no
+node would ever be elected."""
 
 _NAMES = {
     FETCH.key: ("topic", "partition"),
@@ -91,7 +91,7 @@ async def quorum_of_three(tmp_path, **changed):
             folder = tmp_path / str(node_id)
             folder.mkdir()
             own = {"controller__quorum__voters": voters, "broker__rack": f"r{node_id}"}
-            own |= SLOW_MACHINE | changed
+            own |= PATIENT_ELECTION | changed
             nodes.append(await stack.enter_async_context(running(folder, node_id, port, **own)))
         leader = await leader_of(nodes)
         followers = [node for node in nodes if node is not leader]
