@@ -161,7 +161,7 @@ def test_a_link_in_the_place_of_the_spools_is_refused_and_nothing_behind_it_remo
     (lake / "_spool").symlink_to(tmp_path / "elsewhere")
     with (
         locked(Lake(lake), never),
-        pytest.raises(UsageError, match="_spool: a link"),
+        pytest.raises(UsageError, match="_spool is a symbolic link"),
         Spool.below(Lake(lake)),
     ):
         pass

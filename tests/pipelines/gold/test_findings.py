@@ -41,7 +41,7 @@ def findings(spark: SparkSession, built_lake: Path) -> list[Row]:
 def test_health_is_what_check_says_of_the_newest_capture(
     data: Path, spark: SparkSession, built_lake: Path, cluster: str
 ) -> None:
-    (told,) = judged(data / cluster / "final").states
+    (told,) = judged(data / cluster / "final", newest=True).states
     state = cluster_of(told, {})
     assert state is not None
     expected = {

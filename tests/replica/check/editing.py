@@ -28,9 +28,10 @@ Place = tuple[str, str, int | None]
 """(rule, file's name, byte) of a finding."""
 
 
-def judged(*nodes: Path) -> JudgedGroup:
-    """The nodes, looked at together."""
-    return judge_group([examine(found) for found in discover([str(node) for node in nodes])])
+def judged(*nodes: Path, newest: bool = False) -> JudgedGroup:
+    """The nodes, looked at together; newest: with the newest state of each cluster."""
+    found = discover([str(node) for node in nodes])
+    return judge_group([examine(each) for each in found], newest=newest)
 
 
 def findings(node: Path) -> tuple[Finding, ...]:
