@@ -25,7 +25,7 @@ import llvmlite
 from replica.scan.target import host
 
 SOURCES = (
-    *("errors.py", "format/batch.py", "message/primitives.py"),
+    *("errors.py", "format/batch.py", "format/checksum.py", "message/primitives.py"),
     *("message/program.py", "message/schema.py"),
     *("metadata/programs.py", "metadata/record.py", "metadata/records.py"),
     *("metadata/known_configs.py", "metadata/redact.py"),
