@@ -183,5 +183,6 @@ def test_memory_does_not_grow_with_the_file_sound_or_damaged(tmp_path: Path) -> 
         assert rows
         return highest
 
-    peak(part)
-    assert peak((part + broken) * 12) < peak((part + broken) * 4) + (1 << 20)
+    peak(part)  # which makes the kernels' buffers, once
+    more = 8 * len(part + broken)
+    assert peak((part + broken) * 12) < peak((part + broken) * 4) + more / 8
