@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -43,8 +43,12 @@ def _line(wanted: str, prefix: Path) -> str:
 
 
 def _pip() -> str:
-    """Names the interpreter, as another environment's pip may come first on the path."""
-    if find_spec("pip") is None and _is_of_uv(Path(sys.prefix)):
+    """Names the interpreter, as another environment's pip may come first on the path.
+
+    Only the folders of sys.path are asked for pip: setuptools' import hook, which
+    importlib.util.find_spec asks too, answers by changing the modules of this process.
+    """
+    if PathFinder.find_spec("pip") is None and _is_of_uv(Path(sys.prefix)):
         return f"uv pip install --python {shlex.quote(sys.executable)}"
     return f"{shlex.quote(sys.executable)} -m pip install"
 

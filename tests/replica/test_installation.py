@@ -37,7 +37,7 @@ def test_an_environment_without_pip_that_uv_made_is_added_to_by_uv(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (installed / "pyvenv.cfg").write_text(_PYVENV)
-    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    monkeypatch.setattr(installation.PathFinder, "find_spec", lambda name: None)
     python = installed / "bin" / "python"
     line = installation.line_that_adds("s3")
     assert line == f"uv pip install --python {python} 'kraftlake[s3]'"

@@ -160,8 +160,8 @@ def test_a_link_in_the_place_of_the_spools_is_refused_and_nothing_behind_it_remo
     lake.mkdir()
     (lake / "_spool").symlink_to(tmp_path / "elsewhere")
     with (
-        locked(Lake(lake), never),
         pytest.raises(UsageError, match="_spool is a symbolic link"),
+        locked(Lake(lake), never),
         Spool.below(Lake(lake)),
     ):
         pass
