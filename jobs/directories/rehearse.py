@@ -10,6 +10,7 @@ from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
 from jobs.output import Progress, complain, write_json, write_line
+from pipelines.own_folder import refuse_in_log_directory
 from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
 from replica.simulate.rehearsal.outcome import disks_after
@@ -42,6 +43,7 @@ def run(request: Request) -> int:
     KraftlakeError. Only `output` is written to."""
     if request.output is not None:
         refuse_filled(request.output)
+        refuse_in_log_directory(f"-o {request.output}", request.output)
     with ExitStack() as stack:
         rehearsed = rehearsed_quorum(examined_nodes(request.paths, stack))
     captured = rehearsed.captured
