@@ -103,10 +103,8 @@ def table(tmp_path: Path) -> FeedTable:
 
 def run(table: FeedTable, broker: str, topic: str, **pace: Any) -> int:
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
-    settings = job.Kafka(topic, broker)
-    return job.run(
-        Lake(lake), table.feed.name, job.Destination(settings, None, NO_HOOK), job.Pace(**pace)
-    )
+    to = job.Destination(job.Kafka(topic, broker), None, NO_HOOK)
+    return job.run(Lake(lake), table.feed.name, to, job.Pace(**pace))
 
 
 def started(table: FeedTable, broker: str, topic: str, *options: str) -> subprocess.Popen[str]:

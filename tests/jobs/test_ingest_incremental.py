@@ -107,8 +107,7 @@ def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
 
 
 def _rows(lake: Path, table: str) -> list[str]:
-    """The rows, their captured_at replaced by its place among those of the lake, without the name
-    of the round, which only --order gives."""
+    """The rows, their captured_at replaced by its place among those of the lake."""
     moments = [row[0] for row in query(lake, "captures", "SELECT DISTINCT captured_at FROM t")]
     places = {moment: number for number, moment in enumerate(sorted(moments))}
 
@@ -119,8 +118,7 @@ def _rows(lake: Path, table: str) -> list[str]:
             return [placed(item) for item in value]
         return places.get(value, value) if value.__class__.__hash__ else value
 
-    named = " EXCLUDE (round_name)" if table == "captures" else ""
-    rows = query(lake, table, f"SELECT *{named} FROM t")
+    rows = query(lake, table, "SELECT * FROM t")
     return sorted(repr([placed(value) for value in row]) for row in rows)
 
 
