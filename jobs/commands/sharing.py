@@ -28,8 +28,8 @@ def report(
     and holds secrets only where the lake does.
 
     Of a lake that was built, or of directories: of these a lake is made in a temporary folder
-    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for
-    directories of more than 256 MB.
+    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for a
+    cluster of more than 200,000 records.
 
     \b
     Examples:
@@ -53,6 +53,58 @@ def report(
         output=output,
         cluster=cluster,
         json_output=json_output,
+    )
+
+
+def export(
+    lake: options.Lake,
+    output: sharing_options.ExportOutput,
+    tables: sharing_options.TablesToExport = None,
+    to: sharing_options.ExportForm = None,
+    query: sharing_options.ExportedQuery = None,
+    question: sharing_options.ExportedQuestion = None,
+    overwrite: sharing_options.Overwrite = False,
+    json_output: options.Json = False,
+) -> int:
+    """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
+
+    For programs that read no Delta tables, and for people who want to take the answers along. The
+    DuckDB file has the schemas and names of the lake, SQLite has gold_findings for gold.findings,
+    and a folder of Parquet or CSV files has gold/findings.parquet.
+
+    payload, which is a VARIANT in the lake, becomes JSON: of type JSON in DuckDB, text elsewhere.
+    Times are UTC. Whatever is redacted in the lake is redacted in what is written. Needs no Java;
+    duckdb has an extra of its own, kraftlake[duckdb].
+
+    PLACE must not be there yet. It takes its name when everything is written: an export that fails
+    leaves nothing, and with --overwrite what was there before.
+
+    \b
+    Examples:
+      kraftlake export --lake lake -o incident.duckdb
+      kraftlake export --lake lake -o findings.csv gold.findings
+      kraftlake export --lake lake --to parquet -o tables gold.metadata_changes gold.findings
+      kraftlake export --lake lake -o leaders.sqlite --question leaders
+
+    --json: table, rows, file, a line for each table. Exit codes: 0, 1 when the query or the writing
+    fails, 2 usage (also a table that the lake doesn't have).
+    """
+    from jobs.asking.questions import question as asked
+    from jobs.sharing import export as job
+
+    exclusive({"TABLE": tables, "--query": query, "--question": question})
+    if question is not None:
+        query = asked(question).sql
+    return job.run(
+        job.Request(
+            lake=lake,
+            output=output,
+            tables=tuple(tables or ()),
+            query=query,
+            form=to,
+            overwrite=overwrite,
+            json_output=json_output,
+        )
     )
 
 

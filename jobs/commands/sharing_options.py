@@ -39,3 +39,41 @@ PathsOfAReport = Annotated[
         show_default=False,
     ),
 ]
+TablesToExport = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar="[TABLE...]",
+        help="Tables such as gold.findings; all of the lake by default.",
+        show_default=False,
+    ),
+]
+ExportOutput = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="PLACE",
+        callback=on_disk("-o"),
+        help="The file or, of several tables as Parquet or CSV, the folder to make.",
+    ),
+]
+ExportForm = Annotated[
+    Text,
+    typer.Option(
+        "--to",
+        metavar="FORM",
+        help="duckdb, sqlite, parquet or csv; by default what the ending of PLACE says.",
+    ),
+]
+ExportedQuery = Annotated[
+    Text,
+    typer.Option("--query", metavar="SQL", help="The answer to a query instead, a table `answer`."),
+]
+ExportedQuestion = Annotated[
+    Text,
+    typer.Option("--question", metavar="NAME", help="The same of a question of `sql --questions`."),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace the file or folder of an earlier export."),
+]
