@@ -9,7 +9,7 @@ from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.sharing.publish import Hook, Kafka, Pace
+    from jobs.sharing.publish import Destination, Pace
 
 
 def report(
@@ -242,21 +242,22 @@ def publish(
 
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
-    pace = job.Pace(start, restart, follow, interval)
-    _check(kafka, to, hook, pace, schema=schema)
+    pace, where = job.Pace(start, restart, follow, interval), job.Destination(kafka, to, hook)
+    _check(where, pace, schema=schema)
     if schema:
         return job.print_schema(table)
     if lake is None:
         raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
     run = options.uuid_of(run_id)
-    return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
+    return job.run(lake, table, where, pace, run_id=run, json_output=json_output)
 
 
-def _check(kafka: Kafka, to: str | None, hook: Hook, pace: Pace, *, schema: bool) -> None:
-    """UsageError where an option would be left out."""
+def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
+    """UsageError for an option that would have no effect."""
     from jobs.sharing import publish as job
 
-    targets = {"--topic": kafka.topic, "--to": to, "--webhook": hook.url}
+    kafka, hook = to.kafka, to.hook
+    targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
     alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
     of_a_topic = {
         **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},
