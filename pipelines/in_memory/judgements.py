@@ -19,9 +19,9 @@ from pipelines.tables.keys import FINDING_KEYS
 from replica.check.rule import Family
 
 _COLUMNS = (
-    *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),
-    *("position", "offset", "epoch", "message", "capture_id", "family", "subjects"),
-)
+    "rule", "severity", "cluster_id", "node_id", "directory_id", "file",
+    "position", "offset", "epoch", "message", "capture_id", "family", "subjects",
+)  # fmt: skip
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
 _OF_PLACE = ("position", "file", "in_log")
 _NAME = re.compile(r"[^/]+$")
