@@ -29,9 +29,10 @@ _OPEN = (1 << 63) - 1
 _NUMBERS = ("base_offset", "last_offset", "leader_epoch", "crc", "record_count", "size_bytes")
 
 COLUMNS = (
-    *(*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "position", "crc_valid"),
-    *("max_timestamp", "file", "last_seen", "truncated_at", "in_log"),
-)
+    *BATCH_KEYS,
+    "last_offset", "record_count", "size_bytes", "position", "crc_valid",
+    "max_timestamp", "file", "last_seen", "truncated_at", "in_log",
+)  # fmt: skip
 """The columns of bronze.log_batches that Batches is made from."""
 
 

@@ -21,10 +21,15 @@ ENVELOPE_BYTES = 7
 _ID = BATCH_KEYS[1:]
 LENGTHS = pa.schema(
     [
-        *(("node_id", pa.int32()), ("directory_id", pa.string())),
-        *(("base_offset", pa.int64()), ("leader_epoch", pa.int32()), ("crc", pa.int64())),
-        *(("hour", pa.timestamp("us", tz="UTC")), ("record_type", pa.string())),
-        *(("records", pa.int64()), ("length", pa.int64())),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("base_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("hour", pa.timestamp("us", tz="UTC")),
+        ("record_type", pa.string()),
+        ("records", pa.int64()),
+        ("length", pa.int64()),
     ]
 )
 """The records of a batch of one replica that have one hour and type: how many they are, and how
