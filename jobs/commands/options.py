@@ -305,7 +305,8 @@ Csv = Annotated[
     bool,
     typer.Option(
         "--csv",
-        help="CSV with a header line; a text that a spreadsheet takes for a formula gets a '.",
+        help="CSV with a header line; a text that a spreadsheet takes for a formula gets a ', and "
+        "what moves a terminal is escaped.",
     ),
 ]
 PlainCsv = Annotated[
