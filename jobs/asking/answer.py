@@ -38,7 +38,7 @@ def write_answer(answer: Answer, form: str) -> None:
             write_json(dict(zip(names, row, strict=True)))
     elif form in (CSV, PLAIN_CSV):
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        cell = _csv_cell if form == CSV else _plain_cell
+        cell = csv_cell if form == CSV else _plain_cell
         writer.writerow([cell(name) for name in answer.columns])
         for row in answer.rows:
             writer.writerow([cell(value) for value in row])
@@ -52,9 +52,9 @@ def _plain_cell(value: object) -> str:
     return "" if value is None else encodable(cell_text(value))
 
 
-def _csv_cell(value: object) -> str:
-    """A text that a spreadsheet would calculate gets a ' before it, by which it is a text there.
-    What would move a terminal's cursor is escaped as in tables."""
+def csv_cell(value: object) -> str:
+    """A cell of CSV: a text that a spreadsheet would calculate gets a ' before it, which makes it a
+    text there too. What would move a terminal's cursor is escaped as in tables."""
     text = "" if value is None else cell_text(value)
     is_number = isinstance(value, int | float | Decimal)
     mark = "'" if text.startswith(_FORMULA_STARTS) and not is_number else ""

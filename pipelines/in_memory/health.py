@@ -24,9 +24,9 @@ from pipelines.replay.written import RANGE, VERSION
 
 _US_PER_MS = 1000
 _COLUMNS = (
-    *("entity", "key", "value", "valid_from_offset", "valid_to_offset"),
-    *("valid_from", "valid_to", "record_offset"),
-)
+    "entity", "key", "value", "valid_from_offset", "valid_to_offset",
+    "valid_from", "valid_to", "record_offset",
+)  # fmt: skip
 
 
 class Health(NamedTuple):

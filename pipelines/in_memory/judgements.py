@@ -22,9 +22,9 @@ from replica.check.rule import Family
 from replica.model.keys import ReplicaId
 
 _COLUMNS = (
-    *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),
-    *("position", "offset", "epoch", "message", "capture_id", "family", "subjects"),
-)
+    "rule", "severity", "cluster_id", "node_id", "directory_id", "file",
+    "position", "offset", "epoch", "message", "capture_id", "family", "subjects",
+)  # fmt: skip
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
 _NAME = re.compile(r"[^/]+$")
 
