@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from pipelines.capture.destination import Destination, destination_at
 from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
-from pipelines.own_folder import refuse_in_log_directory
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.byte_source import Source, blocks, byte_source
@@ -89,8 +88,6 @@ def take(
     folder that isn't the caller's own, or lies in a node's log directory, UnreadableFileError where
     a directory can't be listed, UnwritableFileError where the destination refuses.
     """
-    if not is_uri(destination):
-        refuse_in_log_directory(shown_uri(destination), destination)
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)
         target = _Target(place, shown_uri(destination), now(), redacted)
