@@ -64,6 +64,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         *("replica.host", "replica.raft", "replica.machines", "replica.storage", "replica.wire"),
         *("replica.history", "replica.format", "replica.metadata", "replica.message"),
     ),
+    "replica.watching": (
+        *("replica.node", "replica.admin", "replica.health", "replica.check", "replica.metadata"),
+        *("replica.format", "replica.raft", "replica.wire"),
+    ),
     "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
     "replica.admin": ("replica.wire", "replica.format", "replica.history"),
     "replica.simulate": (
