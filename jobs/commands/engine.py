@@ -300,11 +300,9 @@ def observe(
     the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
     which dump and ingest read where it is named.
 
-    --metrics gives leader, epoch, high watermark, lag of each voter and observer, changes of the
-    leader and how long they took, age of the newest snapshot, growth of the log by record type, and
-    the rules of health, judged as records come in. /healthz fails where a restart of this process
-    may help, /readyz where the log doesn't show what the quorum commits (no leader, a high
-    watermark that doesn't move, no fetches, not caught up); both say why.
+    --metrics tells leader, lag of each replica, elections, snapshot age, growth of the log and
+    rules of health, judged as records come in. /healthz fails where a restart of this process may
+    help, /readyz where the log doesn't show what the quorum commits; both say why.
 
     An id of somebody else's is refused before anything is fetched: a leader would count the
     fetches for that node, and take for committed what no majority holds.
@@ -314,14 +312,13 @@ def observe(
       ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
         kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
           --cluster --operation ClusterAction --operation Describe
-      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter the
-      cluster, brokers to everybody; else give --cluster-id.
+      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter it, brokers
+      to everybody; else give --cluster-id.
 
     \b
     Examples:
       kraftlake replica observe -b c1:9093,c2:9093 -o recording
       kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
-      kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
       kraftlake replica observe -b c1:9093 -o recording --metrics 127.0.0.1:9404
       kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
       kraftlake dump recording
@@ -337,13 +334,7 @@ def observe(
     needs("--metrics", metrics, {"--broker-config": broker_config})
     return job.run(
         job.Options(
-            bootstrap,
-            output,
-            node_id=node_id,
-            is_anonymous=anonymous,
-            cluster_id=cluster_id,
-            listen=listen,
-            metrics=metrics,
+            *(bootstrap, output, node_id, anonymous, cluster_id, listen, metrics),
             broker_config=broker_config,
             until_caught_up=until_caught_up,
             timeout_s=timeout,
