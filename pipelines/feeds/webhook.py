@@ -27,9 +27,9 @@ from replica.errors import AuthenticationError, PeerError, UnreachablePeerError,
 
 _ERROR = "error"
 _IDENTITY = (
-    *("cluster_id", "node_id", "directory_id"),
-    *("rule", "position", "offset", "epoch", "message"),
-)
+    "cluster_id", "node_id", "directory_id",
+    "rule", "position", "offset", "epoch", "message",
+)  # fmt: skip
 """With the file's own name, what makes two findings the same; not which capture shows it."""
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 

@@ -18,9 +18,9 @@ from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError
 
 _OURS = (
-    *("_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version"),
-    *("_spool", "_trial"),
-)
+    "_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version",
+    "_spool", "_trial",
+)  # fmt: skip
 """How the names begin that a job makes in a lake beside its tables: an ingest that was ended early
 may have left some of them."""
 

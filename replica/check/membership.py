@@ -13,9 +13,9 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
 RULES = (
-    *(groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER),
-    *(groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH),
-)
+    groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
+    groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH,
+)  # fmt: skip
 """Of the findings of judge_membership, and of no others."""
 
 

@@ -32,9 +32,9 @@ from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
 _NOT_JUDGED = {
-    *(snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id),
+    snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
-}
+}  # fmt: skip
 """What others rest on comes first: topics before their partitions."""
 
 

@@ -126,9 +126,9 @@ class BulkReplay:
         slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))
         slots.state[[STATE_REFUSED, STATE_EXPLAINED]] = 0, explained
         row = replay_rows(
-            *(chunk.array, chunk.rows.reshape(-1), low, high, base),
-            *(slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places),
-        )
+            chunk.array, chunk.rows.reshape(-1), low, high, base,
+            slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places,
+        )  # fmt: skip
         return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:

@@ -104,9 +104,9 @@ class LineScan(Scan):
         at = 0
         while at < chosen.size:
             at = write_lines(
-                *(chunk.array, batches, rows, chosen, at, chosen.size, guarded),
-                *(self._shown, self._prefix, self._output, self._places, state),
-            )
+                chunk.array, batches, rows, chosen, at, chosen.size, guarded,
+                self._shown, self._prefix, self._output, self._places, state,
+            )  # fmt: skip
             if state[LINES_WRITTEN]:
                 yield self._output.data[: state[LINES_WRITTEN]]
             if state[LINES_REFUSED]:

@@ -33,8 +33,8 @@ def odd_records(
         if isinstance(region, Chunk):
             rows = region.rows.reshape(-1)
             count = find_odd_rows(
-                *(region.array, rows, region.row_count, NO_PROGRAM, sought, odd, places)
-            )
+                region.array, rows, region.row_count, NO_PROGRAM, sought, odd, places
+            )  # fmt: skip
             yield from region.rows[frames.ROW_OFFSET, odd[:count]].tolist()
         elif region.crc_valid:
             yield region.header.base_offset

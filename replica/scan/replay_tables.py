@@ -136,12 +136,12 @@ _KEY_FIELDS = {
 """The first fields of a PUT, which are its key."""
 
 _FIELDS = (
-    *(("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",)),
-    *(("leaderEpoch",), ("partitionEpoch",), ("replicas",), ("isr",), ("removingReplicas",)),
-    *(("addingReplicas",), ("directories",), ("eligibleLeaderReplicas",), ("lastKnownElr",)),
-    *(("resourceName",), ("brokerId", "id"), ("brokerEpoch", "epoch")),
+    ("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",),
+    ("leaderEpoch",), ("partitionEpoch",), ("replicas",), ("isr",), ("removingReplicas",),
+    ("addingReplicas",), ("directories",), ("eligibleLeaderReplicas",), ("lastKnownElr",),
+    ("resourceName",), ("brokerId", "id"), ("brokerEpoch", "epoch"),
     ("endPoints",),
-)
+)  # fmt: skip
 (
     FIELD_TOPIC_ID,
     FIELD_NAME,

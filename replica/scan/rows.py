@@ -174,10 +174,10 @@ def _variant_kernel() -> _Kernel:
     def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)
         high = write_variants(
-            *(chunk.array, rows, low, chunk.row_count, guarded),
-            *(outputs[0], offsets[0], outputs[1], offsets[1]),
-            *(refused, places, known, known_bytes),
-        )
+            chunk.array, rows, low, chunk.row_count, guarded,
+            outputs[0], offsets[0], outputs[1], offsets[1],
+            refused, places, known, known_bytes,
+        )  # fmt: skip
         pieces: list[Any] = [
             Pieces(output, rows_at[: high - low + 1])
             for output, rows_at in zip(outputs, offsets, strict=True)

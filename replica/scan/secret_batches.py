@@ -86,9 +86,9 @@ class _SecretRows:
     def batches_of(self, chunk: Chunk) -> list[int]:
         """Numbers of the chunk's batches that may hold a secret, rising."""
         count = find_odd_rows(
-            *(chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM),
-            *(self._sought, self._odd, self._places),
-        )
+            chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM,
+            self._sought, self._odd, self._places,
+        )  # fmt: skip
         found: list[int] = []
         for row in self._odd[:count].tolist():
             batch = int(chunk.rows[frames.ROW_BATCH, row])

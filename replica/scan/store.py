@@ -25,13 +25,13 @@ import llvmlite
 from replica.scan.target import host
 
 SOURCES = (
-    *("errors.py", "format/batch.py", "format/checksum.py", "message/primitives.py"),
-    *("message/program.py", "message/schema.py"),
-    *("metadata/programs.py", "metadata/record.py", "metadata/records.py"),
-    *("metadata/known_configs.py", "metadata/redact.py"),
-    *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
+    "errors.py", "format/batch.py", "format/checksum.py", "message/primitives.py",
+    "message/program.py", "message/schema.py",
+    "metadata/programs.py", "metadata/record.py", "metadata/records.py",
+    "metadata/known_configs.py", "metadata/redact.py",
+    "scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py",
     "scan/replay_tables.py",
-)
+)  # fmt: skip
 """What kernels are compiled from besides replica.scan.kernels, below the package `replica`: all
 modules that theirs import, but for those that only find the machine code."""
 

@@ -20,10 +20,10 @@ from replica.scan.native import Bytes, Longs
 
 # Kinds as numbers; those below TEXT are of fixed size.
 _KINDS = (
-    *(Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32),
-    *(Kind.BOOL, Kind.UUID, Kind.FLOAT64),
-    *(Kind.STRING, Kind.BYTES, Kind.STRUCT),
-)
+    Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32,
+    Kind.BOOL, Kind.UUID, Kind.FLOAT64,
+    Kind.STRING, Kind.BYTES, Kind.STRUCT,
+)  # fmt: skip
 (INT8, INT16, INT32, INT64, UINT16, UINT32, BOOL, UUID, FLOAT64, STRING, BYTES, STRUCT) = range(12)
 TEXT = STRING
 """The first kind whose size is told by its bytes."""

@@ -190,9 +190,9 @@ def _lost(simulation: Simulation) -> list[int]:
 
 
 _ACTIONS = (
-    *(_crash, _crash, _crash_soon, _crash_soon, _crash_soon, _crash_all, _shut_down, _resign),
-    *(_isolate, _isolate_leader, _heal, _heal, _heal, _heal),
-    *(_snapshot, _snapshot, _snapshot, _snapshot, _snapshot),
-    *(_slow, _slow_disk, _fill, _fill, _fail_io, _skew),
-    *(_change_voters, _change_voters, _change_voters, _remove_leader, _upgrade, _move, _wipe),
-)
+    _crash, _crash, _crash_soon, _crash_soon, _crash_soon, _crash_all, _shut_down, _resign,
+    _isolate, _isolate_leader, _heal, _heal, _heal, _heal,
+    _snapshot, _snapshot, _snapshot, _snapshot, _snapshot,
+    _slow, _slow_disk, _fill, _fill, _fail_io, _skew,
+    _change_voters, _change_voters, _change_voters, _remove_leader, _upgrade, _move, _wipe,
+)  # fmt: skip

@@ -38,10 +38,10 @@ _END_POINT = {
 }
 assert {
     (
-        *(("name", Kind.STRING), ("host", Kind.STRING)),
-        *(("port", Kind.UINT16), ("securityProtocol", Kind.INT16)),
+        ("name", Kind.STRING), ("host", Kind.STRING),
+        ("port", Kind.UINT16), ("securityProtocol", Kind.INT16),
     )
-} == _END_POINT, "_has_nameless_listener knows what a listener consists of"
+} == _END_POINT, "_has_nameless_listener knows what a listener consists of"  # fmt: skip
 
 
 @inner
