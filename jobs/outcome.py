@@ -28,7 +28,7 @@ _NO_MEMORY = (
 )
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
-_EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb"}
+_EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
 """By a package's name, the extra that has this package alone."""
 _WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)

@@ -108,6 +108,38 @@ def export(
     )
 
 
+def mcp(
+    paths: sharing_options.PathsToServe = None,
+    lake: options.LakeOrPaths = None,
+    rows: sharing_options.MostRows = 200,
+    seconds: sharing_options.MostSeconds = 60.0,
+) -> int:
+    """Serve a lake or directories to programs that speak the Model Context Protocol.
+
+    An assistant or editor starts this command and asks it on standard input: what happened, who
+    led when, what changed, what is wrong, what was so at an offset, and whether a planned change is
+    safe; of a lake also any SELECT.
+
+    The tools only read, and only what is named here. Secrets stay redacted: a lake that was made
+    with --keep-secrets is refused. An answer has at most N rows and 200,000 bytes, and says where
+    it was cut. Needs the extra kraftlake[mcp], and no Java.
+
+    \b
+    Examples, for the list of servers of a client:
+      "command": "kraftlake", "args": ["mcp", "--lake", "/srv/lake"]
+      "command": "kraftlake", "args": ["mcp", "node1/", "node2/", "node3/"]
+
+    Exit codes: 0 when the client is gone, 2 usage.
+    """
+    from jobs.sharing import mcp as job
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
+    if not paths and lake is None:
+        raise UsageError("mcp: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
+
+
 def register(
     lake: options.Lake,
     catalog: sharing_options.Catalog = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from jobs.commands.options import Text, on_disk
-from pipelines.object_store import check_place
+from pipelines.object_store import check_local, check_place
 
 Catalog = Annotated[
     Text,
@@ -76,4 +76,20 @@ ExportedQuestion = Annotated[
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace the file or folder of an earlier export."),
+]
+PathsToServe = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar="[PATH...]",
+        callback=lambda paths: [check_local(path) for path in paths or []],
+        help="Directories of nodes instead of a lake.",
+        show_default=False,
+    ),
+]
+MostRows = Annotated[
+    int, typer.Option("--rows", metavar="N", min=1, help="Rows of an answer at most.")
+]
+MostSeconds = Annotated[
+    float,
+    typer.Option("--seconds", metavar="S", min=1, help="Seconds that an answer may take at most."),
 ]

@@ -206,7 +206,7 @@ class _Folder(Destination):
 
 
 def _is_link(shown: str) -> FileSystemError:
-    why = "a link, or no folder, is in the way, and capture follows none: name another folder"
+    why = "a link, or no folder, is in the way, and no link is followed: name another folder"
     return UnwritableFileError(shown, why)
 
 
