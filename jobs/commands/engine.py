@@ -299,7 +299,6 @@ def observe(
     for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
     the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
     which dump and ingest read where it is named.
-
     --metrics tells leader, lag of each replica, elections, snapshot age, growth of the log and
     rules of health, judged as records come in. /healthz fails where a restart of this process may
     help, /readyz where the log doesn't show what the quorum commits; both say why.
@@ -321,7 +320,6 @@ def observe(
       kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
       kraftlake replica observe -b c1:9093 -o recording --metrics 127.0.0.1:9404
       kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
-      kraftlake dump recording
       kraftlake ingest --lake lake recording recording/archive
 
     --json: at the end, directory, cluster_id, node_id, log_start_offset, log_end_offset,
@@ -334,7 +332,13 @@ def observe(
     needs("--metrics", metrics, {"--broker-config": broker_config})
     return job.run(
         job.Options(
-            *(bootstrap, output, node_id, anonymous, cluster_id, listen, metrics),
+            bootstrap,
+            output,
+            node_id,
+            anonymous,
+            cluster_id,
+            listen,
+            metrics,
             broker_config=broker_config,
             until_caught_up=until_caught_up,
             timeout_s=timeout,

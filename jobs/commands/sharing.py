@@ -191,6 +191,9 @@ def publish(
     to: feed_options.Folder = None,
     webhook: feed_options.WebhookUrl = None,
     webhook_header: feed_options.WebhookHeaders = None,
+    webhook_format: feed_options.WebhookFormat = "json",
+    webhook_severity: feed_options.WebhookSeverity = "error",
+    webhook_key: feed_options.WebhookKey = None,
     progress: feed_options.ProgressPath = None,
     start: feed_options.StartAt = "snapshot",
     restart: feed_options.Restart = False,
@@ -223,8 +226,9 @@ def publish(
 
     --webhook: each new finding of severity error (--table gold.findings), at least once; a later
     capture that shows it again is nothing new. The Idempotency-Key of a message sent twice is the
-    same. No answer, 408, 429 and 5xx are tried again, six times, with --follow for ever; any other
-    answer but 2xx ends it.
+    same. No answer, 408, 429 and 5xx are tried again, six times within three minutes, with --follow
+    for ever; any other answer but 2xx ends it. In the formats slack, pagerduty and alertmanager
+    it is also told that a finding is resolved.
 
     --json: table, version, is_snapshot, changes, a line for each version.
 
@@ -233,7 +237,8 @@ def publish(
       kraftlake publish --lake lake -b localhost:9092 --topic cluster-changes --follow
       kraftlake publish --lake lake --to changes/
       kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
-      kraftlake publish --table gold.findings --schema
+      kraftlake publish --lake lake --table gold.findings --webhook @slack.txt \\
+        --webhook-format slack --webhook-severity warning --progress slack.json
 
     Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
     work on the same (a later run goes on), 2 usage.
@@ -241,7 +246,8 @@ def publish(
     from jobs.sharing import publish as job
 
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
-    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
+    headers, form = tuple(webhook_header or ()), webhook_format
+    hook = job.Hook(webhook, headers, progress, form, webhook_severity, webhook_key)
     pace, where = job.Pace(start, restart, follow, interval), job.Destination(kafka, to, hook)
     _check(where, pace, schema=schema)
     if schema:
@@ -265,6 +271,10 @@ def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
         "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
     }
     needs("--topic", kafka.topic, of_a_topic)
-    of_a_webhook = {"--webhook-header": hook.headers, "--progress": hook.progress}
+    of_a_webhook = {
+        **{"--webhook-header": hook.headers, "--progress": hook.progress},
+        **{"--webhook-format": unless("json", hook.form), "--webhook-key": hook.key},
+        "--webhook-severity": unless("error", hook.least),
+    }
     needs("--webhook", hook.url, of_a_webhook)
     needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})

@@ -17,7 +17,6 @@ from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from replica.errors import UsageError
 from replica.node.driver import Driver
 from replica.node.http_server import OK, UNAVAILABLE, Answer, HttpServer
 from replica.node.readiness import Readiness, Wedge
@@ -79,14 +78,10 @@ class Metrics:
             self._registry.register(_Collector(collect))
         self._server = HttpServer(self._page)
 
-    async def serve(self, host: str, port: int, named_by: str) -> int:
-        """Listen; returns the port, which port 0 lets the system choose. Raises UsageError where
-        the address can't be had; named_by: the key or option that says it."""
-        try:
-            return await self._server.start(host, port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"{named_by}: {host}:{port}: {why}") from error
+    async def serve(self, host: str, port: int) -> int:
+        """Listen; returns the port, which port 0 lets the system choose. Raises OSError where the
+        address can't be had."""
+        return await self._server.start(host, port)
 
     async def close(self) -> None:
         """Listen no more."""

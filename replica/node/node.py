@@ -89,12 +89,20 @@ class Node:
         open_things.callback(looking.cancel)
         sources = Sources(self.driver, self.dispatch, self.partition, self.servers)
         metrics = Metrics(sources, self.readiness, self.look, self.collectors)
-        is_recording = self.settings.recording is not None
-        named_by = "--metrics" if is_recording else "kraftlake.metrics.listener"
-        port = await metrics.serve(*listener, named_by)
+        try:
+            port = await metrics.serve(*listener)
+        except OSError as error:
+            raise self._without_metrics(listener, error.strerror or str(error)) from error
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
+
+    def _without_metrics(self, listener: tuple[str, int], why: str) -> UsageError:
+        host, port = listener
+        if self.settings.recording is not None:
+            return UsageError(f"--metrics {host}:{port}: {why}")
+        path = self.settings.path
+        return UsageError(f"{path}: kraftlake.metrics.listener: {host}:{port}: {why}")
 
     async def _look(self) -> None:
         """So that it is known since when something doesn't move, whenever somebody asks."""
