@@ -299,9 +299,8 @@ def observe(
     for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
     the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
     which dump and ingest read where it is named.
-    --metrics tells leader, lag of each replica, elections, snapshot age, growth of the log and
-    rules of health, judged as records come in. /healthz fails where a restart of this process may
-    help, /readyz where the log doesn't show what the quorum commits; both say why.
+    --metrics tells leader, lags, elections, snapshot age, growth of the log and rules of health.
+    /healthz fails where a restart may help, /readyz where the log doesn't show what is committed.
 
     An id of somebody else's is refused before anything is fetched: a leader would count the
     fetches for that node, and take for committed what no majority holds.
