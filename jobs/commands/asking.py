@@ -24,10 +24,11 @@ def sql(
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
     For whoever investigates. Only the tables that the query names are opened; the first row comes
-    in well under a second with delta-rs, in some seconds with spark, whose dialect knows more.
+    in well under a second with delta-rs, in a second with duckdb, in some seconds with spark.
 
-    The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
-    where payload:name::string = 'orders'.
+    The column payload is a VARIANT, which every engine shows as JSON. duckdb looks into it with
+    payload->>'name' = 'orders' and needs the extra kraftlake[duckdb]; spark looks into it with
+    payload:name::string = 'orders' and needs Java.
 
     gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
     state at the end of the log, or of what `state` shows at --at-offset or --at-time; --cluster
@@ -43,6 +44,8 @@ def sql(
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
       kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
+      kraftlake sql --lake lake --engine duckdb \\
+        "select payload from bronze.log_records where payload->>'name' = 'orders'"
       echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.

@@ -299,7 +299,9 @@ QueryFile = Annotated[
 ]
 Engine = Annotated[
     str,
-    typer.Option("--engine", metavar="ENGINE", help="delta-rs, which starts at once, or spark."),
+    typer.Option(
+        "--engine", metavar="ENGINE", help="delta-rs, which starts at once, duckdb or spark."
+    ),
 ]
 Csv = Annotated[
     bool,
