@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from jobs.commands import options
+from jobs.commands import asking_options, options
 from jobs.commands.combinations import alone, form_of, unless
 
 
 def sql(
     lake: options.Lake,
-    query: options.Query = None,
-    file: options.QueryFile = None,
-    engine: options.Engine = "delta-rs",
+    query: asking_options.Query = None,
+    file: asking_options.QueryFile = None,
+    engine: asking_options.Engine = "delta-rs",
     json_output: options.Json = False,
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
-    tables: options.Tables = False,
+    tables: asking_options.Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
     cluster: options.Cluster = None,
-    question: options.AskedQuestion = None,
-    questions: options.Questions = False,
+    question: asking_options.AskedQuestion = None,
+    questions: asking_options.Questions = False,
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
