@@ -142,6 +142,8 @@ _GROUPS = {
     ),
     "A lake for others": (
         _Command(sharing.report, "An incident as one HTML page, the verdict first."),
+        _Command(sharing.export, "Tables or answers as DuckDB, SQLite, Parquet or CSV."),
+        _Command(sharing.mcp, "Serve a lake or directories to assistants and editors (MCP)."),
         _Command(sharing.register, "Give a lake's tables names in a Hive metastore."),
         _Command(sharing.publish, "Publish a table's changes: Kafka, files, a webhook."),
     ),

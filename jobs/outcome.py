@@ -28,6 +28,8 @@ _NO_MEMORY = (
 )
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
+_EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
+"""By a package's name, the extra that has this package alone."""
 _WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
@@ -98,6 +100,8 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
 def _extra_with(name: str, command: Sequence[str]) -> str:
     """The extra that brings the module to the command: the least that has it for one that knows no
     lake, and for all others the one that has all they need."""
+    if name in _EXTRAS_OF_THEIR_OWN:
+        return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:
         return _EXTRA_WITH.get(name, "lake")
     return "lake"

@@ -41,7 +41,8 @@ _TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206
 _CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
 # halves of surrogate pairs, which no UTF-8 has, but those that stand for bytes of odd file names
 _HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
-_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _HALVES}
+_HALF_CODES = {code: f"\\u{code:04x}" for code in _HALVES}
+_CONTROL_CODES |= _HALF_CODES
 _UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
 _UNSAFE_JSON_BYTES = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
@@ -59,6 +60,11 @@ def use_utf8() -> None:
 def one_line(text: str) -> str:
     """`text` without anything that moves a terminal's cursor or starts another line."""
     return text.translate(_CONTROL_CODES)
+
+
+def encodable(text: str) -> str:
+    """`text` with escapes for the halves of surrogate pairs, which no UTF-8 has."""
+    return text.translate(_HALF_CODES)
 
 
 def safe_json(text: str) -> str:

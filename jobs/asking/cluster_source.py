@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from jobs.directories.check_inputs import examine_all, find_inputs
+from jobs.directories.check_inputs import examine_all, find_newest_inputs
 from jobs.output import Progress, complain
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
@@ -50,7 +50,7 @@ def from_directories(
     """
     progress = Progress()
     with ExitStack() as stack:
-        inputs = find_inputs(paths, (), stack)
+        inputs = find_newest_inputs(paths, stack)
         told: list[ClusterState] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show)

@@ -57,22 +57,21 @@ def ingest(
     streams: Given = {"--follow": follow, "--available-now": available_now}
     exclusive(streams)
     alone("--dry-run", dry_run, {**streams, "--build": build, "--run-id": run_id})
+    names = () if order is None else tuple(name for name in order.split(",") if name)
     return int(
         job.run(
             paths,
             lake=lake,
-            captured_at=captured_at,
-            order=None if order is None else [name for name in order.split(",") if name],
-            as_replica=as_replica,
-            keep_secrets=keep_secrets,
-            show_configs=tuple(show_config or ()),
-            verify=verify,
-            stream=job.Stream(follow) if follow is not None or available_now else None,
-            run_id=options.uuid_of(run_id),
-            accept_damage=accept_damage,
-            then_build=build,
-            dry_run=dry_run,
-            json_output=json_output,
+            reading=job.Reading(captured_at, names, as_replica, verify),
+            secrets=job.Secrets(keep_secrets, tuple(show_config or ())),
+            manner=job.Manner(
+                stream=job.Stream(follow) if follow is not None or available_now else None,
+                accept_damage=accept_damage,
+                then_build=build,
+                dry_run=dry_run,
+                run_id=options.uuid_of(run_id),
+                json_output=json_output,
+            ),
         )
     )
 

@@ -15,7 +15,8 @@ ScenarioName = Annotated[
 ScenarioDirectory = Annotated[
     Text,
     typer.Option(
-        *("--output", "-o"),
+        "--output",
+        "-o",
         callback=on_disk("-o"),
         metavar="DIR",
         help="A new folder for the scenario's nodes.",
@@ -186,7 +187,8 @@ SilenceTimeout = Annotated[
 RecordingDirectory = Annotated[
     str,
     typer.Option(
-        *("--output", "-o"),
+        "--output",
+        "-o",
         callback=on_disk("-o"),
         metavar="DIR",
         help="Where to record; a new folder, or one recorded to.",

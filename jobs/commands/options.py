@@ -305,7 +305,7 @@ Csv = Annotated[
     bool,
     typer.Option(
         "--csv",
-        help="CSV with a header line; a text that a spreadsheet takes for a formula gets a '.",
+        help="CSV with a header line; no text is a formula of a spreadsheet or moves a terminal.",
     ),
 ]
 PlainCsv = Annotated[

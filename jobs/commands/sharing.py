@@ -9,7 +9,7 @@ from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.sharing.publish import Hook, Kafka, Pace
+    from jobs.sharing.publish import Destination, Pace
 
 
 def report(
@@ -28,8 +28,8 @@ def report(
     and holds secrets only where the lake does.
 
     Of a lake that was built, or of directories: of these a lake is made in a temporary folder
-    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for
-    directories of more than 256 MB.
+    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for a
+    cluster of more than 200,000 records.
 
     \b
     Examples:
@@ -54,6 +54,90 @@ def report(
         cluster=cluster,
         json_output=json_output,
     )
+
+
+def export(
+    lake: options.Lake,
+    output: sharing_options.ExportOutput,
+    tables: sharing_options.TablesToExport = None,
+    to: sharing_options.ExportForm = None,
+    query: sharing_options.ExportedQuery = None,
+    question: sharing_options.ExportedQuestion = None,
+    overwrite: sharing_options.Overwrite = False,
+    json_output: options.Json = False,
+) -> int:
+    """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
+
+    For programs that read no Delta tables, and for people who want to take the answers along. The
+    DuckDB file has the schemas and names of the lake, SQLite has gold_findings for gold.findings,
+    and a folder of Parquet or CSV files has gold/findings.parquet.
+
+    payload, which is a VARIANT in the lake, becomes JSON: of type JSON in DuckDB, text elsewhere.
+    Times are UTC. Whatever is redacted in the lake is redacted in what is written. Needs no Java;
+    duckdb has an extra of its own, kraftlake[duckdb].
+
+    PLACE must not be there yet. It takes its name when everything is written: an export that fails
+    leaves nothing, and with --overwrite what was there before.
+
+    \b
+    Examples:
+      kraftlake export --lake lake -o incident.duckdb
+      kraftlake export --lake lake -o findings.csv gold.findings
+      kraftlake export --lake lake --to parquet -o tables gold.metadata_changes gold.findings
+      kraftlake export --lake lake -o leaders.sqlite --question leaders
+
+    --json: table, rows, file, a line for each table. Exit codes: 0, 1 when the query or the writing
+    fails, 2 usage (also a table that the lake doesn't have).
+    """
+    from jobs.asking.questions import question as asked
+    from jobs.sharing import export as job
+
+    exclusive({"TABLE": tables, "--query": query, "--question": question})
+    if question is not None:
+        query = asked(question).sql
+    return job.run(
+        job.Request(
+            lake=lake,
+            output=output,
+            tables=tuple(tables or ()),
+            query=query,
+            form=to,
+            overwrite=overwrite,
+            json_output=json_output,
+        )
+    )
+
+
+def mcp(
+    paths: sharing_options.PathsToServe = None,
+    lake: options.LakeOrPaths = None,
+    rows: sharing_options.MostRows = 200,
+    seconds: sharing_options.MostSeconds = 60.0,
+) -> int:
+    """Serve a lake or directories to programs that speak the Model Context Protocol.
+
+    An assistant or editor starts this command and asks it on standard input: what happened, who
+    led when, what changed, what is wrong, what was so at an offset, and whether a planned change is
+    safe; of a lake also any SELECT.
+
+    The tools only read, and only what is named here. Secrets stay redacted: a lake that was made
+    with --keep-secrets is refused. An answer has at most N rows and 200,000 bytes, and says where
+    it was cut. Needs the extra kraftlake[mcp], and no Java.
+
+    \b
+    Examples, for the list of servers of a client:
+      "command": "kraftlake", "args": ["mcp", "--lake", "/srv/lake"]
+      "command": "kraftlake", "args": ["mcp", "node1/", "node2/", "node3/"]
+
+    Exit codes: 0 when the client is gone, 2 usage.
+    """
+    from jobs.sharing import mcp as job
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake)
+    if not paths and lake is None:
+        raise UsageError("mcp: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
 
 
 def register(
@@ -158,21 +242,22 @@ def publish(
 
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
-    pace = job.Pace(start, restart, follow, interval)
-    _check(kafka, to, hook, pace, schema=schema)
+    pace, where = job.Pace(start, restart, follow, interval), job.Destination(kafka, to, hook)
+    _check(where, pace, schema=schema)
     if schema:
         return job.print_schema(table)
     if lake is None:
         raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
     run = options.uuid_of(run_id)
-    return job.run(lake, table, kafka, to, hook, pace, run_id=run, json_output=json_output)
+    return job.run(lake, table, where, pace, run_id=run, json_output=json_output)
 
 
-def _check(kafka: Kafka, to: str | None, hook: Hook, pace: Pace, *, schema: bool) -> None:
-    """UsageError where an option would be left out."""
+def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
+    """UsageError for an option that would have no effect."""
     from jobs.sharing import publish as job
 
-    targets = {"--topic": kafka.topic, "--to": to, "--webhook": hook.url}
+    kafka, hook = to.kafka, to.hook
+    targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
     alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
     of_a_topic = {
         **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},

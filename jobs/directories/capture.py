@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
 from jobs.output import complain, counted, write_json, write_line
@@ -26,7 +26,7 @@ def run(
     output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies, None keeps
     them. Raises KraftlakeError.
     """
-    taken = take(directories(paths), output, _report, redactor=redactor)
+    taken = take(directories(paths), output, _reporting("capture"), redactor=redactor)
     _show(taken, output, json_output=json_output)
     return 1 if any(one.damages for one in taken) else 0
 
@@ -48,7 +48,7 @@ def run_redact(
             "one capture at a time, each to a folder of its own"
         )
     at = moments.pop() or datetime.now(UTC)
-    taken = take(found, output, _report, lambda: at, redactor)
+    taken = take(found, output, _reporting("redact"), lambda: at, redactor)
     _show(taken, output, json_output=json_output)
     return 1 if any(one.damages for one in taken) else 0
 
@@ -78,7 +78,11 @@ def _content(one: Taken) -> str:
     return f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
 
 
-def _report(one: Taken) -> None:
+def _reporting(command: str) -> Callable[[Taken], None]:
+    return lambda one: _report(command, one)
+
+
+def _report(command: str, one: Taken) -> None:
     for damage in one.damages:
         complain(str(damage))
     if one.has_moved:
@@ -88,7 +92,7 @@ def _report(one: Taken) -> None:
         )
     before = one.size_bytes - one.sent_bytes
     arrived = f", {counted(before, 'byte')} had arrived before" if before > 0 else ""
-    complain(f"capture: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
+    complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
 
 
 def _fields(one: Taken) -> dict[str, object]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.grouping import ambiguous, batch_of, unused_names
+from pipelines.capture.grouping import AmbiguousOrderError, ambiguous, batch_of, unused_names
 from replica.check.examined import Examined, examine
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import meta_properties, partition_metadata
@@ -49,6 +49,15 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
     named = sorted(finding.batches, key=lambda batch: order.index(batch) if order else 0)
     groups = [tuple(finding.batches[batch]) for batch in named]
     return CheckInputs((*groups, *((file,) for file in finding.files)), tuple(finding.damages))
+
+
+def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
+    """The same for a command that takes no order: two captures of one replica are a UsageError that
+    says to name one of them."""
+    try:
+        return find_inputs(paths, (), stack)
+    except AmbiguousOrderError as error:
+        raise UsageError(f"{error.captures}: name only what is left now") from error
 
 
 def examine_all(

@@ -13,7 +13,7 @@ from jobs.moments import NOW, Moment
 from jobs.output import counted, write_json, write_line
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
-from pipelines.own_folder import names_in, refuse_foreign_names
+from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
@@ -52,6 +52,7 @@ def run(request: Request) -> int:
     if request.output is not None:
         names = names_in(request.output)
         refuse_foreign_names(f"-o {request.output}", names, lambda name: False, "restore")
+        refuse_in_log_directory(f"-o {request.output}", request.output)
     source = _source(request)
     plan = plan_restore(source.image, request.release, request.brokers)
     control = _control_records(request)

@@ -24,9 +24,9 @@ from replica.wire.quorum import DescribedReplica
 
 _PAUSE_S = 0.2
 _COLUMNS = (
-    *("node", "directory", "role", "log_end", "lag"),
-    *("last_fetch_ms_ago", "caught_up_ms_ago", "listeners"),
-)
+    "node", "directory", "role", "log_end", "lag",
+    "last_fetch_ms_ago", "caught_up_ms_ago", "listeners",
+)  # fmt: skip
 _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
 
@@ -94,13 +94,13 @@ def _text(quorum: Quorum, found: Sequence[Verdict], options: Options) -> None:
         _COLUMNS,
         [
             (
-                *(row["node_id"], row["directory_id"], row["role"], row["log_end_offset"]),
-                *(row["lag"], row["last_fetch_ms_ago"], row["last_caught_up_ms_ago"]),
+                row["node_id"], row["directory_id"], row["role"], row["log_end_offset"],
+                row["lag"], row["last_fetch_ms_ago"], row["last_caught_up_ms_ago"],
                 " ".join(row["listeners"]),
             )
             for row in rows
         ],
-    )
+    )  # fmt: skip
     for verdict in found:
         severity = coloured(f"{verdict.severity.value:<7}", _COLOURS[verdict.severity])
         write_line(f"{severity}  {verdict.text}")

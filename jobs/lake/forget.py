@@ -17,9 +17,9 @@ from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 _SHOWN = (
-    *("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name"),
+    "capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name",
     "source",
-)
+)  # fmt: skip
 
 
 def run(

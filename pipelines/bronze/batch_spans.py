@@ -19,9 +19,9 @@ start."""
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
 """Column of spans -> what a capture that has the batch must show for its moment to count."""
 FOLDED_COLUMNS = (
-    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
+    "crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at",
     *HELD_BY,
-)
+)  # fmt: skip
 """What a capture may change."""
 
 

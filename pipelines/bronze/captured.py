@@ -70,9 +70,9 @@ class Captured:
 def known_captures(lake: delta.Lake) -> list[KnownCapture]:
     """What the lake has; a row for each replica of each group."""
     columns = (
-        *("capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq"),
-        *("log_start_offset", "uncovered"),
-    )
+        "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq",
+        "log_start_offset", "uncovered",
+    )  # fmt: skip
     return [
         KnownCapture(
             row["capture_group"],

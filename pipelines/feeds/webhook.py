@@ -27,10 +27,11 @@ from replica.errors import AuthenticationError, PeerError, UnreachablePeerError,
 
 _ERROR = "error"
 _IDENTITY = (
-    *("cluster_id", "node_id", "directory_id"),
-    *("rule", "position", "offset", "epoch", "message"),
-)
-"""With the file's own name, what makes two findings the same; not which capture shows it."""
+    "cluster_id", "node_id", "directory_id",
+    "rule", "position", "offset", "epoch", "message",
+)  # fmt: skip
+"""The columns by which two findings are the same, besides the file's own name. The capture is not
+one of them."""
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -55,14 +56,15 @@ class Endpoint:
 
 
 def endpoint(url: str, headers: Mapping[str, str]) -> Endpoint:
-    """UsageError: not an http or https URL."""
+    """The endpoint of a URL. UsageError: not an http or https URL."""
     try:
         found, parts = Endpoint(url, headers), urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname and found.name)
     except ValueError:  # such as a port that is no number
         is_url = False
     if not is_url:
-        raise UsageError("--webhook: expected a URL such as https://host/path")  # it may be secret
+        # the text itself may be secret
+        raise UsageError("--webhook: expected a URL such as https://host/path")
     return found
 
 
@@ -152,7 +154,7 @@ class Webhook:
             )
         except LocationValueError:
             raise PeerError(self.name, "no host name: is it the right URL?") from None
-        except requests.RequestException as error:  # whose text has the URL in it
+        except requests.RequestException as error:  # the error's text contains the URL
             raise UnreachablePeerError(self.name, self._reason(error)) from None
         if answer.ok and not answer.is_redirect:
             return

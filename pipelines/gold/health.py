@@ -72,7 +72,8 @@ def _rows(versions: DataFrame, what: int, offset: str, at: str, value: Column) -
         F.lit(what).cast("int").alias("what"),
         F.col(offset).alias("offset"),
         F.unix_millis(at).alias("at_ms"),
-        *("entity", "key"),
+        "entity",
+        "key",
         value.alias("value"),
     )
 

@@ -31,13 +31,13 @@ its `from_offset`, valid_to_offset its `to_offset`)."""
 VERSION, CHANGE, RANGE = "version", "change", "range"
 
 OF_VERSION = (
-    *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
-    *("valid_from", "valid_to", "leader_epoch", "record_offset", "record_type"),
-)
+    "entity", "key", "name", "value", "valid_from_offset", "valid_to_offset",
+    "valid_from", "valid_to", "leader_epoch", "record_offset", "record_type",
+)  # fmt: skip
 OF_CHANGE = (
-    *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
-    *("change", "old", "new", "commitment"),
-)
+    "entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type",
+    "change", "old", "new", "commitment",
+)  # fmt: skip
 OF_RANGE = ("valid_from_offset", "valid_to_offset")
 _ROWS_AT_ONCE = 8192
 

@@ -28,7 +28,10 @@ def committed_log(held: DataFrame, findings: DataFrame) -> DataFrame:
     best = F.max(
         F.struct(
             (F.col("commitment") == "proven").alias("is_proven"),
-            *("moment", "leader_epoch", "crc", "commitment"),
+            "moment",
+            "leader_epoch",
+            "crc",
+            "commitment",
         )
     ).alias("best")
     rows = taken.groupBy("cluster_id", "offset").agg(best)

@@ -122,6 +122,18 @@ def test_a_text_that_a_spreadsheet_would_calculate_is_a_text_in_csv(
     assert row == [*texts, "-5", "-0.5"]
 
 
+def test_a_text_that_would_move_a_terminal_is_escaped_in_csv_and_plain_for_programs(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    text = "a\x1b]0;x\x07b\x9bc\u202ed\ne"
+    codes = " || ".join(f"chr({ord(char)})" for char in text)
+    query = f"select {codes} as c from gold.epochs where epoch = 1"
+    ended = kraftlake("sql", "--lake", lake, "--csv", query)
+    assert ended.out == "c\na\\x1b]0;x\\x07b\\x9bc\\u202ed\\ne\n"
+    ended = kraftlake("sql", "--lake", lake, "--plain-csv", query)
+    assert ended.out == f'c\n"{text}"\n'
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -10,9 +10,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Row = dict[str, Any]
 
 STATUS = (
-    *("cluster_id", "node_id", "directory_id", "capture_id", "captured_at"),
-    *("agreed_end_offset", "snapshot_end_offset", "last_append_time"),
-)
+    "cluster_id", "node_id", "directory_id", "capture_id", "captured_at",
+    "agreed_end_offset", "snapshot_end_offset", "last_append_time",
+)  # fmt: skip
 """The columns of gold.replica_status that are read here; CAPTURES, RANGES and EPOCHS: those of
 bronze.captures, gold.state_ranges and gold.leader_epoch_history."""
 CAPTURES = ("capture_id", "ingest_seq", "source")
