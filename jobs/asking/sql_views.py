@@ -19,7 +19,8 @@ AT_END = "valid_to_offset IS NULL"
 
 
 class Dialect(Protocol):
-    """How an engine says what the other one says otherwise; each takes a field of `value`."""
+    """How an engine says what the other one says otherwise. Each function takes a field of
+    `value`."""
 
     def number(self, field: str) -> str:
         """A whole number."""
@@ -32,7 +33,7 @@ class Dialect(Protocol):
 
 
 class DataFusion:
-    """Of delta-rs."""
+    """DataFusion, the engine of delta-rs."""
 
     def number(self, field: str) -> str:
         return f"CAST({_found(field, '(-?[0-9]+)')} AS BIGINT)"
