@@ -195,11 +195,7 @@ def _judged(one: Judgement) -> list[Any]:
         for finding in one.findings
     ]
     exposures = [
-        [
-            _gone(exposure),
-            *(exposure.harm.leaderless, exposure.harm.needs_unclean, exposure.harm.below_min_isr),
-            *(exposure.voters_left, exposure.has_majority),
-        ]
+        [_gone(exposure), *exposure.harm, exposure.voters_left, exposure.has_majority]
         for exposure in one.exposures
     ]
     return [one.moment.step, one.moment.why.value, findings, exposures, one.harmful]
