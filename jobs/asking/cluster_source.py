@@ -20,8 +20,8 @@ from replica.health.sizes import entity_counts
 
 @dataclass(frozen=True)
 class Source:
-    """entities: how many there are of each kind. content, past: None where they weren't asked
-    for."""
+    """A cluster's state. entities: how many there are of each kind. content, past: None where
+    nobody asked for them."""
 
     cluster: Cluster
     entities: Mapping[str, int]

@@ -34,10 +34,11 @@ def run(
 def run_redact(
     paths: Sequence[str], *, output: str, redactor: RecordRedactor, json_output: bool = False
 ) -> int:
-    """Copy directories that stand still, captures above all, without their secrets; as `run`.
+    """Copy directories of stopped nodes, captures above all, without their secrets; otherwise as
+    `run`.
 
-    The copy has the time of the capture that it is a copy of. UsageError where the paths hold
-    captures of several times.
+    The copy of a capture has the capture's time. UsageError where the paths hold captures of
+    several times.
     """
     found = directories(paths)
     manifests = [manifest_of(one) for one in found]
@@ -56,9 +57,11 @@ def run_redact(
 def record_redactor(
     key_file: str | None, show_configs: Collection[str], *, hashes_names: bool
 ) -> RecordRedactor:
-    """Makes what hides the secrets of the copies. key_file: the file with the key of the
-    fingerprints; None for a random key that is kept nowhere. hashes_names: whether hashes also
-    stand in the place of the names of topics, users and groups. Raises UsageError."""
+    """Makes what hides the secrets of the copies.
+
+    key_file: the file with the key of the fingerprints; None for a random key that is kept nowhere.
+    hashes_names: whether names of topics, users and groups are hashed, too. Raises UsageError.
+    """
     redactor = make_redactor(False, key_file, show_configs)
     assert redactor is not None, "only --keep-secrets goes without one"
     return RecordRedactor(redactor, hashes_names=hashes_names)

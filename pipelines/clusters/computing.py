@@ -22,9 +22,9 @@ from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
 _RECORDS_AT_ONCE = 20_000
-"""Of neighbouring clusters that are read together."""
+"""Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
-"""Of rows that a process hands over as they are; more go through a file."""
+"""Bytes of rows that a process hands over directly. More rows go through a file."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _without_unread(rows: pa.Table) -> pa.Table:
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:
-    """In the contract's columns and types."""
+    """The rows in the contract's columns and types."""
     if isinstance(content, pa.Table):
         return content.select(contract.column_names).cast(contract.arrow_schema)
     rows = [*content]
