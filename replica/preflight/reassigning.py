@@ -82,7 +82,8 @@ def _result(
             "--broker-config tells the default",
         )
     elif least is not None and len(replicas) < least:
-        yield unsafe(name, f"{len(replicas)} replicas, but min.insync.replicas is {least}")
+        told = f"{len(replicas)} replicas, but min.insync.replicas is {least}"
+        yield unsafe(name, f"{told}: Kafka would take records that have {len(replicas)} copies")
     elif len(replicas) < len(partition.replicas):
         yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")
 

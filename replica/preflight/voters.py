@@ -67,7 +67,10 @@ def to_dynamic(cluster: Cluster) -> Preflight:
             told = f"does not support {KRAFT_VERSION} 1"
             reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
         elif highest_levels(registration).get(METADATA_VERSION, 0) < UPGRADES_FROM_STATIC:
-            told = "is older than Kafka 4.1, which is the first that can do it"
+            told = (
+                "is older than Kafka 4.1, which is the first that can do it; a leader of 3.9 says "
+                "that it has done it, and does nothing"
+            )
             reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
     needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
     return preflight(action, reasons, needs)

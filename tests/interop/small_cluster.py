@@ -1,7 +1,8 @@
-"""A small Kafka cluster of any release: controllers, and two brokers with an authorizer."""
+"""A small Kafka cluster of any release: controllers, and brokers with an authorizer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.interop.kafka_node import Controller, free_ports, run_tool
@@ -13,12 +14,18 @@ DIRECTORIES = {number: f"restoredController{number}AAA" for number in (1, 2, 3)}
 
 
 class Cluster:
-    """Controllers, 1 and so on, and two brokers; killed on exit."""
+    """Controllers, 1 and so on, and brokers, two if `racks` names no others; killed on exit."""
 
-    def __init__(self, folder: Path, version: str, controllers: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        version: str,
+        controllers: int = 1,
+        racks: Mapping[int, str | None] = dict.fromkeys(BROKERS),
+    ) -> None:
+        """racks: of each broker, by its id."""
         self.folder, self.version = folder, version
-        *first, port_a, port_b = free_ports(controllers + 2)
-        ports = (port_a, port_b)
+        first, ports = free_ports(controllers), free_ports(len(racks))
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
         voters = dict(enumerate(first, 1))
         acls = {
@@ -54,10 +61,11 @@ class Cluster:
                     "auto.create.topics.enable": "false",
                     "broker.session.timeout.ms": 4000,
                     "broker.heartbeat.interval.ms": 500,
+                    **({"broker.rack": rack} if rack else {}),
                     **acls,
                 },
             )
-            for node_id, port in zip(BROKERS, ports, strict=True)
+            for (node_id, rack), port in zip(racks.items(), ports, strict=True)
         ]
 
     def format(self, *options: str) -> None:

@@ -63,6 +63,7 @@ def test_static_voters_become_dynamic_once_all_of_them_are_of_kafka_4_1() -> Non
     assert "voter 3 is not registered" in details(to_dynamic(missing))
     older = cluster(controller(1), controller(2, newest=25), voters=(1, 2))
     assert "voter 2 is older than Kafka 4.1" in details(to_dynamic(older))
+    assert "3.9 says that it has done it, and does nothing" in details(to_dynamic(older))
     assert to_dynamic(cluster()).answer is Answer.UNKNOWN
 
 

@@ -63,6 +63,15 @@ def test_fewer_replicas_than_min_insync_replicas_are_unsafe() -> None:
     assert asked(1, 2, of=unknown).answer is Answer.UNKNOWN
 
 
+def test_what_kafka_makes_of_a_min_insync_replicas_above_the_replicas_is_told() -> None:
+    """Kafka: Partition.effectiveMinIsr is the replication factor at most."""
+    config = {"resourceType": 2, "resourceName": "orders", "name": "min.insync.replicas"}
+    strict = ("CONFIG_RECORD", 0, {**config, "value": "2"})
+    found = asked(1, of=cluster(strict, partition(0, (1, 2))))
+    assert found.answer is Answer.UNSAFE
+    assert found.reasons[0].detail.endswith("Kafka would take records that have 1 copies")
+
+
 def test_all_replicas_in_one_rack_are_unsafe_unless_they_were_before() -> None:
     racks = (broker(1, rack="a"), broker(2, rack="b"), broker(3, rack="a"))
     found = asked(1, 3, of=cluster(*racks, partition(0, (1, 2))))

@@ -1,0 +1,19 @@
+"""What `kraftlake plan` answers about one change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.kraftlake_process import kraftlake
+
+
+def planned(source: Path | str, *change: object) -> dict[str, Any]:
+    """source: a node's directory, or the address of a controller of the running quorum."""
+    paths = (source,) if isinstance(source, Path) else ("-b", source)
+    ran = kraftlake("plan", "--json", *map(str, (*change, *paths)))
+    assert ran.returncode in (0, 1, 3), ran.stderr
+    (row,) = map(json.loads, ran.stdout.splitlines())
+    assert isinstance(row, dict)
+    return row
