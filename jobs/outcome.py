@@ -52,7 +52,7 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         result = app(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except SystemExit as ending:  # what typer makes of a closed pipe
+    except SystemExit as ending:  # typer turns a closed pipe into this
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         raise
@@ -98,8 +98,8 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
 
 
 def _extra_with(name: str, command: Sequence[str]) -> str:
-    """The extra that brings the module to the command: the least that has it for one that knows no
-    lake, and for all others the one that has all they need."""
+    """The extra that brings the module to the command: for a command that knows no lake the
+    smallest one, for all others the one that has everything they need."""
     if name in _EXTRAS_OF_THEIR_OWN:
         return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:
@@ -117,7 +117,7 @@ def _told(text: str) -> str:
 def _is_absent(name: str) -> bool:
     try:
         return find_spec(name) is None
-    except ValueError:  # what a test has put in its place has no spec
+    except ValueError:  # a module that a test put in place has no spec
         return True
 
 
@@ -149,6 +149,6 @@ def _os_text(error: OSError) -> str:
 
 
 def _abandon_stdout() -> None:
-    """Nobody reads stdout any more: what is still buffered must not fail again at exit."""
+    """Nobody reads stdout any more: what is still in its buffer must not raise again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

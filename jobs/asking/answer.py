@@ -62,7 +62,7 @@ def csv_cell(value: object) -> str:
 
 
 def _unlike(columns: Sequence[str]) -> list[str]:
-    """Names made unique, as JSON keys must be: a, a_2, ..."""
+    """Unique names, because keys of JSON must differ: a, a_2, ..."""
     names: list[str] = []
     for column in columns:
         name, number = column, 2

@@ -20,8 +20,8 @@ from replica.errors import UnreadableFileError
 
 _SETTINGS = {
     "datafusion.catalog.information_schema": "true",
-    # names without quotes in any case, as in Spark; delta-rs by itself wants them exact
-    # others take a column called offset, after a comma, for the start of an OFFSET clause
+    # Names without quotes match in any case, as in Spark; delta-rs by itself compares them exactly.
+    # In other dialects a column called offset, behind a comma, begins an OFFSET clause.
     "datafusion.sql_parser.dialect": "postgresql",
     "datafusion.sql_parser.enable_ident_normalization": "true",
 }

@@ -1,4 +1,5 @@
-"""`kraftlake check`: is a replica's metadata directory, or a whole cluster's, sound?"""
+"""`kraftlake check`: whether the metadata directory of a replica, or those of a whole cluster, are
+sound."""
 
 from __future__ import annotations
 

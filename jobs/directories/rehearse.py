@@ -23,7 +23,7 @@ from replica.simulate.scenarios.writing import files_of, refuse_filled
 CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
 _SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
-"""Tried at most for each set of failures."""
+"""For each set of failures at most so many seeds are tried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pipelines.capture.destination import destination_at
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
-from pipelines.own_folder import names_in, refuse_foreign_names
+from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
@@ -56,6 +56,7 @@ def run(request: Request) -> int:
             raise UsageError(f"-o {shown_uri(request.output)}: name a local folder")
         names = names_in(request.output)
         refuse_foreign_names(f"-o {request.output}", names, lambda name: False, "restore")
+        refuse_in_log_directory(f"-o {request.output}", request.output)
     source = _source(request)
     plan = plan_restore(source.image, request.release, request.brokers)
     control = _control_records(request)

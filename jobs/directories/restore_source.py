@@ -122,6 +122,6 @@ def _readable(
     """Kind, value and offset of the entities whose secrets are there; the others are counted."""
     for kind, _, value, offset in rows:
         if kind in ("scram", "delegation_token") and REDACTED in value:
-            redacted[kind] += 1  # their bytes are no base64 any more
+            redacted[kind] += 1  # a redacted value is no base64 any more
         else:
             yield kind, value, offset

@@ -19,7 +19,8 @@ from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
 
 MAX_BYTES = 4 * 1024**3
-"""Of the fetched log with its snapshots: whoever answers may send bytes without an end."""
+"""The most bytes of the fetched log with its snapshots: a hostile node may send bytes without an
+end."""
 _LOOK_S = 0.5
 
 
@@ -94,7 +95,7 @@ def live_quorum(
 
 
 def _bytes_in(folder: str) -> int:
-    """Of all files there are now; some may go meanwhile."""
+    """Bytes of all files in the folder. Some files may vanish meanwhile."""
     found = 0
     for path, _, names in os.walk(folder):
         for name in names:

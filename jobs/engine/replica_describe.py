@@ -60,7 +60,7 @@ def run(options: Options) -> int:
 
 
 async def _look(bootstrap: Sequence[Address], config: ClientConfig, options: Options) -> Quorum:
-    """Through an election, if it ends in time."""
+    """One look at the quorum. It waits for a running election to end, while there is time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
         try:
@@ -119,7 +119,7 @@ def _row(quorum: Quorum, found: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
-    """NULL for what the leader doesn't know."""
+    """A row for one replica. NULL stands for what the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
         "node_id": replica.key.node_id,
@@ -137,7 +137,7 @@ def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
 
 
 def _role(quorum: Quorum, replica: DescribedReplica) -> str:
-    """As kafka-metadata-quorum has it, in lower case."""
+    """The role in the words of kafka-metadata-quorum, in lower case."""
     if replica.key.node_id == quorum.leader_id:
         return "leader"
     return "follower" if replica in quorum.voters else "observer"

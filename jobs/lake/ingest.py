@@ -179,13 +179,15 @@ class _Hiding:
         return replace(self, key=key, seal=seal)
 
     def redactor(self) -> Redactor | None:
-        """By the lake's key, which need not have been written yet."""
+        """The redactor with the lake's key, which may not be written yet; None where secrets are
+        kept."""
         if self.keeps_secrets:
             return None
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
     def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
-        """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
+        """How Spark's tasks redact. The lake's key file is made here; that of a remote lake is
+        copied into the spool. None where secrets are kept."""
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
             return None
@@ -240,7 +242,7 @@ class _Work:
         return bool(plan.damages or any(capture.damages for capture in plan.captures))
 
     def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
-        """What lies below the paths; what can't be read of it is told."""
+        """What lies below the paths. A line on stderr tells of each thing that can't be read."""
         known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
         looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
         for left_out in looks.left_out:
@@ -272,8 +274,8 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
-    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks: who
-    submits to Spark wants it there, and has a JVM already."""
+    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
+    the user wants it there and a JVM runs already."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
@@ -281,7 +283,7 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
     from pipelines.tables.bronze import BRONZE
     from pipelines.tasks import OnSpark, Tasks, threads
 
-    # first: where Spark can't start nothing is left behind
+    # first: where Spark can't start, nothing is left behind
     tasks: Tasks = OnSpark(started_spark("ingest", lake)) if is_submitted() else threads()
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None

@@ -18,6 +18,8 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
+from pipelines.report.travel.shown import JourneyView, journey_view
+from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
 from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
@@ -80,7 +82,7 @@ class TruncatedView:
 class ClusterView:
     """One cluster. identity: what ids in the page begin with. next_steps: (rule, what to do).
 
-    Drawings are None where there is nothing to draw.
+    Drawings are None where there is nothing to draw, and travel where nothing is told.
     """
 
     identity: str
@@ -99,6 +101,7 @@ class ClusterView:
     truncated: tuple[TruncatedView, ...]
     rules: tuple[RuleView, ...]
     health: tuple[HealthView, ...]
+    travel: JourneyView | None
 
     @property
     def cluster_id(self) -> str:
@@ -113,8 +116,9 @@ class ClusterView:
         return self.names.name(replica_of(row))
 
 
-def cluster_view(evidence: Evidence, number: int) -> ClusterView:
-    """number: the cluster's place on the page, from 1."""
+def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
+    """number: the cluster's place on the page, from 1. trip: the cluster's history, None where the
+    lake doesn't tell it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
@@ -147,6 +151,7 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         truncated=tuple(_truncated(evidence)),
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
+        travel=journey_view(identity, trip, evidence, names, fills),
     )
 
 

@@ -16,7 +16,7 @@ RULES = (
     groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
     groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH,
 )  # fmt: skip
-"""Of the findings of judge_membership, and of no others."""
+"""The findings of judge_membership are of these rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Member:
 
 
 Told = tuple[Member, Finding]
-"""A finding, and whose it is."""
+"""A finding, and the directory that it is about."""
 
 
 def judge_membership(group: Sequence[Member]) -> Iterator[Told]:

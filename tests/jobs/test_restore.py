@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from pathlib import Path
 
@@ -97,6 +98,29 @@ def test_what_cannot_be_is_refused(
     assert ended.code == 2
     assert complaint in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("capture",),
+        ("redact",),
+        ("restore", "--release", "4.1"),
+        ("rehearse", "--seeds", "0:1", "--failures", "0"),
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.parametrize("inside", ["out", f"{METADATA_FOLDER}/a/out"])
+def test_nothing_is_written_into_the_log_directory_of_a_node(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, command: tuple[str, ...], inside: str
+) -> None:
+    """Kafka does not start with a folder there that is no partition's."""
+    node = shutil.copytree(data / "kafka-4.1.1-dynamic/final/1", tmp_path / "1")
+    (tmp_path / "link").symlink_to(node)
+    ended = kraftlake(*command, node, "-o", tmp_path / "link" / inside)
+    assert ended.code == 2
+    assert "a node's log directory, with which Kafka would not start any more" in ended.error
+    assert not (node / "out").exists()
 
 
 def test_a_folder_that_holds_something_is_refused(
