@@ -81,7 +81,7 @@ def _located(worded: DataFrame, captures: DataFrame) -> DataFrame:
 
 
 def _at_batches(located: DataFrame, log_batches: DataFrame) -> DataFrame:
-    """With file and byte of the batch that holds the offset in the capture's log."""
+    """The findings with file and byte of the batch that holds the offset in the capture's log."""
     batches = log_batches.select(
         *REPLICA_KEYS,
         "base_offset",

@@ -76,7 +76,7 @@ def _successors(findings: DataFrame) -> DataFrame:
 
 
 def _judges(findings: DataFrame) -> DataFrame:
-    """For each cluster what its groups know of the branch, in one array."""
+    """What the groups of each cluster know of the branch, in one array for each cluster."""
     last_epoch = F.try_element_at("branch", F.lit(-1))["epoch"].alias("last_epoch")
     group = F.struct(_moment(), "branch_start", "branch_end", last_epoch)
     with_branch = findings.where(F.size("branch") > 0)

@@ -10,7 +10,7 @@ from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.quorum import RETENTION_FORECAST
 from replica.format.timestamps import LAST_MS
 
-# MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
+# Defaults of MetadataLogConfig, which KafkaMetadataLog.maybeClean applies
 
 _DAY_MS = 24 * 3_600_000
 

@@ -26,11 +26,12 @@ JUDGED = (
 )  # fmt: skip
 """The kinds of entities that rules and exposures look at."""
 SHOWN_SUBJECTS = 100
-"""Of one finding: more would be as large as the state itself, which gold.metadata_history has."""
+"""So many subjects of one finding are shown. All of them would be as large as the state itself,
+which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""Of more live brokers the table has no pairs: they would be more rows than all others."""
+"""With more live brokers the table has no pairs, which would be more rows than all others."""
 STATE, STEP = 1, 2
-"""What a row of HISTORY is: an entity of the state that is judged, or what one was before."""
+"""What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
 HISTORY = pa.schema(
     [
         ("cluster_id", pa.string()),
