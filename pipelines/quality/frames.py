@@ -39,7 +39,7 @@ def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
     }
     is_shown = ~np.logical_and.reduce([*satisfied.values()])
     shown = {
-        name: pd.Series(_values(rows[name], is_shown), dtype=object)  # not NaT for NULL
+        name: pd.Series(_values(rows[name], is_shown), dtype=object)  # None and not NaT for NULL
         for name in _shown(suite)
     }
     return pd.DataFrame({**shown, **satisfied})

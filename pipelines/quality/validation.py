@@ -43,12 +43,12 @@ from pipelines.quality.expectation import (
 from pipelines.quality.verdicts import Judged, Verdict
 
 SAMPLE = 5
-"""Keys that are kept of the rows which break an expectation."""
+"""So many keys of rows that break an expectation are kept."""
 
 _SEVERITY = {Action.WARN: "info", Action.QUARANTINE: "warning", Action.STOP: "critical"}
-"""Great Expectations' own three."""
+"""Great Expectations' own three severities."""
 _NULLS = "column_values.nonnull.unexpected_count"
-"""Great Expectations' name of a count: of NULLs in the column."""
+"""Great Expectations' name for the count of NULLs in a column."""
 
 
 class _RowSatisfies(ColumnMapMetricProvider):

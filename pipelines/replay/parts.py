@@ -23,9 +23,9 @@ IN_SNAPSHOT = -1
 """The offset of an entity that comes from the snapshot with which a replay began."""
 
 OF_PLANNED, OF_SNAPSHOT, OF_TAIL, OF_LOG = "", "0", "1", "2"
-"""How a row's `source` begins; in this order rows of one position are wanted."""
+"""How a row's `source` begins. Rows of one position are wanted in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
-"""Of its epoch and content, so that it sorts as they do."""
+"""The source of a snapshot's row: with its epoch and content, so that it sorts as they do."""
 _ROWS_AT_ONCE = 4096
 _POSITION, _SOURCE = map(SPREAD.names.index, ("position", "source"))
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
@@ -52,7 +52,8 @@ class Content(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """From here on entries are the run's; image: what is true before the first of them."""
+    """A run begins: all entries from here on are the run's. image: the state before the first of
+    them."""
 
     run: Run
     image: Image
@@ -87,7 +88,7 @@ class Part:
     rows: Iterator[tuple[Any, ...]]
 
     def owns(self, kind: str, key: str) -> bool:
-        """Whether this part tells the truth about the entity."""
+        """Whether this part is the one that tells of the entity."""
         return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
 
     def owns_record(self, record: ReplayedRecord) -> bool:
@@ -154,7 +155,7 @@ class _Schedule:
         self.next_position = self._due[-1][0] if self._due else 1 << 63
 
     def content(self, image: Image, refused: int) -> Step:
-        """Of the snapshot that is next."""
+        """The content of the next snapshot."""
         return self._pop(image, refused)
 
     def rest(self) -> Iterator[Step]:
@@ -180,7 +181,8 @@ def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa
 
 
 def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
-    """Neighbours of one piece are walked together: the log between snapshots and tails, or one."""
+    """The piece that a row belongs to. Neighbours of one piece are walked together: the log between
+    snapshots and tails, or one of these."""
     source = row[_SOURCE]
     return source, -1 if source == OF_LOG else row[_POSITION]
 

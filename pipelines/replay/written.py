@@ -31,19 +31,19 @@ its `from_offset`, valid_to_offset its `to_offset`)."""
 VERSION, CHANGE, RANGE = "version", "change", "range"
 
 OF_VERSION = (
-    *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
-    *("valid_from", "valid_to", "leader_epoch", "record_offset", "record_type"),
-)
+    "entity", "key", "name", "value", "valid_from_offset", "valid_to_offset",
+    "valid_from", "valid_to", "leader_epoch", "record_offset", "record_type",
+)  # fmt: skip
 OF_CHANGE = (
-    *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
-    *("change", "old", "new", "commitment"),
-)
+    "entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type",
+    "change", "old", "new", "commitment",
+)  # fmt: skip
 OF_RANGE = ("valid_from_offset", "valid_to_offset")
 _ROWS_AT_ONCE = 8192
 
 
 class _Since(NamedTuple):
-    """From where on a version is valid, and the record that made it."""
+    """Since when a version is valid, and the record that made it."""
 
     offset: int
     timestamp_us: int | None
@@ -67,7 +67,7 @@ class History:
 
     @property
     def replay(self) -> VersionedReplay:
-        """Of the run, as the last step left it."""
+        """The replay of the run, as the last step left it."""
         return self._replay
 
     def take(self, step: Step) -> None:
@@ -112,7 +112,7 @@ class History:
 
     def _end(self, step: End) -> None:
         """Versions that are open at the log's end stay so; behind another end nobody knows."""
-        if self._part.bucket == 0:  # each part sees the same runs
+        if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end
         tables = self._replay.image().tables
@@ -158,7 +158,7 @@ class History:
         until: tuple[int | None, int | None],
         names: Mapping[str, str],
     ) -> None:
-        """until: offset and time, None where it is open."""
+        """Adds a version. until: offset and time, None where the version is open."""
         if not self._owns(kind, key):
             return
         name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)
@@ -183,7 +183,8 @@ class History:
                 self._changes.append((*what, *when, *change, commitment))
 
     def _owns(self, kind: Kind, key: Any) -> bool:
-        """Of what every part sees only topics are state; the rest is here because it's ours."""
+        """Whether this part has to write it. Of the records that every part sees, only topics are
+        state; other records are here because this part owns them."""
         return kind.name != "topic" or self._part.owns(kind.name, key)
 
 
@@ -202,6 +203,6 @@ def _batch(
 
 
 def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
-    if kind == _TIME:  # microseconds
+    if kind == _TIME:  # in microseconds
         return pa.array(values, pa.int64()).cast(kind)
     return pa.array(values, kind)

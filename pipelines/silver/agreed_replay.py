@@ -120,13 +120,13 @@ def _run(batches: Iterator[pa.RecordBatch], *, buckets: int) -> Iterator[pa.Reco
 
 
 def _part(cluster_id: str, bucket: int, buckets: int, rows: Iterator[tuple[Any, ...]]) -> Part:
-    """rows: the plan's and all others."""
+    """What one part gives. rows: the plan's and all others."""
     plan = plan_of(next(rows)[_PAYLOAD])
     return Part(cluster_id, bucket, buckets, plan, rows)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """In SPREAD's columns, times as microseconds."""
+    """The rows in SPREAD's columns, with times as microseconds."""
     for batch in batches:
         columns = (
             column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column

@@ -29,6 +29,8 @@ WITH_LAKE = {
     "register": ("--lake", "lake", "--catalog", "catalog"),
     "demo": ("--lake", "new"),
     "report": ("--lake", "lake"),
+    "mcp": ("--lake", "lake"),
+    "export": ("--lake", "lake", "-o", "tables.sqlite"),
     "publish": ("--lake", "lake", "--to", "changes"),
 }
 

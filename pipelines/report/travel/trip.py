@@ -1,0 +1,67 @@
+"""The tables' answers about one cluster's history, each query asked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.report.evidence import Evidence
+from pipelines.report.source import Figure, Row, Source
+from pipelines.report.travel import queries
+from pipelines.report.travel.judged import Judgement, judged_at
+from pipelines.report.travel.moments import Moment, chosen
+from pipelines.report.travel.steps import Steps, steps_of
+
+
+@dataclass(frozen=True)
+class Trip:
+    """changes: rows of queries.changes; steps: what follows from them and from the versions.
+
+    all_changes, all_versions: how many the tables have. is_sampled: whether some are left out.
+    judgements: the health at some of the steps, in the order of offsets. judged_by: the SQL of
+    one of these states, None where no state was judged.
+    """
+
+    changes: Figure
+    versions: Figure
+    steps: Steps
+    all_changes: int
+    all_versions: int
+    is_sampled: bool
+    judgements: tuple[Judgement, ...]
+    judged_by: str | None
+
+
+def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
+    """share: how many changes of the cluster may be on the page. None where a table is missing, or
+    where nothing ever changed. KraftlakeError."""
+    if not all(name in source.tables for name in queries.REQUIRED):
+        return None
+    cluster = evidence.cluster_id
+    size = source.ask(queries.sizes(cluster))[0]
+    is_sampled = max(size["changes"], size["versions"]) > share
+    limit = share if is_sampled else None
+    changes = source.figure(queries.changes(cluster, limit))
+    versions = source.figure(queries.versions(cluster, limit))
+    steps = steps_of(changes.rows, versions.rows, evidence.leaders.rows)
+    if not steps.offsets:
+        return None
+    moments = _moments(source, evidence, steps, changes.rows)
+    return Trip(
+        changes,
+        versions,
+        steps,
+        size["changes"],
+        size["versions"],
+        is_sampled,
+        tuple(judged_at(source, evidence, steps, moment) for moment in moments),
+        queries.state_at(cluster, moments[-1].end_offset) if moments else None,
+    )
+
+
+def _moments(
+    source: Source, evidence: Evidence, steps: Steps, changes: tuple[Row, ...]
+) -> tuple[Moment, ...]:
+    entities = source.ask(queries.judged_entities(evidence.cluster_id))[0]["entities"]
+    ranges = () if evidence.state_ranges is None else evidence.state_ranges.rows
+    lost = [loss.first for loss in evidence.losses]
+    return chosen(steps, changes, ranges, lost, entities)
