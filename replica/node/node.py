@@ -76,7 +76,7 @@ class Node:
         """Report each new role or epoch."""
         told = None
         while True:
-            role = self.driver.host.raft.role
+            role = self.driver.raft.role
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""
