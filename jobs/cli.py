@@ -123,6 +123,7 @@ _GROUPS = {
         _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
+        _Command(directories.prune, "Take captures away that are older than they need be."),
         _Command(directories.redact, "Copy directories without their secrets."),
     ),
     "A lake": (

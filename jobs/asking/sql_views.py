@@ -31,6 +31,9 @@ class Dialect(Protocol):
     def numbers(self, field: str) -> str:
         """A list of whole numbers as array<int>."""
 
+    def difference(self, one: str, other: str) -> str:
+        """The list `one` without what the list `other` has; both are columns, not fields."""
+
 
 class DataFusion:
     """DataFusion, the engine of delta-rs."""
@@ -48,6 +51,9 @@ class DataFusion:
         kind = "'List(Int32)'"
         return f"coalesce(arrow_cast({listed}, {kind}), arrow_cast(make_array(), {kind}))"
 
+    def difference(self, one: str, other: str) -> str:
+        return f"array_except({one}, {other})"
+
 
 def _found(field: str, pattern: str) -> str:
     return f"regexp_match(value, '\"{field}\":{pattern}')[1]"
@@ -64,6 +70,25 @@ class Spark:
 
     def numbers(self, field: str) -> str:
         return f"from_json({self.text(field)}, 'array<int>')"
+
+    def difference(self, one: str, other: str) -> str:
+        return f"array_except({one}, {other})"
+
+
+class DuckDb:
+    """DuckDB."""
+
+    def number(self, field: str) -> str:
+        return f"CAST({self.text(field)} AS BIGINT)"
+
+    def text(self, field: str) -> str:
+        return f"json_extract_string(value, '$.{field}')"
+
+    def numbers(self, field: str) -> str:
+        return f"CAST(json_extract(value, '$.{field}') AS INTEGER[])"
+
+    def difference(self, one: str, other: str) -> str:
+        return f"list_filter({one}, lambda broker: NOT list_contains({other}, broker))"
 
 
 @dataclass(frozen=True)
@@ -112,10 +137,11 @@ def _leaders(dialect: Dialect) -> str:
 
 
 def _under_replicated(dialect: Dialect) -> str:
+    missing = dialect.difference("replicas", "isr")
     return (
         "SELECT cluster_id, topic, partition_id, leader, replicas, isr, "
-        "array_except(replicas, isr) AS missing, since_offset, since "
-        f"FROM ({_leaders(dialect)}) partitions WHERE cardinality(array_except(replicas, isr)) > 0"
+        f"{missing} AS missing, since_offset, since "
+        f"FROM ({_leaders(dialect)}) partitions WHERE cardinality({missing}) > 0"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, combinations, options, rehearsal_options
+from jobs.commands import capture_options, cluster_options, combinations, options, rehearsal_options
 from replica.errors import UsageError
 
 
@@ -161,8 +161,8 @@ def check(
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Findings of
-    health count where --family health or all is given.
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
+    --family health or all is given, findings of health count, and a state that nobody knows is 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in
@@ -278,6 +278,35 @@ def capture(
     if redacted:
         redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
     return job.run(paths, output=output, redactor=redactor, json_output=json_output)
+
+
+def prune(
+    folder: capture_options.CapturesFolder,
+    older_than: capture_options.OlderThan,
+    dry_run: capture_options.PruneDryRun = False,
+    json_output: options.Json = False,
+) -> int:
+    """Take captures away that are older than they need be, by the time in their capture.json.
+
+    For a folder into which `kraftlake capture` writes again and again, each time into a folder of
+    its own. Only files that a capture.json names are deleted; other files, folders without one,
+    and links are left alone. What a lake has of a capture stays in the lake. Run it after an
+    ingest that went well, so that nothing goes that no lake has. Object stores delete by age
+    themselves.
+
+    --json: folder, captured_at, files, size_bytes, removed, a line per capture.
+
+    \b
+    Examples:
+      kraftlake prune /backup/captures --older-than 7d --dry-run
+      kraftlake ingest --lake lake --build /backup/captures && \\
+        kraftlake prune /backup/captures --older-than 24h
+
+    Exit codes: 0, 2 usage.
+    """
+    from jobs.directories import prune as job
+
+    return job.run(folder, older_than, dry_run=dry_run, json_output=json_output)
 
 
 def redact(

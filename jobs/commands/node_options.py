@@ -229,6 +229,16 @@ ListenAt = Annotated[
         show_default=False,
     ),
 ]
+MetricsAt = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Watch the quorum, and serve its metrics to Prometheus there, with /healthz and "
+        "/readyz.",
+        show_default=False,
+    ),
+]
 UntilCaughtUp = Annotated[
     bool,
     typer.Option("--until-caught-up", help="End once the first high watermark told is recorded."),

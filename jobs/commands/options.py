@@ -290,17 +290,6 @@ AsReplica = Annotated[
     ),
 ]
 
-Query = Annotated[
-    Text,
-    typer.Argument(metavar="[QUERY]", help="One statement that reads; - takes it from stdin."),
-]
-QueryFile = Annotated[
-    Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
-]
-Engine = Annotated[
-    str,
-    typer.Option("--engine", metavar="ENGINE", help="delta-rs, which starts at once, or spark."),
-]
 Csv = Annotated[
     bool,
     typer.Option(
@@ -310,16 +299,6 @@ Csv = Annotated[
 ]
 PlainCsv = Annotated[
     bool, typer.Option("--plain-csv", help="CSV with every text as it is, for programs.")
-]
-Tables = Annotated[
-    bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
-]
-AskedQuestion = Annotated[
-    Text,
-    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
-]
-Questions = Annotated[
-    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
 ]
 Cluster = Annotated[
     Text,

@@ -191,6 +191,9 @@ def publish(
     to: feed_options.Folder = None,
     webhook: feed_options.WebhookUrl = None,
     webhook_header: feed_options.WebhookHeaders = None,
+    webhook_format: feed_options.WebhookFormat = "json",
+    webhook_severity: feed_options.WebhookSeverity = "error",
+    webhook_key: feed_options.WebhookKey = None,
     progress: feed_options.ProgressPath = None,
     start: feed_options.StartAt = "snapshot",
     restart: feed_options.Restart = False,
@@ -202,38 +205,34 @@ def publish(
 ) -> int:
     """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
 
-    For those who act on changes. The first run publishes all rows that the table holds, or with
-    --from latest none; each later run, and --follow, what `kraftlake build` has changed since.
-    Delta keeps changes for 30 days: whoever stays away longer begins anew with --restart.
+    The first run publishes all rows that the table holds, or with --from latest none; each later
+    run, and --follow, what `kraftlake build` has changed since. Delta keeps changes for 30 days:
+    whoever stays away longer begins anew with --restart.
 
     \b
     A message is a line of JSON, described by --schema:
       op               insert, update, delete; read: a row of the first run
       before, after    the row, times in ms; null where there was, is none
       version, ordinal the Delta commit and the place in it; both rise
-
     --topic: exactly once for consumers with isolation.level=read_committed, also across kill -9:
     progress goes to a compacted topic in the same transactions. Keys are JSON: cluster_id, entity
     and key of a change, so that an entity's changes stay in order. A row that is gone is op
     delete, no tombstone. Missing topics are made with the cluster's defaults. Needs WRITE and
-    DESCRIBE on the topics and on the transactional id kraftlake-publish.TABLE.TOPIC, READ on the
-    progress topic.
-
-    --to: DIR/VERSION.jsonl for each version with changes, whole or not at all.
+    DESCRIBE on the topics and the transactional id kraftlake-publish.TABLE.TOPIC, READ on the
+    progress topic. --to: DIR/VERSION.jsonl for each version with changes, whole or not at all.
 
     --webhook: each new finding of severity error (--table gold.findings), at least once; a later
     capture that shows it again is nothing new. The Idempotency-Key of a message sent twice is the
-    same. No answer, 408, 429 and 5xx are tried again, six times, with --follow for ever; any other
-    answer but 2xx ends it.
-
+    same. No answer, 408, 429 and 5xx are tried again, six times in three minutes, with --follow for
+    ever; any other answer but 2xx ends it. All formats but json also tell that one is resolved.
     --json: table, version, is_snapshot, changes, a line for each version.
 
     \b
     Examples:
       kraftlake publish --lake lake -b localhost:9092 --topic cluster-changes --follow
       kraftlake publish --lake lake --to changes/
-      kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json
-      kraftlake publish --table gold.findings --schema
+      kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json \\
+        --webhook-format slack
 
     Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
     work on the same (a later run goes on), 2 usage.
@@ -241,15 +240,16 @@ def publish(
     from jobs.sharing import publish as job
 
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
-    hook = job.Hook(webhook, tuple(webhook_header or ()), progress)
+    headers, form = tuple(webhook_header or ()), webhook_format
+    hook = job.Hook(webhook, headers, progress, form, webhook_severity, webhook_key)
     pace, where = job.Pace(start, restart, follow, interval), job.Destination(kafka, to, hook)
     _check(where, pace, schema=schema)
     if schema:
         return job.print_schema(table)
     if lake is None:
         raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
-    run = options.uuid_of(run_id)
-    return job.run(lake, table, where, pace, run_id=run, json_output=json_output)
+    told = options.uuid_of(run_id)
+    return job.run(lake, table, where, pace, run_id=told, json_output=json_output)
 
 
 def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
@@ -265,6 +265,10 @@ def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
         "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
     }
     needs("--topic", kafka.topic, of_a_topic)
-    of_a_webhook = {"--webhook-header": hook.headers, "--progress": hook.progress}
+    of_a_webhook = {
+        **{"--webhook-header": hook.headers, "--progress": hook.progress},
+        **{"--webhook-format": unless("json", hook.form), "--webhook-key": hook.key},
+        "--webhook-severity": unless("error", hook.least),
+    }
     needs("--webhook", hook.url, of_a_webhook)
     needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})

@@ -45,12 +45,15 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """The options of --webhook. url, and each of headers (NAME: VALUE): @FILE reads the text from
-    that file."""
+    """The options of --webhook. url, key, and each of headers (NAME: VALUE): @FILE reads the text
+    from that file. form, least, key: see webhook.Endpoint."""
 
     url: str | None = field(repr=False)
     headers: Sequence[str] = field(default=(), repr=False)
     progress: str | None = None
+    form: str = "json"
+    least: str = "error"
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,8 @@ def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextM
     if hook.progress is None:
         raise UsageError("--webhook: --progress FILE is missing, where it keeps how far it is")
     headers = dict(_header(_content("--webhook-header", text)) for text in hook.headers)
-    to = endpoint(_content("--webhook", hook.url or ""), headers)
+    key = _content("--webhook-key", hook.key or "")
+    to = endpoint(_content("--webhook", hook.url or ""), headers, hook.form, hook.least, key)
     tell = (lambda text: complain(f"publish: {text}")) if patient else None
     return webhook(to, feed, hook.progress, tell)
 

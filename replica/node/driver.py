@@ -18,6 +18,7 @@ from typing import Any
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
+from replica.node.heard import Heard
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
 from replica.raft.inputs import (
@@ -32,7 +33,12 @@ from replica.raft.inputs import (
 )
 from replica.raft.leader.accumulator import BufferAllocationError
 from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
-from replica.raft.messages import PeerRequest, PeerResponse
+from replica.raft.messages import (
+    FetchRequest,
+    FetchSnapshotRequest,
+    PeerRequest,
+    PeerResponse,
+)
 from replica.raft.raft import Raft
 from replica.raft.roles import Candidate, Leader
 from replica.raft.snapshots import SnapshotPolicy
@@ -95,14 +101,15 @@ class Driver:
     that stopped it: of the disk, of the consensus core, or one that nobody expected. After an error
     nothing is answered, for the state in memory may be half changed.
 
-    elections: epochs in which it was a candidate. on_commit: told of each append at this leader how
-    long its commit took, in seconds.
+    elections: epochs in which it was a candidate. heard: of leaders, by their answers. on_commit:
+    told of each append at this leader how long its commit took, in seconds.
     """
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
         self.host = host
         self.call = call
         self.elections = 0
+        self.heard = Heard()
         self.on_commit: Callable[[float], None] = _tell_nobody
         self._clock = clock
         self._policy = policy
@@ -264,7 +271,15 @@ class Driver:
         except PeerError as error:
             self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
+            self._hear(send.message, message)
             self.take(Response(send.node_id, send.correlation_id, message))
+
+    def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
+        """A leader answers without an error who names its epoch, and nobody else."""
+        if answer.error is not ErrorCode.NONE:
+            return
+        if isinstance(asked, FetchRequest | FetchSnapshotRequest):
+            self.heard.answered(asked.epoch, time.monotonic())
 
     def _snapshot_if_due(self) -> None:
         policy, host = self._policy, self.host

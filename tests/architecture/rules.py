@@ -82,6 +82,16 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.metadata",
         "replica.message",
     ),
+    "replica.watching": (
+        "replica.node",
+        "replica.admin",
+        "replica.health",
+        "replica.check",
+        "replica.metadata",
+        "replica.format",
+        "replica.raft",
+        "replica.wire",
+    ),
     "replica.consumer": ("replica.wire", "replica.format", "replica.history"),
     "replica.admin": ("replica.wire", "replica.format", "replica.history"),
     "replica.simulate": (

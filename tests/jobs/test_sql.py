@@ -201,7 +201,7 @@ def test_columns_of_one_name_stay_apart_in_json(kraftlake: Kraftlake, lake: Path
         ("select 1/0 from gold.epochs", "Divide by zero"),
         ("select interval '1 day' as i", "column i is an interval: cast it to VARCHAR"),
         ("select 1; select 2", "single SQL statement"),
-        ("select value:name from bronze.log_records", "needs --engine spark"),
+        ("select value:name from bronze.log_records", "needs --engine duckdb"),
     ],
 )
 def test_a_query_that_fails_gives_one_line_and_exit_code_1(
@@ -240,7 +240,7 @@ def test_wrong_arguments_are_refused_in_one_line(
         "no such folder": ("--lake", tmp_path / "none", "select 1"),
         "no tables in it": ("--lake", tmp_path, "select 1"),
         "give one query": ("--lake", lake),
-        "choose delta-rs or spark": ("--lake", lake, "--engine", "duck", "select 1"),
+        "choose delta-rs, duckdb or spark": ("--lake", lake, "--engine", "duck", "select 1"),
         "alone: drop the rest": ("--lake", lake, "--tables", "select 1"),
         "list what can be asked": ("--lake", lake, "--tables", "--questions"),
         "or --question NAME": ("--lake", lake, "--question", "leaders", "select 1"),

@@ -46,7 +46,8 @@ class Observation:
 
     folder: of the recording, made where it isn't there. node_id: None for the one it has, or a
     drawn one. is_anonymous: fetch as -1, which no leader counts and nobody lists. cluster_id: None
-    to be told by the nodes. listen: where readers are served, None for nowhere.
+    to be told by the nodes. listen, metrics: where readers and Prometheus are served, None for
+    nowhere.
     """
 
     bootstrap: tuple[Address, ...]
@@ -55,6 +56,7 @@ class Observation:
     is_anonymous: bool = False
     cluster_id: str | None = None
     listen: Address | None = None
+    metrics: Address | None = None
     client: ClientConfig = CLIENT
     topic: Topic = Topic()  # noqa: RUF009 (frozen)
 
@@ -229,6 +231,8 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Sett
     }
     if wanted.listen is not None:
         values["listeners"] = f"{name}://{address_text(*wanted.listen)}"
+    if wanted.metrics is not None:
+        values["kraftlake.metrics.listener"] = address_text(*wanted.metrics)
     if not wanted.topic.is_metadata:
         values["kraftlake.topic.name"] = wanted.topic.name
         values["kraftlake.topic.id"] = wanted.topic.id
