@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kraftlake_process import REPOSITORY
-from tests.packages.installing import install_with
+from tests.packages.installing import install_core
 
 pytestmark = pytest.mark.slow
 PAGE = REPOSITORY / "docs" / "how-to" / "scheduling.md"
@@ -31,7 +31,7 @@ def test_the_cron_line_of_the_page_fills_a_lake_from_nothing(
     wheel: Path, data: Path, tmp_path: Path
 ) -> None:
     began = time.monotonic()
-    installed = install_with(wheel, tmp_path / "venv", extra="lake")
+    installed = install_core(wheel, tmp_path / "venv", extra="lake")
     home = tmp_path / "home"
     (home / "kraftlake").mkdir(parents=True)
     nodes = tmp_path / "nodes"
