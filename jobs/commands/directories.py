@@ -161,8 +161,8 @@ def check(
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Findings of
-    health count where --family health or all is given.
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
+    --family health or all is given, findings of health count, and a state that nobody knows is 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in
