@@ -1,5 +1,5 @@
-"""From nothing to a lake every five minutes: the wheel in an environment of its own, a new home, and
-the cron line of the page as it stands."""
+"""From nothing to a lake every five minutes: the wheel in an environment of its own, a new home,
+and the cron line of the page as it stands."""
 
 from __future__ import annotations
 
