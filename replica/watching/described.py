@@ -68,7 +68,7 @@ class Described:
         while its log begins at offset 0; then the newest snapshot of this node stands for it.
         """
         found = await self._leaders_newest()
-        own = self._driver.host.log.snapshots.newest
+        own = self._driver.log.snapshots.newest
         known = [each for each in (found, own) if each is not None and each.offset > 0]
         if known:
             newest = max(known, key=election_order)
@@ -76,11 +76,11 @@ class Described:
 
     async def _leaders_newest(self) -> OffsetAndEpoch | None:
         driver = self._driver
-        role = driver.host.raft.role
+        role = driver.raft.role
         if not isinstance(role, Follower):
             return None
         request = FetchRequest(
-            cluster_id=driver.host.config.cluster_id,
+            cluster_id=driver.config.cluster_id,
             replica=ReplicaKey(NO_NODE),
             epoch=role.epoch,
             fetch_offset=0,
@@ -97,7 +97,7 @@ class Described:
         return None
 
     def _contained_at(self, snapshot_id: OffsetAndEpoch) -> int | None:
-        log = self._driver.host.log
+        log = self._driver.log
         last = snapshot_id.offset - 1
         try:
             if log.log_start <= last < log.log_end:
