@@ -129,7 +129,7 @@ def _of_records(facts: Facts) -> Iterator[str]:
     for count, text in (
         (_most(facts, "committed"), "that were committed were lost, or will be: clients saw them"),
         (_most(facts, "unproven"), "may have been committed; nothing proves it"),
-        (_most(facts, "superseded"), "were lost that no client ever saw accepted"),
+        (_most(facts, "superseded"), "were lost, or will be, that no client ever saw accepted"),
     ):
         if count:
             yield f"{counted(count, 'record')} of the metadata log {text}."
