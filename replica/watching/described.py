@@ -64,8 +64,8 @@ class Described:
     async def ask_for_snapshot(self) -> None:
         """Ask the leader for its newest snapshot's id: a fetch from offset 0 is answered with it.
 
-        The fetch names no node, so no leader counts it. Kafka before 4.1 may answer with records
-        while its log begins at offset 0; then the newest snapshot of this node stands for it.
+        The fetch names no node, so no leader counts it. Where the answer names no snapshot, the
+        newest one of this node stands for it.
         """
         found = await self._leaders_newest()
         own = self._driver.log.snapshots.newest

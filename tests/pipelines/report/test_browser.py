@@ -163,6 +163,33 @@ def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_ano
     assert whole in (summary + details - 1, summary + details)
 
 
+def test_of_many_clusters_the_verdicts_have_two_pages_at_most(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    parts = [_of_cluster(split(healed=True), f"cluster-{number}") for number in range(10)]
+    page = tmp_path / "report.html"
+    lake = small_lake.write_lake(tmp_path / "lake", small_lake.together(*parts))
+    page.write_text(render(report_of(lake)), encoding="utf-8")
+    with chromium.page(page) as opened:
+        assert opened.page.locator(".summary .verdict").count() == 10
+        opened.value("document.querySelectorAll('article').forEach((one) => one.remove())")
+        pdf = opened.page.pdf(format="A4")
+        assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 2
+
+
+def _of_cluster(rows: small_lake.Rows, name: str) -> small_lake.Rows:
+    """The same rows of another cluster, with captures of its own."""
+    own = {"cluster_id": lambda _: name}
+    own |= dict.fromkeys(("capture_id", "capture_group"), lambda text: f"{text} of {name}")
+    return {
+        table: [
+            {key: own[key](value) if key in own else value for key, value in row.items()}
+            for row in found
+        ]
+        for table, found in rows.items()
+    }
+
+
 def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident: Path) -> None:
     with chromium.page(incident) as opened:
         press = opened.page.keyboard.press
