@@ -30,7 +30,7 @@ SOURCES = (
     *("metadata/programs.py", "metadata/record.py", "metadata/records.py"),
     *("metadata/known_configs.py", "metadata/redact.py"),
     *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
-    "scan/replay_tables.py",
+    *("scan/replay_tables.py", "scan/version_tables.py"),
 )
 """What kernels are compiled from besides replica.scan.kernels, below the package `replica`: all
 modules that theirs import, but for those that only find the machine code."""
