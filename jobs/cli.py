@@ -81,9 +81,9 @@ def _kraftlake(
 ) -> None:
     """The flight recorder and lakehouse of Kafka's metadata log (KRaft).
 
-    Look at one directory with dump, compare two with diff, have a cluster's checked; bring any
-    number of them, from any number of nodes and moments, into Delta tables with ingest and build,
-    and ask with sql. Nothing that is examined is ever changed or locked, so a running node's
+    dump shows what a directory holds, diff compares two, and check judges all directories of a
+    cluster. ingest and build bring directories, of any number of nodes and moments, into Delta
+    tables, and sql asks these. No command changes or locks what it examines, so a running node's
     directory is fine.
 
     \b
@@ -123,6 +123,7 @@ _GROUPS = {
         _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
         _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
         _Command(directories.capture, "Copy running nodes' directories, with hashes."),
+        _Command(directories.prune, "Take captures away that are older than they need be."),
         _Command(directories.redact, "Copy directories without their secrets."),
     ),
     "A lake": (
@@ -142,6 +143,8 @@ _GROUPS = {
     ),
     "A lake for others": (
         _Command(sharing.report, "An incident as one HTML page, the verdict first."),
+        _Command(sharing.export, "Tables or answers as DuckDB, SQLite, Parquet or CSV."),
+        _Command(sharing.mcp, "Serve a lake or directories to assistants and editors (MCP)."),
         _Command(sharing.register, "Give a lake's tables names in a Hive metastore."),
         _Command(sharing.publish, "Publish a table's changes: Kafka, files, a webhook."),
     ),

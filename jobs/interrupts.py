@@ -49,8 +49,11 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
 def started_spark(
     job: str, lake: Lake, extra_conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A session of pipelines.session. Where none runs yet, a line on stderr says that it starts,
-    and SIGINT is handled by `_interrupt` from then on, unless the command has a handler."""
+    """A session of pipelines.session.
+
+    Where no session runs yet, a line on stderr says that one starts. From then on `_interrupt`
+    handles SIGINT, unless the command has its own handler.
+    """
     from pipelines.session import is_running, spark_session
 
     if not is_running():
@@ -77,13 +80,13 @@ def _interrupt(*_: Any) -> None:
 
 
 def _leave(*_: Any) -> None:
-    """A handler of SIGINT for who doesn't want to wait."""
+    """The handler of SIGINT once the user has pressed Ctrl-C twice: the process ends at once."""
     os._exit(INTERRUPTED)
 
 
 def _silence_py4j() -> None:
-    """py4j logs the trace of each error that it also raises, by its own loggers and by the root
-    logger; the error is told by whoever gets it."""
+    """Silences py4j's loggers and the root logger. py4j logs the trace of each error that it also
+    raises; the code that catches the error tells of it."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(
         lambda record: not record.getMessage().endswith("while sending command.")
@@ -91,7 +94,7 @@ def _silence_py4j() -> None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether it is one, or was raised while one went through."""
+    """Whether the error is an interrupt, or was raised while an interrupt ended the work."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

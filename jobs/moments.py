@@ -8,7 +8,8 @@ from datetime import datetime
 from replica.errors import DataError, UsageError
 
 _LEAST_MS = 10**12
-"""September 2001; a log of as many records would take 50 TB."""
+"""September 2001 in ms. A smaller number is an offset: a log with so many records would take 50
+TB."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def moment_of(option: str, text: str | None) -> datetime | None:
     """
     if text is None:
         return None
-    from replica.format.capture import parse_time  # it takes a fifth of the start of `sql`
+    from replica.format.capture import parse_time  # this import takes a fifth of the start of `sql`
 
     try:
         return parse_time(text)

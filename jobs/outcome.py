@@ -28,6 +28,8 @@ _NO_MEMORY = (
 )
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
+_EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
+"""By a package's name, the extra that has this package alone."""
 _WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
@@ -50,7 +52,7 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         result = app(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except SystemExit as ending:  # what typer makes of a closed pipe
+    except SystemExit as ending:  # typer turns a closed pipe into this
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         raise
@@ -96,8 +98,10 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
 
 
 def _extra_with(name: str, command: Sequence[str]) -> str:
-    """The extra that brings the module to the command: the least that has it for one that knows no
-    lake, and for all others the one that has all they need."""
+    """The extra that brings the module to the command: for a command that knows no lake the
+    smallest one, for all others the one that has everything they need."""
+    if name in _EXTRAS_OF_THEIR_OWN:
+        return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:
         return _EXTRA_WITH.get(name, "lake")
     return "lake"
@@ -113,7 +117,7 @@ def _told(text: str) -> str:
 def _is_absent(name: str) -> bool:
     try:
         return find_spec(name) is None
-    except ValueError:  # what a test has put in its place has no spec
+    except ValueError:  # a module that a test put in place has no spec
         return True
 
 
@@ -145,6 +149,6 @@ def _os_text(error: OSError) -> str:
 
 
 def _abandon_stdout() -> None:
-    """Nobody reads stdout any more: what is still buffered must not fail again at exit."""
+    """Nobody reads stdout any more: what is still in its buffer must not raise again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

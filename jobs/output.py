@@ -23,9 +23,9 @@ from typing import Any, TextIO
 from jobs.table_text import row_lines, widths_of, wrapped
 
 MEASURED_ROWS = 500
-"""Rows looked at before a table's column widths are fixed; the rest streams through."""
+"""So many rows are read before a table's column widths are fixed. Further rows stream through."""
 _LEAST_ROOM = 20
-"""Columns below which a text isn't wrapped."""
+"""In fewer columns than this a text isn't wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -39,14 +39,16 @@ _CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
 # line and paragraph separators, and what turns the direction of the text behind it
 _TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
-# halves of surrogate pairs, which no UTF-8 has, but those that stand for bytes of odd file names
+# halves of surrogate pairs, which UTF-8 doesn't have; those that stand for bytes of odd file names
+# stay
 _HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
-_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _HALVES}
+_HALF_CODES = {code: f"\\u{code:04x}" for code in _HALVES}
+_CONTROL_CODES |= _HALF_CODES
 _UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
 _UNSAFE_JSON_BYTES = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 )
-"""These characters in UTF-8."""
+"""The same characters as bytes of UTF-8."""
 
 
 def use_utf8() -> None:
@@ -59,6 +61,11 @@ def use_utf8() -> None:
 def one_line(text: str) -> str:
     """`text` without anything that moves a terminal's cursor or starts another line."""
     return text.translate(_CONTROL_CODES)
+
+
+def encodable(text: str) -> str:
+    """`text` with escapes for the halves of surrogate pairs, which no UTF-8 has."""
+    return text.translate(_HALF_CODES)
 
 
 def safe_json(text: str) -> str:
@@ -76,8 +83,11 @@ def coloured(text: str, colour: str) -> str:
 
 
 def write_line(text: str) -> None:
-    """One line on stdout. What would move a terminal's cursor is escaped, as by one_line, so no
-    name in a record changes what is shown; the colours of `coloured` stay."""
+    """One line on stdout.
+
+    Characters that move a terminal's cursor are escaped, as by one_line, so no name in a record
+    changes what is shown. The colours of `coloured` stay.
+    """
     parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
     parts[::2] = map(one_line, parts[::2])
     sys.stdout.write("".join(parts) + "\n")
@@ -89,8 +99,8 @@ def terminal_width() -> int | None:
 
 
 def write_wrapped(before: str, text: str, indent: int) -> None:
-    """`before` and `text`, one line but on a terminal that is too narrow: there the rest goes on in
-    the column `indent`, which is the width of `before`."""
+    """Writes `before` and `text` as one line. On a terminal that is too narrow the rest goes on in
+    the next line, from the column `indent` on, which is the width of `before`."""
     text = one_line(text)
     width = terminal_width()
     room = 0 if width is None else width - indent
@@ -105,7 +115,7 @@ def write_text(text: str) -> None:
 
 
 def is_standard_output(path: str) -> bool:
-    """Whether an option's value stands for stdout: as -, or as what stdout itself is open on."""
+    """Whether the value of an option means stdout: `-`, or the file that stdout is open on."""
     if path == "-":
         return True
     try:
@@ -115,8 +125,8 @@ def is_standard_output(path: str) -> bool:
 
 
 def write_bytes(lines: memoryview) -> None:
-    """Whole lines of JSON in UTF-8 on stdout, as safe_json has them; what was written as text goes
-    before them."""
+    """Writes whole lines of JSON in UTF-8 to stdout, escaped as by safe_json, behind the text that
+    was written before."""
     sys.stdout.flush()
     raw = bytes(lines)
     if not raw.isascii() or b"\x7f" in raw:
@@ -153,7 +163,7 @@ def json_value(value: Any) -> Any:
     return _json_scalar(value)
 
 
-# One for all lines: to make an encoder takes longer than to encode a row.
+# One encoder for all lines: it takes longer to make one than to encode a row.
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_value
 )
@@ -275,7 +285,7 @@ def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
 
 
 def counted(count: int, noun: str) -> str:
-    """Such as 1 record, 2 records."""
+    """A count with its noun, such as 1 record, 2 records."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -295,13 +305,13 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        # a terminal that shows both streams would mix the line into the output
+        # a terminal shows both streams, and would show the progress inside the output
         self._enabled = self._stream.isatty() and not sys.stdout.isatty()
         self._next = time.monotonic() + _PROGRESS_AFTER
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Show `text` in the place of the line before, at most five times a second and not in the
+        """Show `text` in place of the last progress: at most five times a second, and not in the
         first second."""
         now = time.monotonic()
         if not self._enabled or now < self._next:

@@ -75,6 +75,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _shown(read: LogRecord) -> str:
-    """Kafka escapes control characters below 0x20 only; a terminal obeys those above 0x7f too."""
+    """Escapes control characters. Kafka escapes only those below 0x20; a terminal obeys those above
+    0x7f, too."""
     text = read.json_text()
     return text if text.isprintable() else one_line(text)

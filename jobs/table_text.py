@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 _GAP = 2
 _LEAST = 8
-"""No column is made narrower than that: a terminal with less room wraps the lines itself."""
+"""Each column is at least so wide. A terminal with less room wraps the lines itself."""
 
 
 def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
@@ -40,7 +40,7 @@ def row_lines(
 
 
 def aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """One line; a cell that is wider than its column moves what follows."""
+    """One line. A cell that is wider than its column moves the cells behind it."""
     padded = []
     for cell, width, to_right in zip(cells, widths, right, strict=True):
         space = " " * (width - text_width(cell))
@@ -62,7 +62,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many characters go into so many columns, one at least."""
+    """How many characters of the text fit into so many columns; at least one."""
     used = 0
     for place, char in enumerate(text):
         used += text_width(char)

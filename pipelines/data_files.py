@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -88,6 +89,17 @@ def write_data_file(
     return DataFile(
         name, info.size, info.mtime_ns // 10**6, footer.num_rows, counts, _bounds(footer, bounded)
     )
+
+
+def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
+    """Writes the batches to a new file outside of any table, for programs that read no Delta; the
+    number of its rows. The compression is zstd, as such a file is written once and then kept."""
+    count = 0
+    with pq.ParquetWriter(path, batches.schema, compression="zstd", store_schema=False) as writer:
+        for group in _row_groups(batches):
+            writer.write_table(group, row_group_size=group.num_rows)
+            count += group.num_rows
+    return count
 
 
 @contextmanager

@@ -153,15 +153,15 @@ def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
     command = [
         str(java),
         f"-Divy.default.ivy.user.dir={work / 'user'}",  # or it makes ~/.ivy2
-        *("-jar", str(_ivy_jar())),
-        *("-settings", str(settings)),
-        *("-ivy", str(module)),
-        *("-confs", "default"),
-        *("-types", "jar"),
-        *("-retrieve", f"{retrieved}/[artifact]-[revision].[ext]"),
+        "-jar", str(_ivy_jar()),
+        "-settings", str(settings),
+        "-ivy", str(module),
+        "-confs", "default",
+        "-types", "jar",
+        "-retrieve", f"{retrieved}/[artifact]-[revision].[ext]",
         "-notransitive",
         "-warn",
-    ]
+    ]  # fmt: skip
     try:
         ran = subprocess.run(  # noqa: S603 - the Java that find_java chose
             command,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from replica.errors import UsageError
+from replica.format import meta_properties
+from replica.format.discovery import is_metadata_folder
 
 _OF_THE_DISK = ("lost+found",)
 """In the root of every new ext4 file system."""
@@ -25,6 +28,17 @@ def refuse_foreign_names(
             f"{place}: holds {foreign[0]}{more}, and no {what}: name an empty or new folder, or "
             f"the {what}'s own"
         )
+
+
+def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
+    """UsageError where a folder to be written to lies in the log directory of a node of Kafka's,
+    which does not start with a folder there that is no partition's. place: as above."""
+    for above in Path(os.path.realpath(folder)).parents:
+        if os.path.lexists(above / meta_properties.FILE_NAME) or is_metadata_folder(str(above)):
+            raise UsageError(
+                f"{place}: lies in {above}, a node's log directory, with which Kafka would not "
+                "start any more: name a folder elsewhere"
+            )
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:

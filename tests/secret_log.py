@@ -45,8 +45,8 @@ def plain(name: str) -> bytes:
     return encode(new_record("TOPIC_RECORD", 0, {"name": name}))
 
 
-def secret_values() -> Iterator[bytes]:
-    """Values of metadata records, each of which holds a secret."""
+def known_secrets() -> Iterator[bytes]:
+    """Values of records that are sound and known, each of which holds a secret."""
     yield from (config(name, value) for name, value in SECRET_CONFIGS.items())
     keys: dict[str, Value] = {name: b"hunter2-" + name.encode() for name in ("salt", "storedKey")}
     scram: dict[str, Value] = {"name": "alice", "mechanism": 1, "iterations": 4096, **keys}
@@ -54,6 +54,17 @@ def secret_values() -> Iterator[bytes]:
         new_record("USER_SCRAM_CREDENTIAL_RECORD", 0, {**scram, "serverKey": b"hunter2-server"})
     )
     yield encode(new_record("DELEGATION_TOKEN_RECORD", 0, {"tokenId": "hunter2-token"}))
+
+
+def level(feature_level: int = 20) -> bytes:
+    """A metadata.version, without which no state can be restored."""
+    fields: dict[str, Value] = {"name": "metadata.version", "featureLevel": feature_level}
+    return encode(new_record("FEATURE_LEVEL_RECORD", 0, fields))
+
+
+def secret_values() -> Iterator[bytes]:
+    """Values of metadata records, each of which holds a secret."""
+    yield from known_secrets()
     yield b"\x01\x78\x00hunter2-unknown"
     yield config("ssl.key.password", "hunter2-cut")[:-4]
     yield plain("tagged")[:-1] + b"\x01\x63\x0ehunter2-tagged"
@@ -107,12 +118,24 @@ def log() -> bytes:
     return b"".join(parts) + b"\0\0\0\0\0\0\1\0junk-hunter2-junk"
 
 
-def write_node(folder: Path, node_id: int = 1, content: bytes | None = None) -> Path:
+def sound_log() -> bytes:
+    """Secrets that a state has, and those that have become others or gone."""
+    values = [level(), plain("first"), *known_secrets()]
+    later = [config(name, f"{value}-new") for name, value in SECRET_CONFIGS.items()]
+    gone: dict[str, Value] = {"name": "alice", "mechanism": 1}
+    later.append(encode(new_record("REMOVE_USER_SCRAM_CREDENTIAL_RECORD", 0, gone)))
+    return batch(0, values) + batch(len(values), later)
+
+
+def write_node(
+    folder: Path, node_id: int = 1, content: bytes | None = None, *, with_snapshot: bool = True
+) -> Path:
     """The node's directory, with a snapshot that holds secrets, too."""
     partition = folder / METADATA_FOLDER
     partition.mkdir(parents=True)
     (partition / f"{0:020d}.log").write_bytes(log() if content is None else content)
-    (partition / f"{2:020d}-{1:010d}.checkpoint").write_bytes(snapshot())
+    if with_snapshot:
+        (partition / f"{2:020d}-{1:010d}.checkpoint").write_bytes(snapshot())
     (partition / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
     directory = base64.urlsafe_b64encode(bytes([node_id]) * 16).decode().rstrip("=")
     (folder / "meta.properties").write_text(

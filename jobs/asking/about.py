@@ -1,4 +1,4 @@
-"""Whose changes or entities are asked for, told by an entity's kind and its name for people."""
+"""Whose changes or entities a command is asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _USER = "User:"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose history is asked for; what is None leaves nothing out, several must all hold."""
+    """Whose history is asked for. A field that is None leaves nothing out; where several fields are
+    given, all must hold."""
 
     topic: str | None = None
     broker: int | None = None

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from jobs.output import cell_text, complain, write_json, write_table
+from jobs.output import cell_text, complain, encodable, one_line, write_json, write_table
 from replica.errors import KraftlakeError
 
 CSV, PLAIN_CSV = "csv", "plain csv"
-"""Forms of an answer: as spreadsheets need it, and with all cells as they are."""
+"""Forms of an answer: for people and their spreadsheets, and with all cells as they are."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """What makes a cell a formula in one spreadsheet or another, wide forms included (OWASP)."""
 
@@ -38,7 +38,7 @@ def write_answer(answer: Answer, form: str) -> None:
             write_json(dict(zip(names, row, strict=True)))
     elif form in (CSV, PLAIN_CSV):
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        cell = _csv_cell if form == CSV else _plain_cell
+        cell = csv_cell if form == CSV else _plain_cell
         writer.writerow([cell(name) for name in answer.columns])
         for row in answer.rows:
             writer.writerow([cell(value) for value in row])
@@ -49,18 +49,20 @@ def write_answer(answer: Answer, form: str) -> None:
 
 
 def _plain_cell(value: object) -> str:
-    return "" if value is None else cell_text(value)
+    return "" if value is None else encodable(cell_text(value))
 
 
-def _csv_cell(value: object) -> str:
-    """A text that a spreadsheet would calculate gets a ' before it, by which it is a text there."""
-    text = _plain_cell(value)
+def csv_cell(value: object) -> str:
+    """A cell of CSV: a text that a spreadsheet would calculate gets a ' before it, which makes it a
+    text there too. What would move a terminal's cursor is escaped as in tables."""
+    text = "" if value is None else cell_text(value)
     is_number = isinstance(value, int | float | Decimal)
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) and not is_number else text
+    mark = "'" if text.startswith(_FORMULA_STARTS) and not is_number else ""
+    return mark + one_line(text)
 
 
 def _unlike(columns: Sequence[str]) -> list[str]:
-    """Names made unique, as JSON keys must be: a, a_2, ..."""
+    """Unique names, because keys of JSON must differ: a, a_2, ..."""
     names: list[str] = []
     for column in columns:
         name, number = column, 2

@@ -57,7 +57,7 @@ def from_lake(
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[Step]:
-    """What each record below the end changed, newest first, as far back as the replay goes that
+    """What each record below the end changed, newest first. They go back as far as the replay that
     tells this state."""
     mine = _mine(history)
     begins = (
@@ -84,7 +84,7 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[Step]:
 
 
 def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
-    """Of a static quorum: those of the newest leader's epoch below the offset."""
+    """The voters of a static quorum: those of the newest leader's epoch below the offset."""
     query = (
         f"SELECT voters FROM {EPOCHS} WHERE {_mine(history)} AND start_offset < {end_offset} "  # noqa: S608, ours
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from jobs.directories.check_inputs import examine_all, find_inputs
+from jobs.directories.check_inputs import examine_all, find_newest_inputs
 from jobs.output import Progress, complain
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
@@ -20,8 +20,8 @@ from replica.health.sizes import entity_counts
 
 @dataclass(frozen=True)
 class Source:
-    """entities: how many there are of each kind. content, past: None where they weren't asked
-    for."""
+    """A cluster's state. entities: how many there are of each kind. content, past: None where
+    nobody asked for them."""
 
     cluster: Cluster
     entities: Mapping[str, int]
@@ -50,7 +50,7 @@ def from_directories(
     """
     progress = Progress()
     with ExitStack() as stack:
-        inputs = find_inputs(paths, (), stack)
+        inputs = find_newest_inputs(paths, stack)
         told: list[ClusterState] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show)

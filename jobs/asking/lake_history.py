@@ -93,7 +93,7 @@ class ClusterHistory:
             raise UsageError(why)
 
     def _has_log_below(self, end_offset: int) -> bool:
-        """Whether each record below it is there."""
+        """Whether the lake has each record below the offset."""
         ((count,),) = self._log(f'count(CASE WHEN "offset" < {end_offset} THEN 1 END)')
         return int(count) == end_offset
 
@@ -184,7 +184,7 @@ def clusters_of(lake: Lake) -> list[str]:
 
 
 def _timestamp(moment: datetime) -> str:
-    # the tables hold microseconds of UTC
+    # the tables hold times in microseconds of UTC
     return f"arrow_cast('{moment.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 

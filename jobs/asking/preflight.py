@@ -45,6 +45,8 @@ class Changes:
             brokers = _ids(self.stop_broker)
             found.append(lambda cluster: stop_brokers(cluster, brokers))
         if (rack := self.stop_rack) is not None:
+            if not rack.strip():
+                raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
             found.append(lambda cluster: stop_rack(cluster, rack))
         if (removed := self.remove_voter) is not None:
             found.append(lambda cluster: remove_voter(cluster, removed))
@@ -102,7 +104,8 @@ def _code(found: Sequence[Preflight]) -> int:
 
 
 def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
-    complain(f"plan: cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
+    complain(f"plan: cluster {name} at offset {cluster.end_offset}")
     for one in found:
         if json_output:
             write_json(

@@ -119,7 +119,7 @@ ORDER BY cluster_id""",
         "voters",
         "Who votes now?",
         """\
-SELECT cluster_id, offset, epoch, source, voters
+SELECT sets.cluster_id, sets.offset, sets.epoch, sets.source, sets.voters
 FROM (SELECT v.*, row_number() OVER (
         PARTITION BY v.cluster_id
         ORDER BY CASE WHEN v.source = 'leader_change' THEN 1 ELSE 0 END, v.offset DESC, v.source
@@ -135,19 +135,20 @@ ORDER BY cluster_id""",
         "captures",
         "Which captures are there?",
         """\
-SELECT cluster_id, round_name AS round,
-       CASE WHEN has_own_time THEN captured_at END AS captured_at,
-       node_id AS node, directory_id AS directory, log_start_offset, log_end_offset, source
-FROM bronze.captures AS c
-ORDER BY cluster_id, c.captured_at, node_id, directory_id""",
+SELECT cluster_id, round, captured_at, node, directory, log_start_offset, log_end_offset, source
+FROM (SELECT c.cluster_id, c.round_name AS round, c.node_id AS node, c.directory_id AS directory,
+             CASE WHEN c.has_own_time THEN c.captured_at END AS captured_at,
+             c.captured_at AS looked_at, c.log_start_offset, c.log_end_offset, c.source
+      FROM bronze.captures AS c) AS looks
+ORDER BY looks.cluster_id, looks.looked_at, looks.node, looks.directory""",
     ),
     Question(
         "findings",
         "What is wrong, worst first?",
         """\
 SELECT severity, rule, cluster_id, count(*) AS findings, count(DISTINCT node_id) AS nodes,
-       min(offset) AS first_offset, max(offset) AS last_offset
-FROM gold.findings
+       min(f.offset) AS first_offset, max(f.offset) AS last_offset
+FROM gold.findings AS f
 GROUP BY severity, rule, cluster_id
 ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rule, cluster_id""",
     ),
@@ -196,7 +197,9 @@ ORDER BY cluster_id, seen_at, node_id, from_offset""",
         """\
 SELECT c.cluster_id, c.at, c.offset, c.change, c.entity, c.name, c.old, c.new, c.commitment
 FROM gold.metadata_changes AS c
-JOIN (SELECT cluster_id, max(at) AS newest FROM gold.metadata_changes GROUP BY cluster_id) AS n
+JOIN (SELECT m.cluster_id, max(m.at) AS newest
+      FROM gold.metadata_changes AS m
+      GROUP BY m.cluster_id) AS n
   ON n.cluster_id = c.cluster_id
 WHERE c.commitment <> 'superseded' AND c.at > n.newest - INTERVAL '1' HOUR
 ORDER BY c.cluster_id, c.offset, c.entity, c.key, c.change""",
@@ -242,8 +245,8 @@ ORDER BY cluster_id, hour""",
         "beliefs",
         "Do all replicas name the same voters, in all their files?",
         """\
-SELECT cluster_id, node_id AS node, source, offset, agrees, voters
-FROM gold.voter_beliefs
+SELECT cluster_id, node_id AS node, source, b.offset, agrees, voters
+FROM gold.voter_beliefs AS b
 WHERE is_latest
 ORDER BY cluster_id, node_id, directory_id, source""",
     ),

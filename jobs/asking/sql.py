@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from jobs.asking.lake_history import ClusterHistory
 
 DELTA_RS = "delta-rs"
+DUCKDB = "duckdb"
 SPARK = "spark"
-ENGINES = (DELTA_RS, SPARK)
-_MISSING_TABLE = re.compile(r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found")
+ENGINES = (DELTA_RS, DUCKDB, SPARK)
+_MISSING_TABLE = re.compile(
+    r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found|Table with name (\S+) does not exist"
+)
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
@@ -54,7 +57,9 @@ class Request:
 def run(request: Request) -> int:
     """Print the answer; 0."""
     if request.engine not in ENGINES:
-        raise UsageError(f"--engine {request.engine}: choose {' or '.join(ENGINES)}")
+        raise UsageError(
+            f"--engine {request.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        )
     if request.tables or request.questions:
         return _list(request)
     query = _query(request)
@@ -80,6 +85,8 @@ def run(request: Request) -> int:
         from jobs.interrupts import interruptible
 
         asking = interruptible("sql", lambda: "nothing was changed: ask again")
+    elif request.engine == DUCKDB:
+        from jobs.asking.sql_duckdb import answer
     else:
         from jobs.asking.sql_delta_rs import answer
     try:
@@ -195,14 +202,18 @@ def explained(message: str, in_lake: Sequence[str]) -> str:
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
         text = text.split(" cannot be found")[0] + " cannot be found"
     elif table is not None:
-        text = f"no table {table.group(1)}"
-        same_name = [name for name in in_lake if name.endswith("." + table.group(1))]
+        missing = table.group(1) or table.group(2)
+        text = f"no table {missing}"
+        same_name = [name for name in in_lake if name.endswith("." + missing)]
         if same_name:
             return f"{text}; write {' or '.join(same_name)}"
     elif schema is not None:
         text = f"no schema {schema.group(1)}"
     elif "found: : at" in text:
-        return f"{text}; looking into a VARIANT, as in payload:name, needs --engine spark"
+        return (
+            f"{text}; looking into a VARIANT needs --engine duckdb and payload->>'name', or "
+            "--engine spark and payload:name"
+        )
     else:
         return text
     return f"{text}; the lake has {', '.join(in_lake)}"

@@ -20,8 +20,8 @@ from replica.errors import UnreadableFileError
 
 _SETTINGS = {
     "datafusion.catalog.information_schema": "true",
-    # names without quotes in any case, as in Spark; delta-rs by itself wants them exact
-    # others take a column called offset, after a comma, for the start of an OFFSET clause
+    # Names without quotes match in any case, as in Spark; delta-rs by itself compares them exactly.
+    # In other dialects a column called offset, behind a comma, begins an OFFSET clause.
     "datafusion.sql_parser.dialect": "postgresql",
     "datafusion.sql_parser.enable_ident_normalization": "true",
 }
@@ -40,6 +40,23 @@ def answer(
     valid: the condition that views show a version. QueryError where it fails, also while rows are
     read.
     """
+    reader = read(lake, tables, query, views, valid)
+    fields: list[Any] = list(iter(reader.schema))
+    columns = tuple(str(field.name) for field in fields)
+    return Answer(columns, _rows(reader, [_converter(field) for field in fields], columns))
+
+
+def read(
+    lake: Lake,
+    tables: Sequence[str],
+    query: str,
+    views: Sequence[View] = (),
+    valid: str = AT_END,
+) -> Any:
+    """What `answer` answers as delta-rs gives it: a reader of Arrow batches, VARIANT undecoded.
+
+    It has a schema and read_next_batch(), and exports itself as an Arrow stream.
+    """
     builder = QueryBuilder(_SETTINGS)
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
@@ -48,16 +65,13 @@ def answer(
         try:
             builder.register(_quoted(table), open_table(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:
-            raise UnreadableFileError(uri, _line(error)) from error
+            raise UnreadableFileError(uri, line_of(error)) from error
     for statement in statements(views, DataFusion(), valid):
         builder.execute(statement).read_all()
     try:
-        reader = builder.execute(query)
+        return builder.execute(query)
     except Exception as error:
-        raise QueryError(_line(error)) from error
-    fields: list[Any] = list(iter(reader.schema))
-    columns = tuple(str(field.name) for field in fields)
-    return Answer(columns, _rows(reader, [_converter(field) for field in fields], columns))
+        raise QueryError(line_of(error)) from error
 
 
 def _quoted(table: str) -> str:
@@ -75,7 +89,7 @@ def _rows(
         except StopIteration:
             return
         except Exception as error:
-            raise QueryError(_line(error)) from error
+            raise QueryError(line_of(error)) from error
         values = [
             _values(batch.column(index), convert, name)
             for index, (convert, name) in enumerate(zip(converters, columns, strict=True))
@@ -87,7 +101,7 @@ def _values(column: Any, convert: Callable[[Any], Any] | None, name: str) -> lis
     try:
         values = column.to_pylist()
     except (ValueError, OverflowError) as error:
-        raise QueryError(f"column {name}: {_line(error)}; cast it to VARCHAR") from error
+        raise QueryError(f"column {name}: {line_of(error)}; cast it to VARCHAR") from error
     return values if convert is None else [convert(value) for value in values]
 
 
@@ -96,27 +110,33 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
     kind = str(field.type)
     if "Interval" in kind or "Duration" in kind:
         raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")
-    if "metadata" in kind and "value" in kind and "Binary" in kind:
+    if is_variant(kind):
         return _decoded
     return None
+
+
+def is_variant(kind: str) -> bool:
+    """Whether a type, written as Arrow's libraries do, is or holds a VARIANT."""
+    return "metadata" in kind and "value" in kind and "binary" in kind.lower()
 
 
 def _decoded(value: Any) -> Any:
     """Every struct of a VARIANT's two fields replaced by its content, at any depth."""
     if isinstance(value, dict):
         if value.keys() == _VARIANT_FIELDS and isinstance(value["metadata"], bytes):
-            return _variant(value["value"], value["metadata"])
+            return json.loads(variant_text(value["value"], value["metadata"]))
         return {key: _decoded(item) for key, item in value.items()}
     return [_decoded(item) for item in value] if isinstance(value, list) else value
 
 
-def _variant(value: bytes, metadata: bytes) -> Any:
+def variant_text(value: bytes, metadata: bytes) -> str:
+    """A VARIANT as JSON."""
     from pyspark.sql.types import VariantVal  # a third of a second, for VARIANT columns only
 
-    return json.loads(VariantVal(value, metadata).toJson())
+    return VariantVal(value, metadata).toJson()
 
 
-def _line(error: BaseException) -> str:
+def line_of(error: BaseException) -> str:
     """An engine's message in one line, its own prefixes left out."""
     text = " ".join(str(error).split())
     for prefix in ("Error during planning: ", "SQL error: ", "Schema error: "):

@@ -19,7 +19,8 @@ AT_END = "valid_to_offset IS NULL"
 
 
 class Dialect(Protocol):
-    """How an engine says what the other one says otherwise; each takes a field of `value`."""
+    """How an engine says what the other one says otherwise. Each function takes a field of
+    `value`."""
 
     def number(self, field: str) -> str:
         """A whole number."""
@@ -30,9 +31,12 @@ class Dialect(Protocol):
     def numbers(self, field: str) -> str:
         """A list of whole numbers as array<int>."""
 
+    def difference(self, one: str, other: str) -> str:
+        """The list `one` without what the list `other` has; both are columns, not fields."""
+
 
 class DataFusion:
-    """Of delta-rs."""
+    """DataFusion, the engine of delta-rs."""
 
     def number(self, field: str) -> str:
         return f"CAST({_found(field, '(-?[0-9]+)')} AS BIGINT)"
@@ -46,6 +50,9 @@ class DataFusion:
         listed = f"string_to_array(nullif({_found(field, '.([0-9,]*).')}, ''), ',')"
         kind = "'List(Int32)'"
         return f"coalesce(arrow_cast({listed}, {kind}), arrow_cast(make_array(), {kind}))"
+
+    def difference(self, one: str, other: str) -> str:
+        return f"array_except({one}, {other})"
 
 
 def _found(field: str, pattern: str) -> str:
@@ -63,6 +70,25 @@ class Spark:
 
     def numbers(self, field: str) -> str:
         return f"from_json({self.text(field)}, 'array<int>')"
+
+    def difference(self, one: str, other: str) -> str:
+        return f"array_except({one}, {other})"
+
+
+class DuckDb:
+    """DuckDB."""
+
+    def number(self, field: str) -> str:
+        return f"CAST({self.text(field)} AS BIGINT)"
+
+    def text(self, field: str) -> str:
+        return f"json_extract_string(value, '$.{field}')"
+
+    def numbers(self, field: str) -> str:
+        return f"CAST(json_extract(value, '$.{field}') AS INTEGER[])"
+
+    def difference(self, one: str, other: str) -> str:
+        return f"list_filter({one}, lambda broker: NOT list_contains({other}, broker))"
 
 
 @dataclass(frozen=True)
@@ -111,23 +137,24 @@ def _leaders(dialect: Dialect) -> str:
 
 
 def _under_replicated(dialect: Dialect) -> str:
+    missing = dialect.difference("replicas", "isr")
     return (
         "SELECT cluster_id, topic, partition_id, leader, replicas, isr, "
-        "array_except(replicas, isr) AS missing, since_offset, since "
-        f"FROM ({_leaders(dialect)}) partitions WHERE cardinality(array_except(replicas, isr)) > 0"
+        f"{missing} AS missing, since_offset, since "
+        f"FROM ({_leaders(dialect)}) partitions WHERE cardinality({missing}) > 0"
     )
 
 
 _OPERATIONS = (
-    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
-    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
-    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
-)
+    "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE",
+    "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE",
+    "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",
+)  # fmt: skip
 """AclOperation by code."""
 _ACL_RESOURCES = (
-    *("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN"),
+    "UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN",
     "USER",
-)
+)  # fmt: skip
 """ResourceType by code."""
 _PATTERNS = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
 """PatternType by code."""

@@ -53,7 +53,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Of which cluster: by directories, or by a lake at a moment."""
+    """Which cluster is meant: one of directories, or one of a lake at a moment."""
 
     paths: tuple[str, ...]
     lake: Lake | None
@@ -82,7 +82,7 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
 
 
 def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
-    """Print them; 0. limit: how many topics are shown in text; --json gives all."""
+    """Print the sizes; 0. limit: how many topics are shown in text. --json gives all."""
     _where(source)
     sizes: list[Size] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
     if source.content is not None:
@@ -99,7 +99,7 @@ def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
 
 
 def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
-    """Print it; 0. limit: how many of each kind are shown in text, the worst first."""
+    """Print the exposure; 0. limit: how many of each kind are shown in text, the worst first."""
     _where(source)
     unknown = min_isr_unknown(source.cluster)
     if unknown:
@@ -134,8 +134,9 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
-    """The first that are shown, one at least, and how many there are; no more are in memory."""
-    numbers = count()  # zip takes one for each of the group, and none at its end
+    """The first `limit` of a group, at least one, and how many there are in all. No others are in
+    memory."""
+    numbers = count()  # zip takes one of each group, and none when the group ends
     passing = (one for one, _ in zip(group, numbers, strict=False))
     return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
 

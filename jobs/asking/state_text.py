@@ -12,8 +12,11 @@ _WIDTH = 28
 
 
 def line(told: Told) -> str:
-    """The change, whose it is, and from what to what: of an entity that stays the fields that
-    differ, of one that comes or goes nothing but a single value; --json has all."""
+    """The line of a change: its kind, the entity, the old and the new value.
+
+    Of an entity that stays the line has the fields that differ. Of an entity that comes or goes it
+    has a single value or none; --json has all.
+    """
     found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
     return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"
 

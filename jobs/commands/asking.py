@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from jobs.commands import options
+from jobs.commands import asking_options, options
 from jobs.commands.combinations import alone, form_of, unless
 
 
 def sql(
     lake: options.Lake,
-    query: options.Query = None,
-    file: options.QueryFile = None,
-    engine: options.Engine = "delta-rs",
+    query: asking_options.Query = None,
+    file: asking_options.QueryFile = None,
+    engine: asking_options.Engine = "delta-rs",
     json_output: options.Json = False,
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
-    tables: options.Tables = False,
+    tables: asking_options.Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
     cluster: options.Cluster = None,
-    question: options.AskedQuestion = None,
-    questions: options.Questions = False,
+    question: asking_options.AskedQuestion = None,
+    questions: asking_options.Questions = False,
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
     For whoever investigates. Only the tables that the query names are opened; the first row comes
-    in well under a second with delta-rs, in some seconds with spark, whose dialect knows more.
+    in well under a second with delta-rs, in a second with duckdb, in some seconds with spark.
 
-    The column payload is a VARIANT: both engines show it as JSON, spark also looks into it, as in
-    where payload:name::string = 'orders'.
+    The column payload is a VARIANT, which every engine shows as JSON. duckdb looks into it with
+    payload->>'name' = 'orders' and needs the extra kraftlake[duckdb]; spark looks into it with
+    payload:name::string = 'orders' and needs Java.
 
     gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
     state at the end of the log, or of what `state` shows at --at-offset or --at-time; --cluster
@@ -43,6 +44,8 @@ def sql(
       kraftlake sql --lake lake "select * from gold.leader_epoch_history order by epoch"
       kraftlake sql --lake lake --at-offset 1526 "select * from gold.under_replicated_at"
       kraftlake sql --lake lake --csv -f incident.sql > incident.csv
+      kraftlake sql --lake lake --engine duckdb \\
+        "select payload from bronze.log_records where payload->>'name' = 'orders'"
       echo "select count(*) from bronze.log_records" | kraftlake sql --lake lake --json -
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.

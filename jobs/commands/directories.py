@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, combinations, options, rehearsal_options
+from jobs.commands import capture_options, cluster_options, combinations, options, rehearsal_options
 from replica.errors import UsageError
 
 
@@ -25,11 +25,12 @@ def dump(
 ) -> int:
     """Print the records of segments, snapshots or whole directories, offline.
 
-    For whoever asks what a node's metadata log really holds. A directory gives its .log segments
-    in offset order, then its complete snapshots; a file that is named gives itself, also a
-    .deleted or .part one. Small files (quorum-state, leader-epoch-checkpoint, meta.properties,
-    partition.metadata, indexes, producer snapshots) give one object each. An offset range leaves
-    out a directory's snapshots: their offsets count their own records.
+    For everybody who asks what a node's metadata log really holds. Of a directory the .log segments
+    are printed in offset order, then the complete snapshots. A file that is named is printed
+    whatever it is, also a .deleted or .part one. Small files (quorum-state,
+    leader-epoch-checkpoint, meta.properties, partition.metadata, indexes, producer snapshots) give
+    one object each. An offset range leaves out a directory's snapshots: their offsets count their
+    own records.
 
     Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
     file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
@@ -38,7 +39,7 @@ def dump(
     of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are printed as
     they are: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
     that are no text. What can't be decoded is named on stderr, with file, byte and reason, and the
-    rest is printed; a batch whose CRC is wrong is named, its records are not shown as truth.
+    rest is printed. A batch whose CRC is wrong is named, and its records are not shown.
 
     \b
     Examples:
@@ -121,17 +122,18 @@ def check(
 ) -> int:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 
-    For the moment before a restart or after a crash. Every batch and record is read, snapshots
-    are compared with the replay of the log, and directories that are given together are compared
-    with each other: name all nodes of a cluster. A running node's directory gives no false alarm;
-    damage leaves the rest judged. `kraftlake explain RULE` says more about a finding. Of a
-    partition that is no metadata log all is judged but its records, which mean nothing here.
+    For the moment before a restart or after a crash. Every batch and record is read, snapshots are
+    compared with the replay of the log, and directories that are given together are compared with
+    each other: name all nodes of a cluster. The directory of a running node gives no false alarm.
+    Where something is damaged, the rest is judged all the same. `kraftlake explain RULE` says more
+    about a finding. Of a partition without a metadata log everything is judged except its records,
+    whose meaning is not known here.
 
-    Captures of one replica from several moments are told apart by capture.json, or by --order.
+    Several captures of one replica need a capture.json each, or --order.
 
     Health is judged on the newest state that the logs of a cluster add up to: controllers, voters,
-    features, brokers, partitions. Its notes are counted; --family health or all tells them. A file
-    on its own is judged so with --family health only.
+    features, brokers, partitions. Its notes are only counted; --family health or all prints them.
+    The health of a file on its own is judged with --family health only.
 
     Text: a verdict per directory with its cluster, node and role, the findings by severity with
     file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each
@@ -159,8 +161,8 @@ def check(
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Findings of
-    health count where --family health or all is given.
+    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
+    --family health or all is given, findings of health count, and a state that nobody knows is 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in
@@ -192,9 +194,10 @@ def recover(
     left, of voters and observers. They are ranked as Raft does: the newest last epoch first, then
     the log's end; a longer log of an older epoch may hold what was undone. Only voters stand for
     election: with a majority of them the best of theirs comes first, without one the newest of all,
-    which is given to stand-ins for the lost voters. Each record that the first one lacks is counted
-    by what the directories prove, and it is said what becomes of it. The steps are commands to
-    paste, of Kafka 3.7 and newer and of kraftlake. Nothing is ever changed.
+    which is given to stand-ins for the lost voters. For each other replica the plan counts the
+    records that the first one lacks, by what the directories prove, and says what becomes of the
+    replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake. Nothing is
+    ever changed.
 
     \b
     The answer for each cluster:
@@ -244,8 +247,8 @@ def capture(
     """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
 
     For keeping what a node holds before it restarts, and for bringing it to where the lake is.
-    Nothing is locked or changed; each directory is read until it held still for a moment, three
-    times at most. capture.json, written last, names the time and the hash of every file, so
+    Nothing is locked or changed. A directory that changes while it is read is read again, three
+    times at most. capture.json is written last; it names the time and the hash of every file, so
     that ingest notices what a copy lost on its way.
 
     After an interruption the same command goes on: files that have arrived and not changed since
@@ -277,6 +280,35 @@ def capture(
     return job.run(paths, output=output, redactor=redactor, json_output=json_output)
 
 
+def prune(
+    folder: capture_options.CapturesFolder,
+    older_than: capture_options.OlderThan,
+    dry_run: capture_options.PruneDryRun = False,
+    json_output: options.Json = False,
+) -> int:
+    """Take captures away that are older than they need be, by the time in their capture.json.
+
+    For a folder into which `kraftlake capture` writes again and again, each time into a folder of
+    its own. Only files that a capture.json names are deleted; other files, folders without one,
+    and links are left alone. What a lake has of a capture stays in the lake. Run it after an
+    ingest that went well, so that nothing goes that no lake has. Object stores delete by age
+    themselves.
+
+    --json: folder, captured_at, files, size_bytes, removed, a line per capture.
+
+    \b
+    Examples:
+      kraftlake prune /backup/captures --older-than 7d --dry-run
+      kraftlake ingest --lake lake --build /backup/captures && \\
+        kraftlake prune /backup/captures --older-than 24h
+
+    Exit codes: 0, 2 usage.
+    """
+    from jobs.directories import prune as job
+
+    return job.run(folder, older_than, dry_run=dry_run, json_output=json_output)
+
+
 def redact(
     paths: options.NodePaths,
     output: options.CaptureOutput,
@@ -291,8 +323,8 @@ def redact(
     and diff. Kafka's own tools read it. Instead of each secret (SCRAM credentials, ids of
     delegation tokens, values of secret and of unknown configs) it has a fingerprint, which is equal
     where the secret is equal; so a change still shows. The sizes of such batches change, and with
-    them the positions in .index files. What is damaged is overwritten and stays damaged. Records
-    that this release doesn't know keep their type and version.
+    them the positions in .index files. Damaged bytes are overwritten, and the places stay damaged.
+    Records that this release doesn't know keep their type and version.
 
     --names puts hashes in the place of the names of topics, users, groups, client ids and
     transactional ids. Hosts, racks, IP addresses and node ids stay in either case.

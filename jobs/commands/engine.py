@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from jobs.commands import node_options, options
+from jobs.commands import cluster_options, node_options, options
 from jobs.commands.combinations import alone, needs, unless
 from jobs.output import write_text
 from replica.errors import UsageError
@@ -150,8 +150,8 @@ def run(
       kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
       metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,
       metadata.start.offset.lag.time.max.ms      KIP-630's own rules for snapshots and log start
-      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape; none unless
-                                                 set
+      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape, and for probes
+                                                 of /healthz and /readyz; none unless set
 
     Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
     """
@@ -283,6 +283,8 @@ def observe(
     anonymous: node_options.Anonymous = False,
     cluster_id: node_options.KnownClusterId = "",
     listen: node_options.ListenAt = "",
+    metrics: node_options.MetricsAt = "",
+    broker_config: cluster_options.BrokerConfig = None,
     until_caught_up: node_options.UntilCaughtUp = False,
     timeout: node_options.CatchUpTimeout = _CATCH_UP_S,
     log_format: node_options.LogFormat = "text",
@@ -297,6 +299,8 @@ def observe(
     for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
     the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
     which dump and ingest read where it is named.
+    --metrics tells leader, lags, elections, snapshot age, growth of the log and rules of health.
+    /healthz fails where a restart may help, /readyz where the log doesn't show what is committed.
 
     An id of somebody else's is refused before anything is fetched: a leader would count the
     fetches for that node, and take for committed what no majority holds.
@@ -306,16 +310,15 @@ def observe(
       ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
         kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
           --cluster --operation ClusterAction --operation Describe
-      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter the
-      cluster, brokers to everybody; else give --cluster-id.
+      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter it, brokers
+      to everybody; else give --cluster-id.
 
     \b
     Examples:
       kraftlake replica observe -b c1:9093,c2:9093 -o recording
       kraftlake replica observe -b broker1:9092 -o recording --until-caught-up
-      kraftlake replica observe -b c1:9093 -o recording --listen 127.0.0.1:9099
+      kraftlake replica observe -b c1:9093 -o recording --metrics 127.0.0.1:9404
       kraftlake replica observe -b c1:9093 -o recording --command-config client.properties
-      kraftlake dump recording
       kraftlake ingest --lake lake recording recording/archive
 
     --json: at the end, directory, cluster_id, node_id, log_start_offset, log_end_offset,
@@ -325,14 +328,17 @@ def observe(
     from jobs.engine import replica_observe as job
 
     needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
+    needs("--metrics", unless("", metrics), {"--broker-config": broker_config})
     return job.run(
         job.Options(
             bootstrap,
             output,
-            node_id=node_id,
-            is_anonymous=anonymous,
-            cluster_id=cluster_id,
-            listen=listen,
+            node_id,
+            anonymous,
+            cluster_id,
+            listen,
+            metrics,
+            broker_config=broker_config,
             until_caught_up=until_caught_up,
             timeout_s=timeout,
             log_format=log_format,

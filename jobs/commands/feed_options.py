@@ -59,6 +59,28 @@ WebhookHeaders = Annotated[
         "--webhook-header", "-H", metavar="H", help="'NAME: VALUE', or @FILE. May be repeated."
     ),
 ]
+WebhookFormat = Annotated[
+    str,
+    typer.Option(
+        "--webhook-format",
+        metavar="F",
+        help="What the webhook takes: json, slack, pagerduty or alertmanager.",
+    ),
+]
+WebhookSeverity = Annotated[
+    str,
+    typer.Option(
+        "--webhook-severity", metavar="S", help="The least severity that is sent: error or warning."
+    ),
+]
+WebhookKey = Annotated[
+    Text,
+    typer.Option(
+        "--webhook-key",
+        metavar="KEY",
+        help="The integration key of PagerDuty's service; @FILE reads it from a file.",
+    ),
+]
 ProgressPath = Annotated[
     Text, typer.Option("--progress", metavar="FILE", help="Of --webhook: where it keeps how far.")
 ]

@@ -30,10 +30,10 @@ def ingest(
     redacted before anything is written. Partitions of other topics than __cluster_metadata are left
     out, and refused where there is nothing else.
 
-    A new lake wants an empty or new folder: one that holds other things is refused.
+    A new lake needs an empty or new folder: a folder that holds other things is refused.
 
-    Only new bytes are read of a directory that the lake knows: a file whose known batches are in
-    their place, by offset, epoch and CRC, is taken for the known one. --verify reads all of it.
+    Of a directory that the lake knows only new bytes are read: a file is taken for the known one if
+    the batches at some known places have the known offset, epoch and CRC. --verify reads all bytes.
 
     --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
 
@@ -57,28 +57,30 @@ def ingest(
     streams: Given = {"--follow": follow, "--available-now": available_now}
     exclusive(streams)
     alone("--dry-run", dry_run, {**streams, "--build": build, "--run-id": run_id})
+    names = () if order is None else tuple(name for name in order.split(",") if name)
     return int(
         job.run(
             paths,
             lake=lake,
-            captured_at=captured_at,
-            order=None if order is None else [name for name in order.split(",") if name],
-            as_replica=as_replica,
-            keep_secrets=keep_secrets,
-            show_configs=tuple(show_config or ()),
-            verify=verify,
-            stream=job.Stream(follow) if follow is not None or available_now else None,
-            run_id=options.uuid_of(run_id),
-            accept_damage=accept_damage,
-            then_build=build,
-            dry_run=dry_run,
-            json_output=json_output,
+            reading=job.Reading(captured_at, names, as_replica, verify),
+            secrets=job.Secrets(keep_secrets, tuple(show_config or ())),
+            manner=job.Manner(
+                stream=job.Stream(follow) if follow is not None or available_now else None,
+                accept_damage=accept_damage,
+                then_build=build,
+                dry_run=dry_run,
+                run_id=options.uuid_of(run_id),
+                json_output=json_output,
+            ),
         )
     )
 
 
 def build(
-    lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
+    lake: options.Lake,
+    follow: options.FollowBronze = None,
+    run_id: options.RunId = None,
+    json_output: options.Json = False,
 ) -> int:
     """Make the silver and gold tables from bronze: epochs, divergence, history, validity.
 
@@ -87,16 +89,22 @@ def build(
     with which nothing right can be derived are left out and go to gold.quarantined_rows, and
     tables that contradict their contract end the build. `kraftlake quality` does the same alone.
 
+    --follow builds whenever an ingest has changed the lake, until it is stopped; where another
+    writer is at work, it tries again at the next look.
+
     \b
-    Example:
+    Examples:
       kraftlake build --lake lake
+      kraftlake build --lake lake --follow 60
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage,
     75 another writer was faster: run it again.
     """
     from jobs.lake import build as job
 
-    return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
+    alone("--follow", follow is not None, {"--run-id": run_id})
+    run_id = options.uuid_of(run_id)
+    return int(job.run(lake=lake, run_id=run_id, follow_s=follow, json_output=json_output))
 
 
 def quality(
@@ -127,11 +135,12 @@ def contents(
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it.
 
-    For knowing what can be asked. Of each cluster and replica: log start and log end by the newest
-    captures, the offsets that some capture holds undamaged, and the gaps between the lowest log
-    start and the highest log end that none does; ends are exclusive. A round is what was looked at
-    together. Where no capture.json and no --captured-at told when, it is called by its name in
-    `ingest --order` and by its newest record.
+    For knowing what can be asked. For each cluster and replica it shows the log start and log end
+    by the newest captures; the offsets that some capture holds undamaged; and the gaps, which are
+    offsets between the lowest log start and the highest log end that no capture holds. Ends are
+    exclusive. A round is the captures that were taken together. A round without a time (from
+    capture.json or --captured-at) is called by its name in `ingest --order` and by its newest
+    record.
 
     \b
     Examples:
@@ -194,14 +203,15 @@ def forget(
     """Take captures out of a lake, as if they had never been ingested.
 
     For what came in by mistake. Shows which captures would go; --yes takes them out of the bronze
-    tables: what no other capture holds goes with them, and when the rest was first and last seen is
-    told anew. Then `kraftlake build` makes the other tables follow. Interrupted, it is run again.
+    tables: what no other capture holds goes with them, and the rest gets the times at which the
+    remaining captures saw it. `kraftlake build` then brings the other tables up to date. After an
+    interruption run the same command again.
 
-    What was taken out stays on disk as earlier versions of the tables. Where it must not, for it
-    holds secrets, say --vacuum: it builds, and then deletes every file of an earlier version, so
-    that nobody can go back to one; it may be said alone, later. The tables' transaction logs keep
-    the first 32 characters of least and largest texts for 30 days more. Backups, and what was
-    published, are yours to see to.
+    What was taken out stays on disk as earlier versions of the tables. Where it must not, because
+    it holds secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so
+    that nobody can go back to one. --vacuum may also be used alone, later. The tables' transaction
+    logs keep the first 32 characters of least and largest texts for 30 days more. Backups, and what
+    was published, are yours to see to.
 
     \b
     Examples:

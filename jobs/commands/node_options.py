@@ -15,7 +15,8 @@ ScenarioName = Annotated[
 ScenarioDirectory = Annotated[
     Text,
     typer.Option(
-        *("--output", "-o"),
+        "--output",
+        "-o",
         callback=on_disk("-o"),
         metavar="DIR",
         help="A new folder for the scenario's nodes.",
@@ -186,7 +187,8 @@ SilenceTimeout = Annotated[
 RecordingDirectory = Annotated[
     str,
     typer.Option(
-        *("--output", "-o"),
+        "--output",
+        "-o",
         callback=on_disk("-o"),
         metavar="DIR",
         help="Where to record; a new folder, or one recorded to.",
@@ -224,6 +226,16 @@ ListenAt = Annotated[
         "--listen",
         metavar="HOST:PORT",
         help="Serve the recording there, read-only, to any Kafka client.",
+        show_default=False,
+    ),
+]
+MetricsAt = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Watch the quorum, and serve its metrics to Prometheus there, with /healthz and "
+        "/readyz.",
         show_default=False,
     ),
 ]

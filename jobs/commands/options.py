@@ -152,6 +152,15 @@ Follow = Annotated[
         help="Go on until stopped: look every SECONDS, and ingest what has grown.",
     ),
 ]
+FollowBronze = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--follow",
+        min=0.1,
+        metavar="SECONDS",
+        help="Go on until stopped: look every SECONDS, and build what was ingested.",
+    ),
+]
 AvailableNow = Annotated[
     bool,
     typer.Option("--available-now", help="End with what is there now, as without --follow."),
@@ -290,36 +299,15 @@ AsReplica = Annotated[
     ),
 ]
 
-Query = Annotated[
-    Text,
-    typer.Argument(metavar="[QUERY]", help="One statement that reads; - takes it from stdin."),
-]
-QueryFile = Annotated[
-    Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
-]
-Engine = Annotated[
-    str,
-    typer.Option("--engine", metavar="ENGINE", help="delta-rs, which starts at once, or spark."),
-]
 Csv = Annotated[
     bool,
     typer.Option(
         "--csv",
-        help="CSV with a header line; a text that a spreadsheet takes for a formula gets a '.",
+        help="CSV with a header line; no text is a formula of a spreadsheet or moves a terminal.",
     ),
 ]
 PlainCsv = Annotated[
     bool, typer.Option("--plain-csv", help="CSV with every text as it is, for programs.")
-]
-Tables = Annotated[
-    bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
-]
-AskedQuestion = Annotated[
-    Text,
-    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
-]
-Questions = Annotated[
-    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
 ]
 Cluster = Annotated[
     Text,

@@ -32,6 +32,8 @@ def rehearse(
       remove_voter = 2     an administrator asks the leader for it, as add_voter = 2
       wait_ms = 5000       how long the step lasts at most, in simulated ms
 
+    A file has 100 steps at most, which wait for an hour of simulated time together.
+
     A step is over when a leader has committed all that it holds and all nodes in its reach have
     it, or after 30 s of simulated time.
 

@@ -61,14 +61,15 @@ def restore(
     For the day on which all controllers are gone, and for copies of a cluster. Topics keep their
     ids, so brokers that come with their old log directories can keep their data. Restored are
     features, topics, partitions, configs, quotas, ACLs, SCRAM credentials (not from redacted
-    sources) and the next producer id. Everything that will be different is told, with --dry-run
-    too.
+    sources) and the next producer id. The command says everything that will be different, with
+    --dry-run too.
 
     Kafka appends the records of its bootstrap checkpoint when the first leader finds an empty log.
-    That it takes more than features there is documented nowhere; it is tried on the releases that
-    the documentation names. Try it on a test cluster first, and keep the old directories.
+    Kafka documents only features there; the rest was tried with the releases that kraftlake's
+    documentation names. Try it on a test cluster first, and keep the old directories.
 
-    Of directories the one is taken with which `kraftlake recover --plan` would go on.
+    Of several directories the command takes the one with which `kraftlake recover --plan` would go
+    on.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What a broker's server.properties says and no metadata log holds."""
+"""What a broker's server.properties says and no metadata log contains."""
 
 from __future__ import annotations
 

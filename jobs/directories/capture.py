@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
 from jobs.output import complain, counted, write_json, write_line
@@ -26,7 +26,7 @@ def run(
     output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies, None keeps
     them. Raises KraftlakeError.
     """
-    taken = take(directories(paths), output, _report, redactor=redactor)
+    taken = take(directories(paths), output, _reporting("capture"), redactor=redactor)
     _show(taken, output, json_output=json_output)
     return 1 if any(one.damages for one in taken) else 0
 
@@ -34,10 +34,11 @@ def run(
 def run_redact(
     paths: Sequence[str], *, output: str, redactor: RecordRedactor, json_output: bool = False
 ) -> int:
-    """Copy directories that stand still, captures above all, without their secrets; as `run`.
+    """Copy directories of stopped nodes, captures above all, without their secrets; otherwise as
+    `run`.
 
-    The copy has the time of the capture that it is a copy of. UsageError where the paths hold
-    captures of several times.
+    The copy of a capture has the capture's time. UsageError where the paths hold captures of
+    several times.
     """
     found = directories(paths)
     manifests = [manifest_of(one) for one in found]
@@ -48,7 +49,7 @@ def run_redact(
             "one capture at a time, each to a folder of its own"
         )
     at = moments.pop() or datetime.now(UTC)
-    taken = take(found, output, _report, lambda: at, redactor)
+    taken = take(found, output, _reporting("redact"), lambda: at, redactor)
     _show(taken, output, json_output=json_output)
     return 1 if any(one.damages for one in taken) else 0
 
@@ -56,9 +57,11 @@ def run_redact(
 def record_redactor(
     key_file: str | None, show_configs: Collection[str], *, hashes_names: bool
 ) -> RecordRedactor:
-    """Makes what hides the secrets of the copies. key_file: the file with the key of the
-    fingerprints; None for a random key that is kept nowhere. hashes_names: whether hashes also
-    stand in the place of the names of topics, users and groups. Raises UsageError."""
+    """Makes what hides the secrets of the copies.
+
+    key_file: the file with the key of the fingerprints; None for a random key that is kept nowhere.
+    hashes_names: whether names of topics, users and groups are hashed, too. Raises UsageError.
+    """
     redactor = make_redactor(False, key_file, show_configs)
     assert redactor is not None, "only --keep-secrets goes without one"
     return RecordRedactor(redactor, hashes_names=hashes_names)
@@ -78,7 +81,11 @@ def _content(one: Taken) -> str:
     return f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
 
 
-def _report(one: Taken) -> None:
+def _reporting(command: str) -> Callable[[Taken], None]:
+    return lambda one: _report(command, one)
+
+
+def _report(command: str, one: Taken) -> None:
     for damage in one.damages:
         complain(str(damage))
     if one.has_moved:
@@ -88,7 +95,7 @@ def _report(one: Taken) -> None:
         )
     before = one.size_bytes - one.sent_bytes
     arrived = f", {counted(before, 'byte')} had arrived before" if before > 0 else ""
-    complain(f"capture: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
+    complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
 
 
 def _fields(one: Taken) -> dict[str, object]:

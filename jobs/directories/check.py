@@ -1,4 +1,5 @@
-"""`kraftlake check`: is a replica's metadata directory, or a whole cluster's, sound?"""
+"""`kraftlake check`: whether the metadata directory of a replica, or those of a whole cluster, are
+sound."""
 
 from __future__ import annotations
 
@@ -157,9 +158,16 @@ class _Checking:
 
     def end(self) -> int:
         """The last line, and the exit code."""
-        exit_code = 1 if reaches(self.counts, self.fail_on) else 0
+        exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
             write_json(summary(self.members, self.counts, self.health, exit_code))
         else:
+            if self.options.families.health_counts and not self.health:
+                write_line("health: not known, for no log or snapshot here tells a state")
             write_line(describe_counts(len(self.members), self.counts, self.least))
         return exit_code
+
+    def _is_health_unknown(self) -> bool:
+        """Whether health was asked for and nothing, or not every cluster, tells a state."""
+        told = [one["verdict"] for one in self.health]
+        return self.options.families.health_counts and (not told or None in told)

@@ -1,4 +1,5 @@
-"""The health of clusters, for `kraftlake check`: what is asked for, and how it is told."""
+"""The health of clusters, for `kraftlake check`: which rules are applied, and the lines that tell
+of them."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class ClusterHealth:
 def health_of(
     judged: JudgedGroup, families: Families, broker_defaults: Mapping[str, str]
 ) -> Iterator[ClusterHealth]:
-    """Of each cluster of a group."""
+    """The health of each cluster of a group."""
     for told in judged.states:
         examined = told.examined
         if not (examined.is_directory or families.health_of_files):

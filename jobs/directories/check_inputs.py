@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.grouping import ambiguous, batch_of, unused_names
+from pipelines.capture.grouping import AmbiguousOrderError, ambiguous, batch_of, unused_names
 from replica.check.examined import Examined, examine
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import meta_properties, partition_metadata
@@ -51,6 +51,15 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
     return CheckInputs((*groups, *((file,) for file in finding.files)), tuple(finding.damages))
 
 
+def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
+    """The same for a command without --order. Two captures of one replica are a UsageError that
+    says to name one of them."""
+    try:
+        return find_inputs(paths, (), stack)
+    except AmbiguousOrderError as error:
+        raise UsageError(f"{error.captures}: name only what is left now") from error
+
+
 def examine_all(
     found: Iterable[Found], show: Callable[[str], None]
 ) -> tuple[list[Examined], list[Damage]]:
@@ -78,8 +87,8 @@ class _Finding:
     damages: list[Damage] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
-    """By replica and topic id, of the batch that nothing names, in which one replica of a partition
-    must not be found twice."""
+    """By replica and topic id: directories of the batch that has no name. One replica of a
+    partition may occur in it only once."""
 
     def below(self, path: str) -> None:
         for found in discover([path], on_error=self._unlisted):
@@ -91,7 +100,7 @@ class _Finding:
         try:
             below = discover([folder])
         except UsageError as error:
-            if unpacked.damages:  # they say why
+            if unpacked.damages:  # the damages say why
                 return
             reason = f"{path}: holds no segment, snapshot or metadata directory"
             raise UsageError(reason) from error
@@ -119,7 +128,7 @@ class _Finding:
 
 
 def _replica_of(found: DirectoryPath) -> ReplicaId | None:
-    """Whose the directory is, None where that can't be told."""
+    """The replica that the directory is of; None where nothing tells."""
     for path in _meta_paths(found):
         try:
             return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
@@ -129,7 +138,8 @@ def _replica_of(found: DirectoryPath) -> ReplicaId | None:
 
 
 def _topic_of(found: DirectoryPath) -> str:
-    """The topic id by partition.metadata, the metadata topic's where nothing tells another."""
+    """The topic id by partition.metadata; that of the metadata topic where no file tells
+    another."""
     try:
         data = read_own_file(
             os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES

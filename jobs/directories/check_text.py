@@ -43,7 +43,7 @@ def describe_group(title: str, shown: Sequence[Finding]) -> Iterator[str]:
 
 
 def describe_counts(directories: int, counts: Mapping[Severity, int], least: Severity) -> str:
-    """The last line."""
+    """The last line of the output."""
     what = "1 directory or file" if directories == 1 else f"{directories} directories or files"
     shown = [severity for severity in NOUNS if severity.rank <= least.rank]
     told = ", ".join(counted(counts[severity], NOUNS[severity]) for severity in shown)
@@ -54,8 +54,8 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
 
 
 def _verdict(member: Judged, shown: Sequence[Finding], least: Severity) -> str:
-    """The worst of what is shown is counted. A directory of which something above a note isn't
-    shown is not called sound."""
+    """The verdict line. It counts the worst of what is shown. A directory is not called sound where
+    a finding above a note isn't shown."""
     bad = severities(shown)
     if bad:
         return bad
@@ -120,7 +120,8 @@ def _by_rule(findings: Sequence[Finding], folder: str) -> Iterator[str]:
 
 
 def described_rule(rule: Rule, places: Iterable[str]) -> Iterator[str]:
-    """A rule that holds: what it means, where, and what to do unless it is a mere note."""
+    """A rule with findings: what it means, where it was found, and what to do unless it is a mere
+    note."""
     name = coloured(f"{NOUNS[rule.severity]:<7}", _COLOURS[rule.severity])
     yield f"  {name}  {rule.id}: {rule.meaning}"
     for place in places:
@@ -140,5 +141,5 @@ def _place(finding: Finding, folder: str) -> str:
 
 
 def _folder(examined: Examined) -> str:
-    """What is left out of file names below a directory's line."""
+    """The folder that file names below a directory's line leave out."""
     return os.path.join(examined.shown, "") if examined.is_directory else ""

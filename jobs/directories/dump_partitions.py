@@ -1,4 +1,4 @@
-"""Which partitions `dump` prints: of those that are no metadata log it says so, once each."""
+"""Which partitions `dump` prints. Of each partition without a metadata log a line says so, once."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from jobs.directories.check_inputs import CheckInputs, examine_all, find_inputs
+from jobs.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
 from jobs.directories.recover_text import describe
 from jobs.output import Progress, complain, write_json, write_line
-from pipelines.capture.grouping import AmbiguousOrderError
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
@@ -110,10 +109,7 @@ def _why_left_out(examined: Examined) -> str | None:
 
 def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
     """Raises UsageError where they hold two captures of one replica: only the newest counts."""
-    try:
-        inputs = find_inputs(paths, (), stack)
-    except AmbiguousOrderError as error:
-        raise UsageError(f"{error.captures}: name only what is left now") from error
+    inputs = find_newest_inputs(paths, stack)
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
         complain(

@@ -1,4 +1,4 @@
-"""The steps of a recovery plan played in the simulator, and the plan held to what came out."""
+"""The steps of a recovery plan played in the simulator; the outcome is compared with the plan."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
 
 
 def _otherwise(plan: RecoveryPlan, standing: Standing, outcome: Outcome) -> Iterator[str]:
-    """What comes of a replica that the plan does not say."""
+    """What becomes of a replica otherwise than the plan says."""
     node_id = standing.log.key.node_id
     if plan.leader is standing.log and outcome.leader != node_id:
         who = "nobody leads" if outcome.leader is None else f"node {outcome.leader} leads"

@@ -1,4 +1,4 @@
-"""The steps of a recovery plan, with the commands of Kafka's and of kraftlake that do them."""
+"""The steps of a recovery plan, with the commands of Kafka and of kraftlake that carry them out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Step:
 
 
 def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[Step]:
-    """What a person would do, in this order. Nothing here does any of it."""
+    """The steps in the order in which a person would take them. Nothing here takes any of them."""
     quorum = _Quorum(plan, by_key)
     if quorum.bundles:
         yield quorum.unpack()
@@ -91,7 +91,7 @@ class _Quorum:
         return f"# on node {node_id}" + ("" if host is None else f", {host[0]}")
 
     def unpack(self) -> Step:
-        """Commands can't name what lies in a bundle."""
+        """The step that unpacks a bundle: commands can't name files inside of one."""
         unpacking = (
             f"unzip {shlex.quote(bundle)} -d unpacked"
             if bundle.endswith(".zip")
@@ -154,7 +154,8 @@ class _Quorum:
         return Step(text, (f"{tool} describe --replication",))
 
     def replace(self, voter: ReplicaKey) -> Step:
-        """A voter that is gone, by a node of its id with an empty disk, once the others go on."""
+        """The step that puts a node with the same id and an empty disk in place of a voter that is
+        gone, once the others go on."""
         here = self._on(voter.node_id)
         if not self.partition.is_metadata:
             return Step(
@@ -192,8 +193,8 @@ class _Quorum:
         )
 
     def without_majority(self) -> Iterator[Step]:
-        """Kafka has no command for it: a voter is its node id and directory id, so a copy of the
-        newest log under both stands in for a voter that is gone."""
+        """The steps without a majority. Kafka has no command for it. A voter is its node id and
+        directory id, so a copy of the newest log under both stands in for a voter that is gone."""
         yield Step(
             "Try to bring back a voter that is missing, with its old disk, and plan again: a "
             "majority can't have forgotten anything.",
@@ -249,9 +250,10 @@ class _Quorum:
         return rehearsal.StandIn(voter, self.plan.winner.key.node_id, state)
 
     def _quorum_state(self) -> str:
-        """Of a stand-in. Without the file Kafka would take the log's last epoch, in which the lost
-        voter may have voted or led: whoever heard so then tells the stand-in that itself leads, and
-        Kafka ends with "Cannot transition to Follower"."""
+        """The quorum-state of a stand-in. Without this file Kafka would take the log's last
+        epoch. The lost voter may have voted or led in that epoch: a node that heard so would
+        tell the stand-in that the stand-in leads, and Kafka would end with "Cannot transition to
+        Follower"."""
         logs = [standing.log for standing in self.plan.ranking]
         epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
         own = self.winner.directory.quorum_state

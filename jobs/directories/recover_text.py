@@ -66,7 +66,7 @@ def _headline(rank: int, standing: Standing, examined: Examined) -> str:
 
 
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
-    """What the log is to go on with. stand_ins: the number of the step that copies it."""
+    """What the log is to go on with. stand_ins: the number of the step that copies the log."""
     if plan.leader is not None:
         yield "wins the election: the best log of a voter"
         return

@@ -10,18 +10,20 @@ from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
 from jobs.output import Progress, complain, write_json, write_line
+from pipelines.capture.destination import Destination, destination_at
+from pipelines.object_store import shown_uri
 from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
 from replica.simulate.rehearsal.outcome import disks_after
 from replica.simulate.rehearsal.runs import Answer, Rehearsal, judge, rehearse_all
-from replica.simulate.rehearsal.scenario_file import scenario_in, toml_of
+from replica.simulate.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
 from replica.simulate.rehearsal.step import Scenario
-from replica.simulate.scenarios.writing import refuse_filled, write_capture
+from replica.simulate.scenarios.writing import files_of, refuse_filled
 
 CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
+_SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
-"""Tried at most for each set of failures."""
-_MAX_FILE_BYTES = 1024 * 1024
+"""For each set of failures at most so many seeds are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,19 @@ def run(request: Request) -> int:
         refuse_filled(request.output)
     with ExitStack() as stack:
         rehearsed = rehearsed_quorum(examined_nodes(request.paths, stack))
-    captured = rehearsed.captured
     scenario = Scenario()
     if request.scenario is not None:
-        scenario = scenario_in(_text(request.scenario), request.scenario, captured)
+        text = _text(request.scenario)
+        scenario = scenario_in(text, request.scenario, rehearsed.captured)
+    if request.output is None:
+        return _rehearse(rehearsed, scenario, request, None)
+    with destination_at(request.output) as place:
+        return _rehearse(rehearsed, scenario, request, place)
+
+
+def _rehearse(
+    rehearsed: Rehearsed, scenario: Scenario, request: Request, place: Destination | None
+) -> int:
     rehearsal, search = _played(rehearsed, scenario, request)
     answer, reasons = judge(rehearsal, rehearsed.doubts)
     if request.json_output:
@@ -56,8 +67,8 @@ def run(request: Request) -> int:
     else:
         for line in describe(rehearsal, answer, reasons, search, request.paths):
             write_line(line)
-    if request.output is not None:
-        _write(rehearsal, search, request.output)
+    if place is not None and request.output is not None:
+        _write(rehearsal, search, place, request.output)
     return CODES[answer]
 
 
@@ -80,27 +91,28 @@ def _played(
     return rehearsal, search
 
 
-def _write(rehearsal: Rehearsal, search: Search | None, output: str) -> None:
+def _write(rehearsal: Rehearsal, search: Search | None, place: Destination, output: str) -> None:
     """The disks of the first run of each outcome, and the script of the smallest loss."""
+    shown = shown_uri(output)
     for number, found in enumerate(rehearsal.found, start=1):
-        folder = f"{output}/outcome-{number}"
-        seed = found.seeds[0]
-        write_capture(disks_after(rehearsal.captured, rehearsal.scenario, seed), folder)
-        complain(f"{folder}: the disks after seed {seed}")
+        folder, seed = f"outcome-{number}", found.seeds[0]
+        for path, data in files_of(disks_after(rehearsal.captured, rehearsal.scenario, seed)):
+            place.write(f"{folder}/{path}", [data])
+        complain(f"{shown}/{folder}: the disks after seed {seed}")
     if search is not None and search.loss is not None:
-        path = Path(output) / "smallest-loss.toml"
-        path.write_text("\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n")
-        complain(f"{path}: the failures that lose committed records")
+        script = "\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n"
+        place.write(_SMALLEST_LOSS, [script.encode()])
+        complain(f"{shown}/{_SMALLEST_LOSS}: the failures that lose committed records")
 
 
 def _text(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"--scenario {path}: {error.strerror or error}") from error
-    if len(content) > _MAX_FILE_BYTES:
-        raise UsageError(f"--scenario {path}: more than {_MAX_FILE_BYTES} bytes")
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(f"--scenario {path}: more than {MAX_FILE_BYTES} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

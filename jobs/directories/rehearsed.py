@@ -156,7 +156,7 @@ def _files(examined: Examined) -> Iterator[tuple[str, bytes]]:
 
 
 def _refuse_changed(examined: Examined, files: Files) -> None:
-    """A rehearsal goes on from one moment."""
+    """UsageError where a directory changes while it is read: a rehearsal begins at one moment."""
     sizes = {file.path: file.size_bytes for file in examined.directory.files}
     for path, size in sizes.items():
         name = path.rpartition("/")[2]

@@ -18,7 +18,7 @@ from replica.format import (
 from replica.format.file_names import FileKind
 
 EMPTY_IS_LEGAL = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
-"""Kafka leaves indexes of 0 bytes behind."""
+"""An index of 0 bytes is legal: Kafka leaves such files behind."""
 
 
 def plain_content(kind: FileKind, data: bytes) -> Any:

@@ -14,10 +14,10 @@ from replica.simulate.simulation import Result
 
 
 def read_done(path: str, events: int) -> dict[int, Result]:
-    """Results by seed; none where there is no file yet.
+    """The results by seed; none where there is no file yet.
 
-    A line that a stop cut off is taken away. Raises UsageError naming the line that is none of a
-    campaign with these events.
+    A last line that was cut off when the program stopped is removed. UsageError names a line that
+    doesn't belong to a campaign with these events.
     """
     if not Path(path).exists():
         return {}
@@ -41,8 +41,8 @@ def read_done(path: str, events: int) -> dict[int, Result]:
 
 @contextmanager
 def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
-    """What remembers a result: it is in the file when the call returns, even if the program is
-    killed then. None remembers nothing."""
+    """Gives a function that remembers a result. The result is in the file when the function
+    returns, even if the program is killed then. Without a file nothing is remembered."""
     if path is None:
         yield lambda result: None
         return

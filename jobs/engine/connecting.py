@@ -13,10 +13,10 @@ _DEFAULT = ClientConfig()
 
 
 def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientConfig:
-    """`default` as the file changes it; None for no file. Complains about keys without meaning
-    here, and about secrets that others may read.
+    """`default` with the changes of the file; None for no file.
 
-    Raises UsageError and UnreadableFileError.
+    Complains about keys without a meaning here, and about secrets that other users may read. Raises
+    UsageError and UnreadableFileError.
     """
     if path is None:
         return default

@@ -61,7 +61,7 @@ def run(options: Options) -> int:
         addresses(options.bootstrap),
         TopicPartition(options.topic, options.partition),
         client_config(options.command_config),
-        # also with a selector of anybody's
+        # the user's own selector may raise anything
         measures=options.replica_selector not in ("leader", "rack"),
     )
     session = Session(policy, selector, position, Settings(rack=options.rack))
@@ -73,7 +73,7 @@ def run(options: Options) -> int:
 def _read(
     consumer: Consumer, connections: WireConnections, printing: _Printing, options: Options
 ) -> None:
-    """To the end that the first answer showed, or without end."""
+    """Reads up to the log end that the first answer showed, or without end."""
     end: int | None = None
     heard_at, heard, told = time.monotonic(), 0, False
     while True:
@@ -96,7 +96,7 @@ def _read(
         trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
         if is_silent and (options.until_end or end is None):
             raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
-        if trouble and not told:  # once until all is well: what several nodes say may alternate
+        if trouble and not told:  # once until all is well again: several nodes answer in turn
             complain(f"{trouble}; trying again")
             told = True
 
@@ -144,8 +144,8 @@ class _Printing:
 
 
 def _start(text: str) -> tuple[ResetPolicy, Position | None]:
-    """An offset that isn't there is an error; from earliest or latest on, what was lost is left
-    out and told."""
+    """The offset to start at. An offset that isn't there is an error. From earliest or latest on,
+    records that were lost meanwhile are left out, and a line says so."""
     if text in ("earliest", "latest"):
         return ResetPolicy(text), None
     found = _START.fullmatch(text)

@@ -4,8 +4,9 @@ leader counts, into a folder that is gone afterwards."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 
@@ -15,11 +16,16 @@ from replica.errors import KraftlakeError
 from replica.health.cluster import Cluster
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Notice
-from replica.node.observer.recorder import CLIENT, Observation, opened_recorder
+from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
+
+MAX_BYTES = 4 * 1024**3
+"""The most bytes of the fetched log with its snapshots: a hostile node may send bytes without an
+end."""
+_LOOK_S = 0.5
 
 
 class NotReadError(KraftlakeError):
-    """The time was over before the log was read to the high watermark."""
+    """The log was not read to the high watermark: the time was over, or it has too many bytes."""
 
 
 @dataclass
@@ -36,8 +42,8 @@ class LiveQuorum:
     def cluster(self, broker_defaults: Mapping[str, str]) -> Cluster:
         """The state at the end of the log, which reaches the high watermark that the leader tells.
 
-        UsageError for what can't be meant, NotReadError where it takes too long, and what
-        opened_recorder and Recorder.run raise.
+        UsageError for what can't be meant, NotReadError where it takes too long or more than
+        MAX_BYTES, and what opened_recorder and Recorder.run raise.
         """
         raise_limit()
         asyncio.run(self._fetch())
@@ -53,12 +59,27 @@ class LiveQuorum:
         try:
             async with asyncio.timeout(self.timeout_s):
                 recorder = await opened_recorder(wanted, self._note)
-                await recorder.run(until_caught_up=True)
+                await self._run(recorder)
         except TimeoutError as error:
             raise NotReadError(
                 f"-b {self.bootstrap}: the log could not be read to its high watermark within "
                 f"{self.timeout_s:g} s (--timeout); last: {self.said}"
             ) from error
+
+    async def _run(self, recorder: Recorder) -> None:
+        running = asyncio.create_task(recorder.run(until_caught_up=True))
+        try:
+            while not running.done():
+                await asyncio.wait({running}, timeout=_LOOK_S)
+                if _bytes_in(self.folder) > MAX_BYTES:
+                    raise NotReadError(
+                        f"-b {self.bootstrap}: the nodes sent more than {MAX_BYTES} bytes of log "
+                        f"and snapshots; last: {self.said}"
+                    )
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+        await running
 
     def _note(self, notice: Notice) -> None:
         self.said = notice.text
@@ -71,3 +92,13 @@ def live_quorum(
     """A quorum whose log lies in a folder of its own for as long as the context is open."""
     with TemporaryDirectory(prefix="kraftlake-plan-") as folder:
         yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config)
+
+
+def _bytes_in(folder: str) -> int:
+    """Bytes of all files in the folder. Some files may vanish meanwhile."""
+    found = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += os.lstat(os.path.join(path, name)).st_size
+    return found

@@ -1,4 +1,5 @@
-"""`kraftlake replica append`: an administrator's records, committed when they are told."""
+"""`kraftlake replica append`: an administrator's records. The command says so once they are
+committed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from replica.model.topic import METADATA_TOPIC
 from replica.wire.client import ClientConfig
 
 _CHUNK_BYTES = 256 * 1024
-"""What is read at once goes into one batch, so that a slow writer's lines don't wait."""
+"""What is read at once goes into one batch, so the lines of a slow writer don't wait for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ _NOBODY_KNOWS = "nobody knows whether that is in the log"
 
 
 class IncompleteError(KraftlakeError):
-    """What was appended, what wasn't, and of what nobody knows."""
+    """An append that did not end well: what was appended, what was not, and what may have been."""
 
 
 def run(options: Options) -> int:
@@ -157,7 +158,7 @@ def _lines(source: str | None) -> Iterator[list[bytes]]:
 
 
 def _chunks(source: str | None) -> Iterator[bytes]:
-    """As they come: from a pipe what is there, however little."""
+    """The input in pieces. From a pipe a piece is whatever is there, however little."""
     if source in (None, "-"):
         yield from _chunks_of(sys.stdin.fileno())
         return

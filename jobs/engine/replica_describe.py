@@ -24,9 +24,9 @@ from replica.wire.quorum import DescribedReplica
 
 _PAUSE_S = 0.2
 _COLUMNS = (
-    *("node", "directory", "role", "log_end", "lag"),
-    *("last_fetch_ms_ago", "caught_up_ms_ago", "listeners"),
-)
+    "node", "directory", "role", "log_end", "lag",
+    "last_fetch_ms_ago", "caught_up_ms_ago", "listeners",
+)  # fmt: skip
 _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
 
@@ -60,7 +60,7 @@ def run(options: Options) -> int:
 
 
 async def _look(bootstrap: Sequence[Address], config: ClientConfig, options: Options) -> Quorum:
-    """Through an election, if it ends in time."""
+    """One look at the quorum. It waits for a running election to end, while there is time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
         try:
@@ -94,13 +94,13 @@ def _text(quorum: Quorum, found: Sequence[Verdict], options: Options) -> None:
         _COLUMNS,
         [
             (
-                *(row["node_id"], row["directory_id"], row["role"], row["log_end_offset"]),
-                *(row["lag"], row["last_fetch_ms_ago"], row["last_caught_up_ms_ago"]),
+                row["node_id"], row["directory_id"], row["role"], row["log_end_offset"],
+                row["lag"], row["last_fetch_ms_ago"], row["last_caught_up_ms_ago"],
                 " ".join(row["listeners"]),
             )
             for row in rows
         ],
-    )
+    )  # fmt: skip
     for verdict in found:
         severity = coloured(f"{verdict.severity.value:<7}", _COLOURS[verdict.severity])
         write_line(f"{severity}  {verdict.text}")
@@ -119,7 +119,7 @@ def _row(quorum: Quorum, found: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
-    """NULL for what the leader doesn't know."""
+    """A row for one replica. NULL stands for what the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
         "node_id": replica.key.node_id,
@@ -137,7 +137,7 @@ def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
 
 
 def _role(quorum: Quorum, replica: DescribedReplica) -> str:
-    """As kafka-metadata-quorum has it, in lower case."""
+    """The role in the words of kafka-metadata-quorum, in lower case."""
     if replica.key.node_id == quorum.leader_id:
         return "leader"
     return "follower" if replica in quorum.voters else "observer"

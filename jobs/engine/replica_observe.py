@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from jobs.directories.broker_defaults import defaults_in
 from jobs.engine.connecting import addresses, client_config
 from jobs.engine.notices import reporter
 from jobs.output import write_json
@@ -15,13 +18,15 @@ from replica.node.listeners import address_in
 from replica.node.notice import Notice, Report
 from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
 from replica.raft.effects import Stopped
+from replica.watching.watch import Watch
 from replica.wire.pool import Address
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """bootstrap: host:port, commas between. The rest as Observation has it; timeout_s counts with
-    until_caught_up alone. command_config: see jobs.engine.connecting."""
+    until_caught_up alone. broker_config: a broker's server.properties, for what the rules of health
+    need. command_config: see jobs.engine.connecting."""
 
     bootstrap: str
     folder: str
@@ -29,6 +34,8 @@ class Options:
     is_anonymous: bool = False
     cluster_id: str = ""
     listen: str = ""
+    metrics: str = ""
+    broker_config: str | None = None
     until_caught_up: bool = False
     timeout_s: float = 60.0
     log_format: str = "text"
@@ -44,19 +51,23 @@ def run(options: Options) -> int:
     """0 once it has stopped in order, or caught up where that was asked."""
     report = reporter(options.log_format)
     raise_limit()
-    stopped = asyncio.run(_run(options, _observation(options), report))
+    defaults = defaults_in(options.broker_config)
+    stopped = asyncio.run(_run(options, _observation(options), defaults, report))
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
-async def _run(options: Options, wanted: Observation, report: Report) -> Stopped:
+async def _run(
+    options: Options, wanted: Observation, broker_defaults: Mapping[str, str], report: Report
+) -> Stopped:
     limit_s = options.timeout_s if options.until_caught_up else None
     try:
         async with asyncio.timeout(limit_s):
             recorder = await opened_recorder(wanted, report)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, recorder.stop)
-            stopped = await recorder.run(until_caught_up=options.until_caught_up)
+            async with _watched(recorder, wanted, broker_defaults):
+                stopped = await recorder.run(until_caught_up=options.until_caught_up)
     except TimeoutError as error:
         raise NotCaughtUpError(
             f"{wanted.folder}: not caught up within {options.timeout_s:g} s; a later call goes on"
@@ -64,6 +75,25 @@ async def _run(options: Options, wanted: Observation, report: Report) -> Stopped
     if options.json_output:
         write_json(_row(wanted, recorder))
     return stopped
+
+
+@asynccontextmanager
+async def _watched(
+    recorder: Recorder, wanted: Observation, broker_defaults: Mapping[str, str]
+) -> AsyncIterator[None]:
+    """With the quorum watched beside the recording, where somebody may ask for metrics."""
+    if wanted.metrics is None:
+        yield
+        return
+    node = recorder.node
+    watch = Watch(node, node.settings.bootstrap_servers, wanted.client, broker_defaults)
+    node.collectors.append(watch.metrics)
+    watching = asyncio.create_task(watch.run())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait((watching,))
 
 
 def _observation(options: Options) -> Observation:
@@ -75,19 +105,20 @@ def _observation(options: Options) -> Observation:
         options.node_id,
         options.is_anonymous,
         options.cluster_id or None,
-        _listen(options.listen),
+        _address("--listen", options.listen, "readers need"),
+        _address("--metrics", options.metrics, "Prometheus needs"),
         client_config(options.command_config, CLIENT),
     )
 
 
-def _listen(text: str) -> Address | None:
+def _address(option: str, text: str, who_needs: str) -> Address | None:
     if not text:
         return None
     found = address_in(text)
     if found is None:
-        raise UsageError(f"--listen {text}: expected HOST:PORT, such as localhost:9093")
+        raise UsageError(f"{option} {text}: expected HOST:PORT, such as localhost:9093")
     if not all(found):
-        raise UsageError(f"--listen {text}: readers need a host and a port to come to")
+        raise UsageError(f"{option} {text}: {who_needs} a host and a port to come to")
     return found
 
 

@@ -18,7 +18,8 @@ from pipelines.tasks import LostProcessError, begin_process
 from replica.simulate.simulation import Result, run
 
 _AHEAD = 16
-"""Seeds for each process: one that takes long doesn't leave the others without work."""
+"""So many seeds are waiting for each process: a seed that takes long doesn't leave the others
+without work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def campaign(options: Options) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        if options.state is not None:  # the file knows: the interrupt may have come before `count`
+        # the file has each result; the interrupt may have come before `count` was raised
+        if options.state is not None:
             done = read_done(options.state, options.events)
             count = sum(seed in seeds for seed in done)
             complain(f"stopped after {count} seeds; the same command goes on")
@@ -69,7 +71,7 @@ def campaign(options: Options) -> int:
 
 
 def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
-    """In the order of the seeds; few are begun ahead of the one whose turn it is."""
+    """The results in the order of the seeds. Few seeds are begun ahead of the next one in order."""
     one = partial(run, events=options.events)
     if options.jobs == 1:
         yield from map(one, seeds)

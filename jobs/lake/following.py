@@ -14,7 +14,8 @@ from pipelines.sources.ranges import size_of_file
 from replica.errors import UnreadableFileError
 
 _Mark = tuple[int, ...]
-"""Of a log's file: its size, and where the system tells them, inode and time of the last write."""
+"""The state of a log's file: its size, and, where the system tells them, its inode and the time of
+the last write."""
 
 
 def follow(
@@ -28,7 +29,7 @@ def follow(
     """
     seen: Mapping[str, _Mark] | None = None
     while not stop.is_set():
-        now = _marks(paths)  # before the ingest: what is written meanwhile is for the next one
+        now = _marks(paths)  # before the ingest: what is written during it is for the next one
         if now != seen:
             ingest()
             seen = now
@@ -54,7 +55,8 @@ def _marks(paths: Sequence[str]) -> Mapping[str, _Mark]:
 
 
 def _mark_of(file: SourceFile) -> _Mark | None:
-    """None for a file that is gone by now, as Kafka deletes segments behind a snapshot."""
+    """The mark of a file; None where the file is gone, as Kafka deletes segments behind a
+    snapshot."""
     if is_uri(file.path):
         return (size_of_file(file),)
     try:

@@ -17,9 +17,9 @@ from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
 _SHOWN = (
-    *("capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name"),
+    "capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name",
     "source",
-)
+)  # fmt: skip
 
 
 def run(
@@ -38,7 +38,7 @@ def run(
     """
     if vacuum and not confirmed:
         raise UsageError("--vacuum can't be undone: add --yes")
-    tables_of(lake)  # says so where it is none
+    tables_of(lake)  # raises where it is no lake
     asked = Targets(frozenset(captures), frozenset(clusters))
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
@@ -58,7 +58,7 @@ def run(
 
 
 def _again(lake: Lake, *, vacuum: bool) -> str:
-    """What to run after an interruption, before which something may have been begun."""
+    """The command to run after an interruption; some of the work may have been begun."""
     if forgetting.begun(lake) == Targets() and not vacuum:
         return "nothing was taken out: run the same command again"
     words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
@@ -66,10 +66,8 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
 
 
 def _meant(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
-    """Rows of bronze.captures. UsageError for an id that none has.
-
-    left: what an interrupted run was asked, which may be gone already.
-    """
+    """Rows of bronze.captures that are meant. UsageError for an id that no capture has. left: what
+    an interrupted run was asked to forget, which may be gone already."""
     if asked == left == Targets():
         raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
     rows = lake_content.captures(lake)
@@ -117,7 +115,7 @@ def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
 
     write_counts(build_tables(lake), json_output=json_output)
     spark = started_spark("forget", lake)
-    with locked(lake, waiting("forget", lake)):  # an ingest's files are young, and not yet needed
+    with locked(lake, waiting("forget", lake)):  # files of an ingest are young, and not needed yet
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
             delta.vacuum(spark, lake, *name.split("."))

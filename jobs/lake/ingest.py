@@ -41,52 +41,78 @@ class Stream:
     every_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the user says of the paths.
+
+    captured_at: when they were copied, ISO-8601 or ms. order: folder names, oldest capture first.
+    as_replica: CLUSTER:NODE[:DIRECTORY] of a directory that doesn't say whose it is. verify: read
+    the bytes that the lake knows, too.
+    """
+
+    captured_at: str | None = None
+    order: Sequence[str] = ()
+    as_replica: str | None = None
+    verify: bool = False
+
+    def options(self) -> Options:
+        """The same, checked. UsageError."""
+        return Options(
+            captured_at=capture_moment_of("--captured-at", self.captured_at),
+            order=tuple(self.order),
+            replica=None if self.as_replica is None else parse_replica(self.as_replica),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """keep: whether secrets go into the lake as they are. show_configs: names of configs that Kafka
+    doesn't know, and whose values are shown."""
+
+    keep: bool = False
+    show_configs: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an ingest runs, and what it says at its end.
+
+    stream: ingest again whenever a log has grown. accept_damage: exit with 0 also where a row of
+    bronze.damage was written. then_build: build the other tables in the same process. dry_run:
+    tell what an ingest would bring in, and write nothing. run_id: a UUID, of lineage.
+    """
+
+    stream: Stream | None = None
+    accept_damage: bool = False
+    then_build: bool = False
+    dry_run: bool = False
+    run_id: str | None = None
+    json_output: bool = False
+
+
 def run(
     paths: Sequence[str],
     *,
     lake: Lake,
-    captured_at: str | None = None,
-    order: Sequence[str] | None = None,
-    as_replica: str | None = None,
-    keep_secrets: bool = False,
-    show_configs: Sequence[str] = (),
-    verify: bool = False,
-    stream: Stream | None = None,
-    run_id: str | None = None,
-    accept_damage: bool = False,
-    then_build: bool = False,
-    dry_run: bool = False,
-    json_output: bool = False,
+    reading: Reading = Reading(),
+    secrets: Secrets = Secrets(),
+    manner: Manner = Manner(),
 ) -> int:
-    """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written.
-
-    captured_at: ISO-8601 or ms; order: folder names, oldest capture first; as_replica:
-    CLUSTER:NODE[:DIRECTORY] of what does not say so itself; verify: read bytes that the lake knows,
-    too; stream: again whenever a log has grown; run_id: a UUID, of lineage, and of no stream, which
-    has many runs; show_configs: names of configs that Kafka doesn't know, to be shown;
-    accept_damage: 0 also where such a row was written; then_build: build the other tables in the
-    same process; dry_run: tell what an ingest would bring in, and write nothing: 1 where a
-    damaged place is known without decoding. Raises KraftlakeError.
-    """
-    if stream is not None and (captured_at is not None or order):
-        raise UsageError("--captured-at and --order are for captures, not for what is followed")
-    if stream is not None and run_id is not None:
-        raise UsageError("--run-id is for one run, and a stream has one for each look")
-    if stream is not None and then_build:
-        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
-    options = Options(
-        captured_at=capture_moment_of("--captured-at", captured_at),
-        order=tuple(order or ()),
-        replica=None if as_replica is None else parse_replica(as_replica),
+    """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written, or where
+    a dry run knows a damaged place without decoding. Raises KraftlakeError."""
+    _check_stream(reading, manner)
+    check_shown(secrets.keep, secrets.show_configs)
+    hiding = _Hiding(secrets.keep, frozenset(secrets.show_configs))
+    work = _Work(
+        tuple(paths), lake, reading.options(), hiding, verify=reading.verify, run_id=manner.run_id
     )
-    check_shown(keep_secrets, show_configs)
-    hiding = _Hiding(keep_secrets, frozenset(show_configs))
-    work = _Work(tuple(paths), lake, options, hiding, verify, run_id)
     refuse_foreign(lake)
-    if dry_run:
-        return 1 if work.tell_plan(json_output=json_output) and not accept_damage else 0
+    if manner.dry_run:
+        is_damaged = work.tell_plan(json_output=manner.json_output)
+        return 1 if is_damaged and not manner.accept_damage else 0
     check_ready(lake, "bronze")
     total: Counter[str] = Counter()
+    stream = manner.stream
     with interruptible("ingest", lambda: _AGAIN):
         if stream is None or stream.every_s is None:
             total.update(work.run())
@@ -95,10 +121,22 @@ def run(
                 follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
-    if then_build:
+    if manner.then_build:
         counts |= build.run_build(lake)
-    write_counts(counts, json_output=json_output)
-    return 1 if total["bronze.damage"] and not accept_damage else 0
+    write_counts(counts, json_output=manner.json_output)
+    return 1 if total["bronze.damage"] and not manner.accept_damage else 0
+
+
+def _check_stream(reading: Reading, manner: Manner) -> None:
+    """UsageError where an option has no meaning for a stream."""
+    if manner.stream is None:
+        return
+    if reading.captured_at is not None or reading.order:
+        raise UsageError("--captured-at and --order are for captures, not for what is followed")
+    if manner.run_id is not None:
+        raise UsageError("--run-id is for one run, and a stream has one for each look")
+    if manner.then_build:
+        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
 
 
 def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
@@ -141,13 +179,15 @@ class _Hiding:
         return replace(self, key=key, seal=seal)
 
     def redactor(self) -> Redactor | None:
-        """By the lake's key, which need not have been written yet."""
+        """The redactor with the lake's key, which may not be written yet; None where secrets are
+        kept."""
         if self.keeps_secrets:
             return None
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
     def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
-        """By the lake's key file, which is made here; a remote lake's is copied into the spool."""
+        """How Spark's tasks redact. The lake's key file is made here; that of a remote lake is
+        copied into the spool. None where secrets are kept."""
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
             return None
@@ -202,7 +242,7 @@ class _Work:
         return bool(plan.damages or any(capture.damages for capture in plan.captures))
 
     def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
-        """What lies below the paths; what can't be read of it is told."""
+        """What lies below the paths. A line on stderr tells of each thing that can't be read."""
         known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
         looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
         for left_out in looks.left_out:
@@ -234,8 +274,8 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
-    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks: who
-    submits to Spark wants it there, and has a JVM already."""
+    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
+    the user wants it there and a JVM runs already."""
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
@@ -243,7 +283,7 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
     from pipelines.tables.bronze import BRONZE
     from pipelines.tasks import OnSpark, Tasks, threads
 
-    # first: where Spark can't start nothing is left behind
+    # first: where Spark can't start, nothing is left behind
     tasks: Tasks = OnSpark(started_spark("ingest", lake)) if is_submitted() else threads()
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None

@@ -1,7 +1,7 @@
 """`kraftlake ingest --dry-run`: what an ingest would bring in.
 
-Nothing is written, and neither Spark nor the lake's lock is needed: what another ingest brings in
-meanwhile may still be in the plan.
+Nothing is written, and neither Spark nor the lake's lock is needed. So what another ingest brings
+in at the same time may be in the plan, too.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _offsets(part: NewRange) -> str:
 
 
 def _span(start: int, end: int) -> str:
-    """As ranges are written: the end is exclusive."""
+    """Offsets as ranges are written: the end is exclusive."""
     return f"[{start}, {end})"
 
 

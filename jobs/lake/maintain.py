@@ -1,4 +1,5 @@
-"""`kraftlake maintain`: a lake's tables compacted, and rid of what nobody may ask for any more."""
+"""`kraftlake maintain`: compacts a lake's tables, and deletes old files that nobody may ask for any
+more."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _upkeep(
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")
-            open_table(lake.table_uri(name))  # which refuses a log that names files elsewhere
+            open_table(lake.table_uri(name))  # this refuses a log that names files elsewhere
             path = lake.path(*name.split("."))
             yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
 

@@ -45,12 +45,24 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """The options of --webhook. url, and each of headers (NAME: VALUE): @FILE reads the text from
-    that file."""
+    """The options of --webhook. url, key, and each of headers (NAME: VALUE): @FILE reads the text
+    from that file. form, least, key: see webhook.Endpoint."""
 
     url: str | None = field(repr=False)
     headers: Sequence[str] = field(default=(), repr=False)
     progress: str | None = None
+    form: str = "json"
+    least: str = "error"
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where changes go: one of kafka.topic, folder and hook.url is set."""
+
+    kafka: Kafka
+    folder: str | None
+    hook: Hook
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +84,7 @@ def print_schema(table: str) -> int:
 def run(
     lake: Lake,
     table: str,
-    kafka: Kafka,
-    folder: str | None,
-    hook: Hook,
+    to: Destination,
     pace: Pace,
     *,
     run_id: str | None = None,
@@ -82,7 +92,7 @@ def run(
 ) -> int:
     """0 when all is published, or --follow was interrupted. Raises KraftlakeError.
 
-    One of kafka.topic, folder and hook.url is what to publish to. run_id: a UUID, of lineage.
+    run_id: a UUID, of lineage.
     """
     known = _feed(table)
     check_lake(lake)
@@ -96,13 +106,13 @@ def run(
     wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
     try:
         with (
-            _target(feed, kafka, folder, hook, patient=pace.follow) as target,
+            _target(feed, to, patient=pace.follow) as target,
             job_events(
                 "publish",
                 lake,
                 complain,
                 tables=table,
-                writes=_written(kafka, folder),
+                writes=_written(to),
                 run_id=run_id,
             ),
         ):
@@ -114,12 +124,12 @@ def run(
     return 0
 
 
-def _written(kafka: Kafka, folder: str | None) -> tuple[str, ...]:
+def _written(to: Destination) -> tuple[str, ...]:
     """The name of the destination in lineage events. A webhook's URL is not in it, because it may
     be a secret."""
-    if kafka.topic is not None and kafka.bootstrap:
-        return (f"kafka://{kafka.bootstrap.split(',')[0]}/{kafka.topic}",)
-    return () if folder is None else (folder,)
+    if to.kafka.topic is not None and to.kafka.bootstrap:
+        return (f"kafka://{to.kafka.bootstrap.split(',')[0]}/{to.kafka.topic}",)
+    return () if to.folder is None else (to.folder,)
 
 
 class _Told:
@@ -143,26 +153,24 @@ class _Told:
 
 
 @contextmanager
-def _target(
-    feed: ChangeFeed, kafka: Kafka, folder: str | None, hook: Hook, *, patient: bool
-) -> Iterator[Target]:
+def _target(feed: ChangeFeed, to: Destination, *, patient: bool) -> Iterator[Target]:
     """The destination that the options name. Only its own modules are imported."""
-    named = {"--topic": kafka.topic, "--to": folder, "--webhook": hook.url}
+    named = {"--topic": to.kafka.topic, "--to": to.folder, "--webhook": to.hook.url}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
-    if kafka.topic is not None:
-        from pipelines.feeds.kafka import Destination, kafka_target
+    if to.kafka.topic is not None:
+        from pipelines.feeds import kafka
 
-        to = Destination(kafka.topic, kafka.progress_topic, _properties(kafka))
-        with kafka_target(to, feed.feed, feed.table_id) as topic:
-            yield topic
-    elif folder is not None:
+        topic = kafka.Destination(to.kafka.topic, to.kafka.progress_topic, _properties(to.kafka))
+        with kafka.kafka_target(topic, feed.feed, feed.table_id) as target:
+            yield target
+    elif to.folder is not None:
         from pipelines.feeds.files import file_target
 
-        with file_target(folder, feed.feed, feed.table_id) as files:
+        with file_target(to.folder, feed.feed, feed.table_id) as files:
             yield files
     else:
-        with _webhook(feed, hook, patient=patient) as endpoint:
+        with _webhook(feed, to.hook, patient=patient) as endpoint:
             yield endpoint
 
 
@@ -174,7 +182,8 @@ def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextM
     if hook.progress is None:
         raise UsageError("--webhook: --progress FILE is missing, where it keeps how far it is")
     headers = dict(_header(_content("--webhook-header", text)) for text in hook.headers)
-    to = endpoint(_content("--webhook", hook.url or ""), headers)
+    key = _content("--webhook-key", hook.key or "")
+    to = endpoint(_content("--webhook", hook.url or ""), headers, hook.form, hook.least, key)
     tell = (lambda text: complain(f"publish: {text}")) if patient else None
     return webhook(to, feed, hook.progress, tell)
 

@@ -13,21 +13,21 @@ from pipelines.bronze.coverage import Uncovered
 Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]
 _Vanished = tuple[datetime, bool]
-"""captured_at of the capture that shows the absence, and whether the batch lies below its log
-start."""
+"""captured_at of the capture in which the batch is first absent, and whether the batch lies below
+that capture's log start."""
 
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
 """Column of spans -> what a capture that has the batch must show for its moment to count."""
 FOLDED_COLUMNS = (
-    *("crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at"),
+    "crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at",
     *HELD_BY,
-)
-"""What a capture may change."""
+)  # fmt: skip
+"""The columns that a capture may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A capture behind the one that is folded: one that arrived before it."""
+    """A capture with a later time than the one that is folded, which came into the lake before."""
 
     at: datetime
     log_start_offset: int
@@ -84,7 +84,7 @@ def folded(base_offset: int, old: Row | None, new: Row | None, moment: Moment) -
 
 
 def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | None:
-    """None while the newest capture holds it."""
+    """captured_at of the last capture with the batch; None while the newest capture has it."""
     is_newest = moment.next_at is None
     if new is not None and is_newest:
         return None
@@ -97,14 +97,15 @@ def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | N
 def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: Moment
 ) -> _Vanished | None:
-    """When the batch was first seen to be absent; None where this capture tells nothing of that."""
+    """When the batch was first seen to be absent; None where this capture tells nothing about
+    that."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
 
 
 def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | None:
-    """Where this capture is the first that shows the absence."""
+    """The absence, where this capture is the first one that shows it."""
     known = _least(old["truncated_at"], old["removed_at"])
     is_first = known is None or moment.at < known
     was_there = old["first_seen"] < moment.at
@@ -116,7 +117,7 @@ def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | Non
 def _vanished_before_it_was_known(
     base_offset: int, old: Row | None, moment: Moment
 ) -> _Vanished | None:
-    """When a batch was first seen to be absent that only a capture of an earlier time shows."""
+    """The absence of a batch that only a capture of an earlier time has."""
     until = None if old is None else old["first_seen"]
     if until is not None and moment.at >= until:
         return None
@@ -143,8 +144,8 @@ def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: Moment) -> _
 
 
 def _with_moment(spans: _Spans, moment: Moment) -> _Spans:
-    """The moment joins the span that ends at the capture before, and the one that begins at the
-    capture after."""
+    """The spans with the moment in them. It joins the span that ends at the capture before, and the
+    span that begins at the capture after."""
     before = [s for s in spans if s["to"] is not None and s["to"] == moment.previous_at]
     after = [s for s in spans if moment.next_at is not None and s["from"] == moment.next_at]
     begin = before[0]["from"] if before else moment.at

@@ -28,7 +28,8 @@ from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 MOST_ROWS = 100_000
-"""Of a window, known and new ones: some 40 MB as Arrow, of which a fold has four at a time."""
+"""Rows of a window, known ones and new ones. They take some 40 MB as Arrow, and a fold has four
+windows at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Stretch:
         return " AND ".join(bounds)
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
-        """Those of the stretch among batches of the replica."""
+        """The rows of the stretch, out of rows of the replica's batches."""
         offsets = batches.column("base_offset")
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
@@ -73,7 +74,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is folded at once."""
+    """The rows that are folded at once."""
 
     stretches: tuple[Stretch, ...]
 
@@ -113,7 +114,7 @@ def windows(
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """Of a replica in a round: the base offsets of its batches, and for each part with a batch the
+    """The batches of a replica in a round: their base offsets, and for each part with a batch the
     least and the largest of them."""
 
     offsets: Longs
@@ -159,8 +160,9 @@ def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Itera
 
 
 def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
-    """Where stretches begin, but for the first: where a part does, which then is read once, unless
-    there is none within MOST_ROWS. Both ascending; batches of one offset stay together."""
+    """The offsets at which stretches begin, the first one aside. A cut is where a part begins, so
+    that the part is read once; within MOST_ROWS without such a place it is anywhere. Both
+    ascending; batches of one offset stay together."""
     places = np.searchsorted(offsets, wanted)
     begin = 0
     while offsets.size - begin > MOST_ROWS:
@@ -182,7 +184,7 @@ def _within(offsets: Longs, start: int | None, end: int | None) -> int:
 
 
 def _joined(stretches: Sequence[Stretch]) -> Iterator[Window]:
-    """Small ones of several replicas in one window."""
+    """Small stretches of several replicas, joined to one window."""
     together: list[Stretch] = []
     for stretch in stretches:
         if together and sum(one.size for one in together) + stretch.size > MOST_ROWS:
@@ -230,7 +232,8 @@ def touched_by(one: Captured) -> str:
 
 
 def held_by(one: Captured) -> list[tuple[int, int]]:
-    """Offsets in bytes of the log that were known, end exclusive; none where none were."""
+    """The offsets in bytes of the log that were known, end exclusive; empty where none were
+    known."""
     known = [segment for segment in one.look.directory.segments if segment.scan.sparse_until]
     return [] if one.look.base is None else _neighbours(known)
 

@@ -1,4 +1,4 @@
-"""A look that has got its place in the lake: a group, a moment and a number."""
+"""A look that has its place in the lake: a group, a moment and a number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 
 _CLOCK_STEP = timedelta(seconds=1)
-"""More than captures of one call are apart, which have no times of their own."""
+"""The captures of one call that have no times of their own get moments that are less than this
+apart. A larger distance means that the clock was set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Captured:
 
     @property
     def clock_is_behind(self) -> bool:
-        """Whether it would have been placed before a capture that was made earlier."""
+        """Whether the clock would place it before a capture that was made earlier."""
         return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
 
     @property
@@ -68,11 +69,11 @@ class Captured:
 
 
 def known_captures(lake: delta.Lake) -> list[KnownCapture]:
-    """What the lake has; a row for each replica of each group."""
+    """The captures that the lake has, as a row for each replica of each group."""
     columns = (
-        *("capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq"),
-        *("log_start_offset", "uncovered"),
-    )
+        "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq",
+        "log_start_offset", "uncovered",
+    )  # fmt: skip
     return [
         KnownCapture(
             row["capture_group"],
@@ -129,7 +130,8 @@ def place(
 
 
 def _moment_of(group: Group, known: Iterable[KnownCapture], now: datetime) -> datetime:
-    """For those of its looks that have none: behind all captures of these replicas."""
+    """The moment of the looks without a time of their own: behind all captures of their
+    replicas."""
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}
     return next_free(max([now, *taken]), taken)

@@ -1,6 +1,8 @@
-"""Which offsets a look at a directory can speak of: what it doesn't show there is really gone.
+"""For which offsets a look at a directory is evidence: a batch that is missing there is really
+gone.
 
-Offsets that damage may hide are not covered; a batch missing there has not been seen to vanish.
+Damage may hide offsets. They are not covered, and a batch that is missing there has not been seen
+to vanish.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def _hidden_segments(directory: MetadataDirectory) -> list[Uncovered]:
 
 
 def _open_tail(directory: MetadataDirectory) -> Uncovered | None:
-    """From the log end on, where the last segment ends in bytes that are no batch."""
+    """The offsets from the log end on, where the last segment ends in bytes that are no batch."""
     if not directory.segments:
         return None
     last = directory.segments[-1].scan

@@ -1,8 +1,8 @@
-"""Damaged batches that are known whole from elsewhere, under the CRC that they have there.
+"""Damaged batches that are known undamaged from elsewhere, with the CRC that they have there.
 
-What a damaged batch held can't be told, so the bulk reader shows a keyed CRC of it, as of a batch
-with a secret. Where the lake has the same batch undamaged, or another file of the round has, it is
-known whether it holds one; then both are the same row of bronze.log_batches.
+Nobody can tell what a damaged batch held, so the bulk reader shows a keyed CRC of it, as for a
+batch with a secret. If the lake, or another file of the round, has the same batch undamaged, it is
+known whether the batch holds a secret. Then both are the same row of bronze.log_batches.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from replica.scan.compact import column_of
 
 _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
 _Key = tuple[str, int, int, int]
-"""Of a batch in any log of a cluster."""
+"""The key of a batch in any log of a cluster."""
 OwnCrcs = Mapping[_Key, int]
-"""By the key that is shown of a damaged batch, the CRC that it has elsewhere."""
+"""The CRC that a damaged batch has elsewhere, by the key that is shown of the damaged one."""
 
 
 def own_crcs(
@@ -37,7 +37,8 @@ def own_crcs(
     redactor: Redactor | None,
     tasks: Tasks,
 ) -> OwnCrcs:
-    """Of the round's damaged batches that are whole in the lake, or in one of the parts."""
+    """The CRCs of the round's damaged batches that are undamaged in the lake, or in one of the
+    parts."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
         return {}
@@ -48,7 +49,7 @@ def own_crcs(
 
 
 def with_own_crcs(batches: pa.RecordBatch, own: OwnCrcs) -> pa.RecordBatch:
-    """The batches, damaged ones under their CRC."""
+    """The batches; each damaged one has its CRC from elsewhere."""
     if not own or pc.all(batches.column("crc_valid")).as_py():
         return batches
     keys = zip(*(batches.column(name).to_pylist() for name in _KEY), strict=True)
@@ -80,7 +81,7 @@ def _whole_in(part: LogRange, *, damaged: Set[_Key], redactor: Redactor) -> set[
 
 
 def _damaged(captured: Sequence[Captured]) -> Iterator[_Key]:
-    """_KEY of each, with the CRC that stands in its header."""
+    """_KEY of each damaged batch, with the CRC in its header."""
     for one, segment in new_segments(captured):
         batches = segment.scan.new_batches
         for number in np.flatnonzero(column_of(batches, "crc_valid") == 0).tolist():

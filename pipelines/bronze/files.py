@@ -1,4 +1,4 @@
-"""The files of a round, and what is new of them."""
+"""The files of a round, and which of their bytes are new."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replica.format.directory import SegmentFile, SnapshotFile
 
 
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
-    """The .log and .log.deleted files that hold a batch which was not known."""
+    """The .log and .log.deleted files that hold a batch which the lake doesn't know."""
     for one in captured:
         directory = one.look.directory
         for segment in (*directory.segments, *directory.deleted_segments):
@@ -19,7 +19,7 @@ def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, Segme
 
 
 def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
-    """What is new of a segment, in its copy."""
+    """The new bytes of a segment, in its copy."""
     path, shown = one.look.copy_of(segment.file), one.look.shown_file(segment.file)
     start = segment.scan.sparse_until
     if not start:
@@ -28,7 +28,7 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
 
 
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:
-    """Every snapshot in any state; not bootstrap.checkpoint, which is of no log."""
+    """Every snapshot in any state. bootstrap.checkpoint is none: it belongs to no log."""
     for one in captured:
         for snapshot in one.look.directory.snapshots:
             yield one, snapshot

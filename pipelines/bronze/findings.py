@@ -1,7 +1,7 @@
-"""bronze.findings: each directory judged by the rules of `kraftlake check`.
+"""bronze.findings: each directory judged by the rules of `kraftlake check`, without a replay.
 
-Without a replay: whether a snapshot's content equals its log, and whether every record can be
-applied, is told by the replay of the agreed branch in gold.
+Whether a snapshot's content equals its log, and whether every record can be applied, is found by
+the replay of the agreed branch in gold.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _judge_handed_over(look: Look) -> Judged:
 
 
 def judge_look(look: Look) -> Judged:
-    """By the copies of its logs in the spool."""
+    """Judges a look by the copies of its logs in the spool."""
     contents = {
         file.path: Content(open_file(look.copy_of(file), MAX_LOG_BYTES))
         for file in look.directory.files
@@ -68,14 +68,14 @@ def judge_look(look: Look) -> Judged:
     rows = [
         _row(look, examined, finding, snapshot)
         for finding, snapshot in found
-        if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these
+        if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these rules
     ]
     return Judged(look.capture_id, tuple(rows), known)
 
 
 def _handed_over(look: Look) -> Look:
-    """The look without the batches of large segments, which are more than what else is handed to a
-    worker; it finds them in its copies."""
+    """The look without the batches of large segments, which would be most of what a worker is
+    given. The worker finds them in its copies."""
 
     def without(segment: SegmentFile) -> SegmentFile:
         return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
@@ -84,7 +84,7 @@ def _handed_over(look: Look) -> Look:
 
 
 def _found_again(look: Look) -> MetadataDirectory:
-    """Its directory with the batches that weren't handed over."""
+    """The look's directory with the batches that the worker wasn't given."""
 
     def found(segment: SegmentFile) -> SegmentFile:
         with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:

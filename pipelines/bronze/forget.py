@@ -1,8 +1,8 @@
 """Captures taken out of bronze, as if they had never been ingested.
 
-The order of the writes is the order of recovery: records go while log_batches still says whose
-they are, bronze.captures, which says what is to go, comes last. Each step may be done again. Who
-calls this holds the lake's lock, and says in pipelines.lake.forgetting that it has begun.
+The order of the writes makes a second run possible. Records go while log_batches still tells whose
+they are. bronze.captures comes last, because it tells what is to go. Each step may be done again.
+The caller holds the lake's lock, and has said in pipelines.lake.forgetting that the work has begun.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Forgetting:
 
     @cached_property
     def moments(self) -> Moments:
-        """Of the replicas that lose a capture, in the order of their time."""
+        """The moments of the replicas that lose a capture, in the order of their time."""
         found = by_replica(
             (replica_of(row), moment_of(row, is_kept=index in self.remaining))
             for index, row in enumerate(self.captures)
@@ -168,7 +168,8 @@ class _Forgetting:
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
 
     def _damage(self) -> int:
-        """Damage inside of records is told of one capture only: another one that has it, too."""
+        """Damage inside of records belongs to one capture. Where that capture goes, the damage
+        moves to another capture with the same batch."""
         damage = read(self.spark, self.lake, bronze.DAMAGE)
         gone = [row.capture_id for row in self._captures_gone.collect()]
         told = damage.where(F.col("kind") == DamageKind.RECORD.value).where(
@@ -194,7 +195,7 @@ class _Forgetting:
         return remove(self.spark, self.lake, contract, self._captures_gone)
 
     def _captures(self) -> int:
-        """In one commit: what goes is told here, and nowhere else."""
+        """Removes the captures in one commit: bronze.captures alone tells what is to go."""
         names = "capture_group string, capture_id string, ingest_seq long, remaining_group string"
         staying = [
             (row["capture_group"], row["capture_id"], row["ingest_seq"], self.remaining[index])
@@ -212,7 +213,7 @@ class _Forgetting:
 def _changed_batches(
     batches: Iterable[pa.RecordBatch], moments: Moments, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """In a task."""
+    """Runs in a task."""
     for batch in batches:
         changed = []
         for row in batch.to_pylist():

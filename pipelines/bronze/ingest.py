@@ -1,7 +1,8 @@
-"""One round of capture groups into the bronze tables.
+"""One round of capture groups, written into the bronze tables.
 
-The order of the writes is the order of recovery: what is keyed, or known by what the table holds,
-comes first and may be written again; bronze.captures comes last and says that the round is done.
+The order of the writes makes a second run possible. First come writes that may be repeated, because
+their rows have keys or the table itself tells what is missing. bronze.captures comes last and says
+that the round is done.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class _Round:
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
     def run(self, progress: Callable[[str], None]) -> Counts:
-        """All of them, each of which may be repeated by a later round."""
+        """All steps. A later round may repeat each of them."""
         steps: dict[str, Callable[[], Counts]] = {
             "damage": self._damage,
             "log records": self._records,
@@ -116,7 +117,7 @@ class _Round:
         return counts
 
     def _damage(self) -> Counts:
-        """What the looks found: places that no record can be read from."""
+        """Writes the damage that the looks found: places from which no record can be read."""
         raw = RawBytes(self.redactor)
         rows = [row for one in self.captured for row in small_tables.damage_rows(one, raw.hide)]
         return add_missing(self.lake, bronze.DAMAGE, rows)
@@ -134,7 +135,8 @@ class _Round:
         return counts | {bronze.LOG_RECORDS.name: rows}
 
     def _snapshot_records(self) -> Counts:
-        """Of snapshots that bronze.snapshots, which is written after this, has not."""
+        """Writes the records of the snapshots that bronze.snapshots lacks; that table is written
+        after this one."""
         new = new_snapshots(self.lake, self.captured)
         if not new:
             return {}
@@ -165,7 +167,8 @@ class _Round:
         return {bronze.LOG_BATCHES.name: rows}
 
     def _findings(self) -> Counts:
-        """Of captures that are new: an unchanged directory in a new group was judged before."""
+        """Writes the findings of the captures that are new. An unchanged directory in a new group
+        was judged before."""
         seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
         known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}
@@ -186,14 +189,14 @@ class _Round:
         rows = [
             small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
         ]
-        # one application for each group: a group that was forgotten may come again
+        # one application for each group: a group that was forgotten may come in again
         group = f"{APPLICATION}-{self.captured[0].group_id}"
         delta.add_values(self.lake, bronze.CAPTURES, rows, group)
         return {bronze.CAPTURES.name: len(rows)}
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
-    """Add the rows whose keys the table, of rows of captures, doesn't have."""
+    """Add the rows whose keys the table lacks. The table is one with rows for captures."""
     if not rows:
         return {}
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}

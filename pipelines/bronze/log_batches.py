@@ -23,7 +23,7 @@ from replica.model.keys import ReplicaId
 __all__ = ["FOLDED_COLUMNS", "Later", "Moment", "fold"]
 
 Moments = Mapping[ReplicaId, Moment]
-"""Of the capture, for each of its replicas."""
+"""The moment of the capture for each of its replicas."""
 _FACTS = (
     "last_offset",
     "is_control",
@@ -36,7 +36,7 @@ _FACTS = (
 )
 _SEEN = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
 _PREFERRED = ("held", "nearness", *_FACTS, "crc_valid")
-"""Of a batch in several places: the one with the largest of these counts."""
+"""Of a batch in several places the one with the largest of these counts is taken."""
 
 
 def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
@@ -55,8 +55,8 @@ def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
 
 
 def one_row_per_batch(batches: pa.Table, kept: pa.Table) -> pa.Table:
-    """Of a batch in several files, the one in the log. Both tables have `held`: whether a .log file
-    (not .log.deleted) holds it undamaged."""
+    """The batches with one row each: of a batch in several files, the one in the log. Both tables
+    have the column `held`: whether a .log file (not .log.deleted) holds the batch undamaged."""
     rows = pa.concat_tables([batches.select(_SEEN), kept.select(_SEEN)]).combine_chunks()
     rows = rows.append_column("nearness", pc.negate(rows["position"]))
     order = pc.sort_indices(rows, sort_keys=[(name, "descending") for name in _PREFERRED])
@@ -72,7 +72,7 @@ def _with_held(batches: pa.Table) -> pa.Table:
 
 
 def _kept(known: pa.Table, moments: Moments) -> pa.Table:
-    """Rows of batches that the log still holds, in bytes that were not read again."""
+    """Rows of batches that the log still has, in bytes that were not read again."""
     held = pa.repeat(pa.scalar(True), known.num_rows)
     rows = known.append_column("held", held)
     if not any(moment.kept for moment in moments.values()):
@@ -110,7 +110,7 @@ def _moments_of(rows: pa.Table, moments: Moments) -> list[Moment | None]:
 def _first_time(
     seen: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
 ) -> np.ndarray:
-    """Which pairs are of batches that the lake lacked, and of a replica's newest capture."""
+    """Which pairs are batches that the lake lacked and that a replica's newest capture has."""
     is_first: np.ndarray = (old_at < 0) & _newest(seen, moments)[new_at]
     return is_first
 
@@ -118,8 +118,8 @@ def _first_time(
 def _goes_on(
     seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
 ) -> np.ndarray:
-    """Which pairs are of batches that the log held and still holds, by a replica's newest capture:
-    their rows stay, so the rules aren't asked about each of millions."""
+    """Which pairs are batches that the log had and still has, by a replica's newest capture. Their
+    rows stay, so the rules need not be asked about each of millions."""
     newest = _newest(seen, moments)
     held = np.append(seen["held"].to_numpy(), False)
     was_held = np.append(_is_open(known["in_log"].combine_chunks()), False)
@@ -128,8 +128,8 @@ def _goes_on(
 
 
 def _is_open(spans: pa.ListArray) -> np.ndarray:
-    """For each row whether its last span has no end."""
-    if isinstance(spans, pa.ChunkedArray):  # of a table without rows
+    """For each row, whether its last span has no end."""
+    if isinstance(spans, pa.ChunkedArray):  # the table may have no rows
         return np.zeros(0, np.bool_)
     ends = spans.offsets.to_numpy()[1:]
     last = np.where(np.diff(spans.offsets.to_numpy()) > 0, ends - 1, -1)
@@ -139,7 +139,7 @@ def _is_open(spans: pa.ListArray) -> np.ndarray:
 
 
 def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
-    """Which rows are of a replica's newest capture; one more, False, stands for no row."""
+    """Which rows are of a replica's newest capture. One more item, False, stands for no row."""
     newest = np.zeros(seen.num_rows + 1, np.bool_)
     for replica, moment in moments.items():
         if moment.next_at is None:
@@ -156,8 +156,8 @@ def _of_replica(rows: pa.Table, replica: ReplicaId) -> np.ndarray:
 
 
 def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
-    """As `folded` makes them of batches that no capture has shown, when no later capture is known:
-    millions of rows of a large log, so by columns."""
+    """Rows of batches that no capture has shown, where no later capture is known, as `folded` makes
+    them. A large log has millions of them, so they are made by columns."""
     at = np.zeros(seen.num_rows, np.int64)
     for replica, moment in moments.items():
         at[_of_replica(seen, replica)] = _microseconds(moment.at)
@@ -174,7 +174,7 @@ def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
 
 
 def _open_spans(begin: pa.Array, held: np.ndarray, kind: pa.DataType) -> pa.ListArray:
-    """For each row a span from `begin` on, without an end, or none where it isn't held."""
+    """For each row a span from `begin` on without an end, or no span where the batch isn't held."""
     chosen = begin.filter(pa.array(held))
     parts = [chosen, pa.nulls(len(chosen), chosen.type)]
     fields = [kind.value_type.field(number) for number in range(2)]

@@ -1,6 +1,8 @@
-"""Damage inside of records, when the capture that told it is forgotten and another has it, too.
+"""Damage inside of records, where the capture that told of it is forgotten and another one has it,
+too.
 
-An ingest tells it once, of the first capture that brings the batch: later ones don't decode it.
+An ingest tells of it once, for the first capture that brings the batch. Later captures with the
+batch don't decode it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Records that bronze.log_records lacks: read, decoded and written by tasks, each byte once.
+"""Records that bronze.log_records lacks: tasks read, decode and write them, each byte once.
 
-Which records these are is read off the table itself, and they are committed upon the version in
-which they were missing: so a round that was killed after this step, and is run again, adds nothing
-twice, whatever the log did meanwhile.
+Which records are missing is read from the table itself, and they are committed on that version of
+the table. So a round that was killed after this step adds nothing twice when it runs again,
+whatever happened to the log.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from replica.scan.native import Longs
 APPLICATION = "kraftlake-ingest"
 """Delta's application id of these writes; the version counts them."""
 _PIECE_BYTES = 4 * 1024**3
-"""Of segments, whose records are one commit: what an ingest that is killed decodes again at most. A
-piece is some minutes of work, beside which its commit and its last, uneven tasks don't count."""
+"""Bytes of segments whose records go into one commit. An ingest that is killed decodes at most so
+many again. Such a piece is minutes of work, compared with which its commit and its last tasks are
+short."""
 
 Keep = Callable[[Sequence[Row]], None]
-"""Takes what could not be decoded, and puts it into the lake."""
+"""Takes the places that could not be decoded, and puts them into the lake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What became of a part. unreadable: as of log_record_batches."""
+    """What a part gave. unreadable: as of log_record_batches."""
 
     file: NewFile | None
     unreadable: tuple[Row, ...]
@@ -70,7 +71,7 @@ def write_new_records(
 
 
 def decode(part: LogRange, target: Target, redactor: Redactor | None) -> Decoded:
-    """In a task: the part's records into a file of the table."""
+    """Runs in a task: decodes the part's records into a file of the table."""
     unreadable: list[Row] = []
     file = target.write(log_record_batches(part, redactor, unreadable))
     return Decoded(file, tuple(unreadable))
@@ -87,7 +88,7 @@ def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
 def _new_ranges(
     append: Append, captured: Sequence[Captured], redactor: Redactor | None, at_once: int
 ) -> list[LogRange]:
-    """What to read so that the table gets each record that it lacks, and none twice."""
+    """The bytes to read, so that the table gets each record that it lacks, and none twice."""
     known = known_batches(append.lake, captured, append.version)
     wanted = wanted_segments(captured, known, redactor)
     files = [(source_file(each.one, each.segment), each.one.look.replica) for each in wanted]
@@ -98,7 +99,7 @@ def _new_ranges(
 
 
 def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
-    """The parts in their order, some for each commit."""
+    """The parts in their order, as pieces of one commit each."""
     piece: list[LogRange] = []
     size = 0
     for part in parts:

@@ -1,6 +1,6 @@
-"""Whether a lake holds already what an ingest has looked at, asked without Spark.
+"""Whether a lake already has everything that an ingest has looked at, found without Spark.
 
-bronze.captures is the last table that a round writes: a group that it has is in all of the others.
+A round writes bronze.captures last, so a group in that table is in all others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def holds_all(lake: Lake, looks: Looks) -> bool:
 
 
 def new_damages(lake: Lake, damages: Sequence[Damage]) -> list[Damage]:
-    """Of damages that belong to no replica, those that the lake, which has bronze.damage, lacks."""
+    """The damages without a replica that the lake lacks. The lake has bronze.damage."""
     table = open_if_there(lake, DAMAGE.name)
     assert table is not None, f"{lake} has no {DAMAGE.name}"
     return _not_told(table, damages)
@@ -53,5 +53,5 @@ def _not_told(table: DeltaTable, damages: Sequence[Damage]) -> list[Damage]:
 
 
 def _key(damage: Damage) -> tuple[Any, ...]:
-    """Of a damage that belongs to no replica: bronze.damage's keys without the capture."""
+    """The key of a damage without a replica: the keys of bronze.damage without the capture."""
     return damage.file, damage.position, damage.kind.value

@@ -1,7 +1,8 @@
-"""What an ingest would bring into a lake, as a value: made without Spark, and nothing is written.
+"""What an ingest would bring into a lake, as a value. It is made without Spark, and nothing is
+written.
 
-It is made by the functions by which the ingest itself decides; only what shows when records are
-decoded, such as damage inside of them, isn't in it.
+The same functions make it by which an ingest decides. What only decoding shows, such as damage
+inside of records, is not in it.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Plan:
 
     @property
     def new_bytes(self) -> int:
-        """That are to be decoded."""
+        """Bytes that are to be decoded."""
         ranges = [part for one in self.captures for part in one.segments]
         found = [snapshot for one in self.captures for snapshot in one.snapshots]
         return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)
@@ -154,7 +155,7 @@ def _range(wanted: WantedSegment) -> NewRange:
 
 
 def _known(one: Captured) -> KnownCapture:
-    """As the next round will find it in the lake."""
+    """The capture as the next round will find it in the lake."""
     directory = one.look.directory
     return KnownCapture(
         one.group_id,

@@ -1,7 +1,8 @@
-"""What bronze says once some captures are taken away: pure, from its spans and its captures.
+"""The rows of bronze once some captures are taken away: pure, from bronze's spans and captures.
 
-A row comes out as if the captures had never been ingested. One fact is kept as it was: a batch's
-`position`, which is another only where the replica wrote the batch anew at another place.
+A row becomes what it would be if the captures had never been ingested. One fact stays as it was: a
+batch's `position`, which would differ only where the replica wrote the batch again at another
+place.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Moment:
     is_kept: bool
 
     def shows_absence_of(self, offset: int) -> bool:
-        """Whether a batch at that offset would have been seen."""
+        """Whether the moment would show that a batch at that offset is absent."""
         return not any(
             start <= offset and (end is None or offset < end) for start, end in self.uncovered
         )
@@ -56,7 +57,7 @@ Moments = Mapping[ReplicaId, tuple[Moment, ...]]
 
 
 def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
-    """Of a row of bronze.captures."""
+    """The moment of a row of bronze.captures."""
     return Moment(
         capture_id=row["capture_id"],
         at=row["captured_at"],
@@ -74,7 +75,7 @@ def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
 
 
 def by_replica(moments: Iterable[tuple[ReplicaId, Moment]]) -> Moments:
-    """Each replica's in the order of their time."""
+    """The moments of each replica, in the order of their time."""
     found: dict[ReplicaId, list[Moment]] = {}
     for replica, moment in moments:
         found.setdefault(replica, []).append(moment)
@@ -169,13 +170,13 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row
 
 
 def first_ingested(moments: Iterable[Moment]) -> Moment:
-    """The one that brought what they share into the lake."""
+    """The moment that brought into the lake what all of them have."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 
 def spans_over(moments: Iterable[Moment], is_held: Callable[[Moment], bool]) -> list[Row]:
-    """The runs of moments, given in the order of their time, that hold something; a run with the
-    newest is open."""
+    """The runs of moments, in the order of their time, that have something. A run with the newest
+    moment is open."""
     spans: list[Row] = []
     goes_on = False
     for moment in moments:
@@ -191,13 +192,13 @@ def spans_over(moments: Iterable[Moment], is_held: Callable[[Moment], bool]) -> 
 
 
 def _spans_of(old: Iterable[Mapping[str, Any]], kept: Sequence[Moment]) -> list[Row]:
-    """Of the captures that stay, those that lie in the spans."""
+    """The spans of the captures that stay and lie in `spans`."""
     spans = list(old)
     return spans_over(kept, lambda moment: moment.has_in(spans))
 
 
 def _file(row: Mapping[str, Any], moments: Sequence[Moment], first: Moment) -> str:
-    """The file that the batch is first seen in, by the order of ingestion."""
+    """The file in which the batch is first seen, by the order of ingestion."""
     before = first_ingested(moment for moment in moments if moment.has_in(row["seen"]))
     if before.is_kept:
         return str(row["file"])
@@ -220,7 +221,7 @@ def _segment(row: Mapping[str, Any], moment: Moment) -> str:
 
 
 def _segment_below(offset: int, names: Iterable[str]) -> str | None:
-    """The segment that has the offset by its name, where segments are cut otherwise."""
+    """The segment that has the offset, by its name, where segments begin at other offsets."""
     segments = ((classify(name), name) for name in names)
     bases = [
         (found.base_offset, name)

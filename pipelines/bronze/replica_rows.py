@@ -13,11 +13,12 @@ from replica.model.keys import ReplicaId
 
 
 def of_replica(replica: ReplicaId) -> Column:
-    """For Spark."""
+    """The condition for Spark."""
     return F.expr(sql_of_replica(replica, delta.spark_text))
 
 
 def sql_of_replica(replica: ReplicaId, text: Callable[[str], str] = delta.text) -> str:
-    """text: makes a literal of the SQL of whoever reads the condition; by default of delta-rs."""
+    """The condition as SQL text. text: makes a literal in the SQL of the engine; by default that of
+    delta-rs."""
     values = (text(replica.cluster_id), str(replica.node_id), text(replica.directory_id))
     return " AND ".join(f"{name} = {v}" for name, v in zip(REPLICA_KEYS, values, strict=True))

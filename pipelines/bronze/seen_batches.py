@@ -30,7 +30,7 @@ _READ = pa.schema(
         for name in (*(column.name for column in REPLICA), *(name for name, _ in BATCH_COLUMNS))
     ]
 )
-"""What is read of a segment: columns of LOG_BATCHES."""
+"""The columns of LOG_BATCHES that are read of a segment."""
 
 
 def write_seen_batches(
@@ -62,7 +62,7 @@ def write_seen_batches(
 
 @dataclass(frozen=True)
 class _Folding:
-    """What all windows of a round have in common. own: as of with_own_crcs."""
+    """What all windows of a round share. own: as of with_own_crcs."""
 
     lake: delta.Lake
     redactor: Redactor | None
@@ -70,12 +70,13 @@ class _Folding:
     moments: log_batches.Moments
 
     def write(self, window: Window, target: Target) -> NewFile | None:
-        """In a task: the rows of batches that no row is known of, into a file of the table."""
+        """Runs in a task: writes the rows of batches without a known row into a file of the
+        table."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
         return target.write(self._fold(nothing, window).to_batches())
 
     def changed(self, window: Window, version: int) -> pa.Table:
-        """In a task: the rows that the window adds to a version of the table, or changes."""
+        """Runs in a task: the rows that the window adds to a version of the table, or changes."""
         known = delta.rows_where(self.lake, LOG_BATCHES, window.where, version)
         return self._fold(known, window)
 
@@ -91,7 +92,7 @@ class _Folding:
 
 
 def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[Window], tasks: Tasks) -> int:
-    """How many rows were added."""
+    """Merges the rows; returns how many were added."""
     version = delta.size(lake, LOG_BATCHES).version
     rows = pa.concat_tables(tasks.map(partial(folding.changed, version=version), some))
     if not rows.num_rows:
@@ -103,7 +104,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[Window], tasks: T
         rows,
         version,
         columns=log_batches.FOLDED_COLUMNS,
-        # literals, by which files with other batches are left out
+        # literals, so that files with other batches are left out
         where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
     ).inserted
 
@@ -125,6 +126,6 @@ def _moment(one: Captured) -> log_batches.Moment:
         log_start_offset=directory.log_start_offset,
         uncovered=uncovered(directory),
         later=tuple(later),
-        # rows in known bytes of the log aren't among those that were read
+        # rows of batches in known bytes of the log are not among those that were read
         kept=tuple(held_by(one)) if has_deleted(one) else (),
     )

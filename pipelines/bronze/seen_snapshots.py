@@ -22,7 +22,7 @@ _CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
 def new_snapshots(
     lake: delta.Lake | None, captured: Sequence[Captured]
 ) -> list[tuple[Captured, SnapshotFile]]:
-    """Those that were read, and that the table doesn't have. lake: None without tables."""
+    """The snapshots that were read and that the table lacks. lake: None without tables."""
     unknown: dict[_Key, tuple[Captured, SnapshotFile]] = {}
     for one, snapshot in snapshots(captured):
         if not snapshot.scan.sparse_until:
@@ -35,7 +35,7 @@ def new_snapshots(
 
 
 def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
-    """How many rows were added."""
+    """Writes the rows; returns how many were added."""
     rows: dict[_Key, Mapping[str, Any]] = {}
     for one, snapshot in snapshots(captured):
         row = small_tables.snapshot_row(one, snapshot)
@@ -57,7 +57,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
 
 
 def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The table's row once a capture that has the snapshot, too, is put to it: pure."""
+    """The table's row with one more capture that has the snapshot: pure."""
     latest = row if row["last_seen"] >= known["last_seen"] else known
     return {
         **known,

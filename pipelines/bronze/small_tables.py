@@ -107,7 +107,8 @@ def _mismatches(entries: Sequence[OffsetIndexEntry], base: int, segment: Segment
     is_there = positions[at] == wanted
     first, behind = column_of(batches, "base_offset")[at], next_offsets(batches)[at]
     is_right = is_there & (first <= offsets) & (offsets < behind)
-    was_compared = ~is_there & (wanted < segment.scan.sparse_until)  # when those bytes were read
+    # entries for bytes that were known were compared when those bytes were read
+    was_compared = ~is_there & (wanted < segment.scan.sparse_until)
     return int((~is_right & ~was_compared).sum())
 
 

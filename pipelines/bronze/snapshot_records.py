@@ -64,7 +64,7 @@ def write_snapshot_records(
 
 
 def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> Decoded:
-    """In a task: the snapshot's records into a file of the table."""
+    """Runs in a task: decodes the snapshot's records into a file of the table."""
     unreadable: list[Row] = []
     batches = snapshot_record_batches(part, redactor, unreadable)
     file = target.write(batch.select(target.schema.names) for batch in batches)
@@ -94,7 +94,7 @@ def snapshot_record_batches(
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Which of the indexes come for the first time: a damaged snapshot may have some again."""
+    """Which indexes come for the first time: a damaged snapshot may have an index twice."""
     is_first = np.zeros(len(indexes), np.bool_)
     is_first[np.unique(indexes, return_index=True)[1]] = True
     if len(indexes) and len(seen) and indexes.min() <= seen.max():
@@ -110,7 +110,8 @@ def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotPart:
 
 
 def _lacking(append: Append, parts: Sequence[SnapshotPart]) -> list[SnapshotPart]:
-    """A snapshot's records come in one commit: the table has all of them, or none."""
+    """The snapshots whose records the table lacks. All records of a snapshot come in one commit, so
+    the table has all of them or none."""
     if not parts:
         return []
     hashes = ", ".join(sorted({delta.text(part.content_sha256) for part in parts}))

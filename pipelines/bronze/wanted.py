@@ -1,6 +1,6 @@
-"""Which of a round's new batches bronze.log_records lacks: each is wanted once.
+"""Which new batches of a round bronze.log_records lacks. Each is wanted once.
 
-A large log has millions of batches, so their keys are held in columns of numbers.
+A large log has millions of batches, so their keys are columns of numbers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from replica.scan.native import Longs
 
 _HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
 _HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
-"""The same in a batch's header."""
+"""The names of these columns in a batch's header."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Keys with base offsets from `least` to `most`, both inclusive: of a table, or those of some
-    batches that are chosen."""
+    """Keys with base offsets from `least` to `most`, both inclusive: keys of a table, or of some
+    chosen batches."""
 
     least: int
     most: int
@@ -44,8 +44,8 @@ class _Piece:
 
 
 class KnownKeys:
-    """The keys of batches of one replica: a row each for base offset, leader epoch and CRC, a
-    column for each batch. What a segment's look holds anyway isn't held a second time."""
+    """The keys of batches of one replica, as columns of base offset, leader epoch and CRC. Keys
+    that a segment's look holds anyway are not held a second time."""
 
     def __init__(self, table: Longs | None = None) -> None:
         """table: the keys that bronze.log_records has."""
@@ -55,16 +55,16 @@ class KnownKeys:
             self._add(table, table[0], np.ones(table.shape[1], np.bool_))
 
     def add(self, batches: Sequence[LocatedBatch], chosen: np.ndarray) -> None:
-        """Adds the keys of those batches that are chosen."""
+        """Adds the keys of the chosen batches."""
         self._add(batches, column_of(batches, "base_offset"), chosen)
 
     def take(self, others: KnownKeys) -> None:
-        """Adds all of the others."""
+        """Adds all keys of other KnownKeys."""
         self._pieces += others._pieces
         self.count += others.count
 
     def among(self, offsets: Longs) -> Longs:
-        """Those whose base offsets lie within the range of these offsets."""
+        """The keys whose base offsets lie within the range of these offsets."""
         least, most = int(offsets.min()), int(offsets.max())
         near = [one.keys() for one in self._pieces if one.least <= most and one.most >= least]
         keys = np.concatenate([_NO_KEYS, *near], axis=1)
@@ -137,8 +137,9 @@ def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:
 
 
 def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
-    """Which of the keys were seen, or are equal to a valid one before them."""
-    if not seen.shape[1] and (np.diff(keys[0]) > 0).all():  # of a sound log; a sort takes memory
+    """Which keys were seen before, or are equal to a valid key before them."""
+    # the keys of a sound log are in order: no sort, which would take memory
+    if not seen.shape[1] and (np.diff(keys[0]) > 0).all():
         return np.zeros(keys.shape[1], np.bool_)
     both = np.concatenate([seen, keys], axis=1)
     counts = np.concatenate([np.ones(seen.shape[1], np.int64), is_valid.astype(np.int64)])
@@ -154,12 +155,12 @@ def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
 
 
 def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
-    """Which of the keys the table has as of batches with a secret: there the CRC is keyed."""
+    """Which keys the table has for batches with a secret, whose CRC is keyed there."""
     found = np.zeros(keys.shape[1], np.bool_)
     if redactor is None or not seen.shape[1]:
         return found
     hidden = set(zip(*seen.tolist(), strict=True))
-    of_epochs = _seen_before(seen[:2], keys[:2], found)  # few others can be equal
+    of_epochs = _seen_before(seen[:2], keys[:2], found)  # few other keys can be equal
     for number in np.flatnonzero(of_epochs & ~_seen_before(seen, keys, found)).tolist():
         base_offset, epoch, crc = keys[:, number].tolist()
         found[number] = (base_offset, epoch, redactor.batch_crc(base_offset, crc)) in hidden

@@ -25,9 +25,9 @@ from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
 
 SUFFIXES = (
-    *(".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz"),
-    *(".tar.zst", ".tzst", ".zip"),
-)
+    ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz",
+    ".tar.zst", ".tzst", ".zip",
+)  # fmt: skip
 MAX_MEMBERS = 200_000
 MAX_FOLDERS = 10_000
 """With files of Kafka's kinds in them: as many as 5,000 nodes have."""
@@ -38,9 +38,9 @@ MAX_ZERO_BYTES = 8 * 1024**3
 and a sparse member claims as many as it likes."""
 _MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
 _BROKEN = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError),
-)
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError,
+)  # fmt: skip
 """What the standard library raises on damaged archives; RuntimeError for an encrypted member."""
 
 

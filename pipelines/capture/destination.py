@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from pipelines.capture.private import FILE_MODE, FOLDER_MODE
 from pipelines.object_store import is_uri, opened, reason, shown_uri
+from pipelines.own_folder import refuse_in_log_directory
 from replica.errors import FileSystemError, UnwritableFileError, UsageError
 from replica.format.byte_source import OpenFile
 from replica.format.capture import CapturedFile
@@ -60,7 +61,8 @@ class Destination(Protocol):
 def destination_at(place: str) -> Iterator[Destination]:
     """place: a folder, made where it is missing, or a URI of pyarrow.fs.
 
-    UsageError for a folder that is a link, that another user owns or that everybody may write to.
+    UsageError for a folder that is a link, that another user owns or that everybody may write to,
+    and for one in a node's log directory.
     """
     if not is_uri(place):
         with _local(os.path.abspath(place), place) as local:
@@ -77,6 +79,7 @@ def destination_at(place: str) -> Iterator[Destination]:
 @contextmanager
 def _local(root: str, shown: str) -> Iterator[Destination]:
     is_new = False
+    refuse_in_log_directory(shown, root)
     try:
         os.makedirs(os.path.dirname(root), exist_ok=True)
     except OSError as error:
@@ -206,7 +209,7 @@ class _Folder(Destination):
 
 
 def _is_link(shown: str) -> FileSystemError:
-    why = "a link, or no folder, is in the way, and capture follows none: name another folder"
+    why = "a link, or no folder, is in the way, and no link is followed: name another folder"
     return UnwritableFileError(shown, why)
 
 

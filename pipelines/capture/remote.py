@@ -17,9 +17,9 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER
 
 _BESIDE = (
-    *(capture.FILE_NAME, capture.PART_NAME),
-    *(meta_properties.FILE_NAME, quorum_properties.FILE_NAME, BOOTSTRAP_NAME),
-)
+    capture.FILE_NAME, capture.PART_NAME,
+    meta_properties.FILE_NAME, quorum_properties.FILE_NAME, BOOTSTRAP_NAME,
+)  # fmt: skip
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 

@@ -184,7 +184,8 @@ class Copying:
         with self._opened(path, MAX_LOG_BYTES) as file:
             if file.size < known.sound_bytes:
                 return None
-            around = batches_around(file, known, self.snapshot_ends if is_segment else ())
+            ends = self.snapshot_ends if is_segment else ()
+            around = batches_around(file, known, ends, self.room.scan)
             wanted = wanted_of_snapshot(known)
             if is_segment:
                 wanted = wanted_of_segment(known, around, file.size)

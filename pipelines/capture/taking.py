@@ -27,8 +27,8 @@ from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
-from replica.format.discovery import DirectoryPath, FilePath, discover
-from replica.format.file_names import classify
+from replica.format.discovery import DirectoryPath, FilePath, discover, is_metadata_folder
+from replica.format.file_names import METADATA_FOLDER, classify
 from replica.format.reading import own_source
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor
@@ -85,8 +85,8 @@ def take(
     Nothing is locked or changed in them. progress: told after each directory. redactor: the copies
     are those of replica.redacted.files; None copies all bytes as they are.
     Raises UsageError where the destination holds a finished capture or anything else, or is a
-    folder that isn't the caller's own, UnreadableFileError where a directory can't be listed,
-    UnwritableFileError where the destination refuses.
+    folder that isn't the caller's own, or lies in a node's log directory, UnreadableFileError where
+    a directory can't be listed, UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)
@@ -159,9 +159,9 @@ class _Target:
 
     def copy(self, folder: str, one: DirectoryPath) -> Taken:
         node_folder = os.path.dirname(os.path.abspath(one.path))
-        sending = _Sending(self, folder, node_folder)
+        sending = _Sending(self, folder, node_folder, *_log_folder(one))
         directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
-        kept = {f"{folder}/{file.path}" for file in directory.files}
+        kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
             # of a look that did not hold still: the node deleted it meanwhile
             self.wanted.pop(path)
@@ -220,14 +220,15 @@ class _Sending:
     target: _Target
     folder: str
     node_folder: str
+    log_folder: str
+    copied_as: str
     sent_bytes: int = 0
     copied: dict[str, int] = field(default_factory=dict)
     """Bytes of the copy by its path in the capture."""
 
     def __call__(self, path: str, limit: int) -> Source:
         data = own_source(path, limit)
-        inside = os.path.relpath(path, self.node_folder).replace(os.sep, "/")
-        name = f"{self.folder}/{inside}"
+        name = self.name_of(os.path.relpath(path, self.node_folder).replace(os.sep, "/"))
         redacted = self.target.redacted
         copy = data if redacted is None else redacted.content(path, data)
         digest = content_hash(classify(os.path.basename(path)), copy)
@@ -235,6 +236,20 @@ class _Sending:
         self.sent_bytes += self.target.put(file, copy)
         self.copied[name] = self.target.wanted[name].size_bytes
         return data
+
+    def name_of(self, inside: str) -> str:
+        """The path in the capture of a file, from its path below the node's folder."""
+        first, slash, rest = inside.partition("/")
+        if slash and first == self.log_folder:
+            return f"{self.folder}/{self.copied_as}/{rest}"
+        return f"{self.folder}/{inside}"
+
+
+def _log_folder(one: DirectoryPath) -> tuple[str, str]:
+    """The name of a directory, and that of its copy: a folder that is a metadata directory only
+    because the user named it has to be found as one in the capture."""
+    name = os.path.basename(os.path.abspath(one.path))
+    return name, name if is_metadata_folder(one.path) else METADATA_FOLDER
 
 
 def _damages(directory: MetadataDirectory, one: DirectoryPath) -> tuple[Damage, ...]:

@@ -5,28 +5,26 @@ from __future__ import annotations
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.in_memory.derived import derived, gold_tables, silver_tables
-from pipelines.in_memory.held import entries_end
-from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.in_memory.batches import Batches
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.derived import Silver
+from pipelines.nodes import Content, small_tables
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import GOLD
-from pipelines.tables.silver import SILVER
 
 _RECORDS_AT_ONCE = 20_000
-"""Of neighbouring clusters that are read together."""
+"""Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
-"""Of rows that a process hands over as they are; more go through a file."""
-_CONTRACTS = {contract.name: contract for contract in (*SILVER, *GOLD)}
+"""Bytes of rows that a process hands over directly. More rows go through a file."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,10 @@ def compute(part: Part) -> dict[str, Rows] | None:
     with no_search_for_cycles():
         for cluster_id in part.clusters:
             rows = bronze_rows(cluster_id, content)
-            if _offsets(rows) > part.most_offsets:
+            if _offsets(rows.batches) > part.most_offsets:
                 return None
-            found = derived(rows)
-            for name, some in chain(silver_tables(found), gold_tables(found)):
-                made[name].append(table_of(_CONTRACTS[name], some))
+            for contract, some in small_tables(Silver(cluster_id, rows)):
+                made[contract.name].append(table_of(contract, some))
     return {
         name: Rows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
@@ -105,8 +102,11 @@ def compute(part: Part) -> dict[str, Rows] | None:
 
 def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
     """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
-    mine = (table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content)
-    return BronzeRows(*(_without_unread(table).to_pylist() for table in mine))
+    captures, batches, *others = (
+        table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content
+    )
+    rows = (_without_unread(table).to_pylist() for table in others)
+    return BronzeRows(captures.to_pylist(), Batches.of(batches), *rows)
 
 
 def _without_unread(rows: pa.Table) -> pa.Table:
@@ -124,10 +124,11 @@ def _without_unread(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.column_names.index("payload"), "payload", payload.take(places))
 
 
-def table_of(contract: Contract, rows: Sequence[Row] | pa.Table) -> pa.Table:
-    """In the contract's columns and types."""
-    if isinstance(rows, pa.Table):
-        return rows.select(contract.column_names).cast(contract.arrow_schema)
+def table_of(contract: Contract, content: Content) -> pa.Table:
+    """The rows in the contract's columns and types."""
+    if isinstance(content, pa.Table):
+        return content.select(contract.column_names).cast(contract.arrow_schema)
+    rows = [*content]
     columns = {name: [row[name] for row in rows] for name in contract.column_names}
     return pa.Table.from_pydict(columns, contract.arrow_schema)
 
@@ -142,5 +143,5 @@ def _kept(rows: pa.Table, folder: str) -> pa.Table | str:
     return path
 
 
-def _offsets(rows: BronzeRows) -> int:
-    return sum(max(0, entries_end(row) - row["base_offset"]) for row in rows.batches)
+def _offsets(batches: Batches) -> int:
+    return int(np.maximum(batches.entries_end - batches.base_offset, 0).sum())

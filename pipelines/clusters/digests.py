@@ -1,8 +1,8 @@
-"""What tells whether a cluster's rows of bronze have changed since a build.
+"""A digest for each cluster, which shows whether its rows of bronze have changed since a build.
 
-Records are only ever added, so that of their tables the files tell it that hold rows of a cluster;
-they aren't read. The other tables are far smaller, and a merge rewrites files in which most rows
-stay as they are: of them the rows tell it.
+Records are only ever added. So of the tables with records the names of the files that hold a
+cluster's rows are enough, and the files aren't read. The other tables are far smaller, and a merge
+rewrites files in which most rows stay. Of these tables the digest is of the rows.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def digests_of(layer: Opened, clusters: Sequence[str]) -> dict[str, str]:
 
 
 def _tells_by_its_files(table: DeltaTable) -> bool:
-    """Whether rows come and go with their files only."""
+    """Whether rows of the table come and go only with their files."""
     return "deletionVectors" not in (table.protocol().reader_features or ())
 
 
 def _files(table: DeltaTable, clusters: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Of each cluster the names of the files that may hold rows of it."""
+    """For each cluster the names of the files that may hold rows of it."""
     files = [*_bounds(table)]
     for cluster_id in clusters:
         mine = (
@@ -68,14 +68,14 @@ def _bounds(table: DeltaTable) -> Iterator[tuple[str, str | None, str | None]]:
 
 
 def _rows(table: DeltaTable, contract: Contract) -> Iterator[tuple[str, bytes]]:
-    """Of each cluster that has rows, these rows in an order that they alone decide."""
+    """For each cluster its rows, in an order that depends on nothing but the rows."""
     rows = content(table, contract)
     keys = dict.fromkeys(("cluster_id", *contract.keys))
     rows = rows.sort_by([(key, "ascending") for key in keys]).combine_chunks()
     found = rows["cluster_id"].to_numpy()
     bounds = [0, *(np.flatnonzero(found[1:] != found[:-1]) + 1), len(found)]
     for start, end in pairwise(bounds if len(found) else ()):
-        # not a slice: the bytes of one may end in bits of its neighbour
+        # copied, because the bits of a slice may belong to its neighbour
         mine = rows.take(pa.array(np.arange(start, end)))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, mine.schema) as writer:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.in_memory.batches import Batches
+from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import snapshot_voter_sets
-from pipelines.in_memory.held import by_capture, held_batches
 from pipelines.in_memory.membership import Member, members_of, with_neighbours
-from pipelines.in_memory.rows import BronzeRows, Row
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 
@@ -29,16 +29,14 @@ def members(admitted: Admitted) -> Iterator[Member]:
     clusters = pc.unique(captures["cluster_id"]).to_pylist()
     for start in range(0, len(clusters), _CLUSTERS_AT_ONCE):
         some = clusters[start : start + _CLUSTERS_AT_ONCE]
-        looks, in_snapshots, state = (_of(rows, some) for rows in small)
         compared = [one for one in some if one in neighbours]
-        batches = admitted.rows_of(bronze.LOG_BATCHES, compared).to_pylist() if compared else []
-        rows = BronzeRows(looks, batches, [], [], in_snapshots, state, [])
-        held = by_capture(held_batches(rows, {}))
-        yield from members_of(rows, held, snapshot_voter_sets(in_snapshots))
+        batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
+        for one in some:
+            looks, in_snapshots, state = (_of(rows, one).to_pylist() for rows in small)
+            mine = Batches.of(_of(batches, one))
+            rows = BronzeRows(looks, mine, [], [], in_snapshots, state, [])
+            yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)
 
 
-def _of(rows: pa.Table, clusters: Sequence[str]) -> list[Row]:
-    mine: list[Row] = rows.filter(
-        pc.is_in(rows["cluster_id"], pa.array(clusters, pa.string()))
-    ).to_pylist()
-    return mine
+def _of(rows: pa.Table, cluster_id: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["cluster_id"], cluster_id))

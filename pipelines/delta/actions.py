@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructType
 from pipelines.data_files import Bound, DataFile
 
 _BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")
-"""As pyspark and Delta's schemas name them."""
+"""Names of the types, as pyspark and Delta's schemas have them."""
 _INDEXED = 32
 """Columns that Delta keeps statistics of, where a table doesn't say otherwise."""
 _TEXT_LENGTH = 32
@@ -56,7 +56,8 @@ def _leaves(kind: DataType) -> int:
 
 
 def statistics(file: DataFile, columns: StatisticsColumns) -> dict[str, Any]:
-    """Of a file whose rows are all there: tight bounds, texts and times cut as Delta cuts them."""
+    """Statistics of a file without deleted rows. Bounds are exact; texts and times are cut as Delta
+    cuts them."""
     bounds = {name: both for name, both in file.bounds.items() if name in columns.bounded}
     largest = {name: _largest(high) for name, (_, high) in bounds.items()}
     return {
@@ -72,7 +73,7 @@ def _least(value: Bound) -> int | str:
 
 
 def _largest(value: Bound) -> int | str | None:
-    """A text that is cut is still no less than the whole; None where no such text exists."""
+    """A cut text that is not less than the whole one; None where no such text exists."""
     if not isinstance(value, str) or len(value) <= _TEXT_LENGTH:
         return _scalar(value)
     if value[_TEXT_LENGTH] == _LAST_CHARACTER:
@@ -81,7 +82,7 @@ def _largest(value: Bound) -> int | str | None:
 
 
 def _scalar(value: Bound) -> int | str:
-    """Times in ms, cut off: who reads a largest time adds the ms that may be missing."""
+    """The value as Delta has it. Times are cut to ms: a reader adds a ms to the largest time."""
     if not isinstance(value, datetime):
         return value
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -1,6 +1,6 @@
-"""A table with a change data feed brought to new content by what changed.
+"""New content of a table with a change data feed, as the rows that change.
 
-After `replace` the feed would have every row twice, as gone and as new.
+`replace` would give the feed every row twice, as gone and as new.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def replace_by_merge(
     is no commit, which MERGE would make.
     """
     table = read_newest(spark, lake, contract)
-    if not table.row_count:  # the feed of an overwrite of nothing is what was added
+    if not table.row_count:  # an overwrite of nothing gives the feed only added rows
         return Merged(replace(lake, contract, source).rows, 0, 0)
     changed = _changed(contract, table.rows, contract.select(source)).persist()
     try:

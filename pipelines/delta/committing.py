@@ -1,5 +1,5 @@
-"""Parquet files that tasks, or the driver, have written, made part of a table by one commit of
-delta-rs: in milliseconds, where Spark's own writer runs five to eight jobs."""
+"""One commit of delta-rs for Parquet files that tasks, or the driver, wrote. It takes milliseconds;
+Spark's own writer runs five to eight jobs."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class NewFile:
 
     @property
     def action(self) -> AddAction:
-        """What the commit says of it."""
+        """The action of the commit that adds the file."""
         return AddAction(self.name, self.size_bytes, {}, self.modified, True, self.stats)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A table, as far as a task that writes its files needs to know it."""
+    """What a task that writes files of a table needs to know of the table."""
 
     folder: str
     schema: pa.Schema
@@ -102,7 +102,7 @@ def commit(
         schema=table.schema(),
         commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
     )
-    table.update_incremental()  # to this commit, and to those of others behind it
+    table.update_incremental()  # for this commit, and for commits of others behind it
     return Written(table.version(), len(files), rows, size)
 
 

@@ -30,7 +30,7 @@ changes of other clusters leaves them as they are."""
 
 
 class Piece(Protocol):
-    """All rows that a table is to have of some clusters."""
+    """All rows that a table is to have for some clusters."""
 
     @property
     def clusters(self) -> Sequence[str]:
@@ -42,7 +42,7 @@ class Piece(Protocol):
 
 @dataclass(frozen=True)
 class _Held:
-    """Some pieces as one."""
+    """Several pieces as one."""
 
     clusters: tuple[str, ...]
     rows: pa.Table
@@ -80,7 +80,8 @@ def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
 
 
 def _joined(pieces: Iterable[Piece], least: int) -> Iterator[_Held]:
-    """Neighbours together, so that all but the last one have so many rows at least."""
+    """The pieces with neighbours joined, so that each but the last one has at least so many
+    rows."""
     waiting: list[tuple[Sequence[str], pa.Table]] = []
     for piece in pieces:
         waiting.append((piece.clusters, piece.read()))

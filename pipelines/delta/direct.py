@@ -26,12 +26,12 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _HARMLESS = (
-    *("appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "timestampNtz"),
-    *("vacuumProtocolCheck", "variantType", "variantType-preview", "allowColumnDefaults"),
-)
+    "appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "timestampNtz",
+    "vacuumProtocolCheck", "variantType", "variantType-preview", "allowColumnDefaults",
+)  # fmt: skip
 _JUDGED = (
-    *("invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping"),
-)
+    "invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping",
+)  # fmt: skip
 """Writer features by Delta's protocol. HARMLESS: added files can't break them, and
 delta-rs commits to such a table. JUDGED: refused only
 where the table makes use of them."""

@@ -18,7 +18,8 @@ _REFUSED = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|AccessDeniedException"
     r"|Mkdirs failed to create"
 )
-"""By the operating system, in Java's words and Rust's; Java says FileNotFoundException, too."""
+"""What the operating system refused, in Java's words and in Rust's. Java calls it
+FileNotFoundException, too."""
 _MISSING = re.compile(
     r"(?:FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND\w*|DELTA_TRUNCATED_TRANSACTION_LOG|"
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException[^\n]*(?:No such file|does not exist)|"
@@ -26,7 +27,7 @@ _MISSING = re.compile(
 )
 _GONE = re.compile(r"Object at location (/\S+) not found")
 _BROKEN = re.compile(r"(?:Parquet|Kernel|Arrow) error: [^\n]*")
-"""In the words of delta-rs."""
+"""A broken file, in the words of delta-rs."""
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
@@ -52,7 +53,7 @@ def told(lake: Lake) -> Iterator[None]:
 
 
 def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
-    """Of an exception's text; None where the lake isn't the cause."""
+    """The meaning of an exception's text; None where the lake isn't the cause."""
     for reason in _FULL:
         if reason in text:
             hint = "make room and run this again, nothing that was committed is lost"
@@ -85,7 +86,7 @@ def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
 
 
 def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
-    """What a cluster's executors lack; see docs/how-to/cluster.md."""
+    """What the executors of a cluster lack; see docs/how-to/cluster.md."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(
             f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "

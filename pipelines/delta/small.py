@@ -21,7 +21,7 @@ from pipelines.tables.contract import Contract
 
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 16 * 1024 * 1024
-"""Of Parquet files, a few times that in memory. A table with more of either is none of these."""
+"""Bytes of Parquet files, which take a few times as much in memory. A larger table is not small."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Upkeep of a table: its small files made into large ones, and deleted what nobody may ask for any
-more: data files of old versions (VACUUM) and old entries of Delta's log.
+"""Upkeep of a table within what its properties promise.
 
-What the table promises is kept, by its own properties: delta.deletedFileRetentionDuration and
-delta.logRetentionDuration.
+Small files become large ones. Data files of old versions (VACUUM) and old entries of Delta's log
+are deleted, once nobody may ask for them: delta.deletedFileRetentionDuration and
+delta.logRetentionDuration say when.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A table's changes by Delta's change data feed, read by delta-rs: no JVM.
+"""A table's changes by Delta's change data feed, read by delta-rs without a JVM.
 
-The feed's rows come in any order, and a commit that replaced files whole has each of their rows
-twice. Here a version's rows are paired by the table's keys, so that what is left is what changed.
+The feed's rows come in any order. A commit that replaced whole files has each row of these files
+twice, as gone and as new. Here the rows of a version are paired by the table's keys, and only what
+differs is a change.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _BEFORE = ("delete", "update_preimage")
 _GONE = ("invalid table version", "not found", "no such file")
 
 _Read = Callable[[Sequence[str], str | None], pa.Table]
-"""Columns and an SQL condition -> the rows, in any order."""
+"""A function from columns and an SQL condition to the rows, in any order."""
 
 
 class ChangeFeed:
@@ -55,14 +56,15 @@ class ChangeFeed:
             )
 
     def newest(self) -> int:
-        """The table's version now. UsageError: it isn't the table any more that was opened."""
+        """The newest version of the table. UsageError where another table has taken its place since
+        it was opened."""
         self._table = self._opened(None)
         if str(self._table.metadata().id) != self.table_id:
             raise UsageError(f"{self._uri} was made anew: begin anew with --restart")
         return int(self._table.version())
 
     def snapshot(self, version: int) -> Iterator[Change]:
-        """All rows of a version, each as read."""
+        """All rows of a version, each as a change of the kind `read`."""
         for ordinal, row in enumerate(self.rows(version)):
             yield Change("read", version, ordinal, None, None, row)
 
@@ -79,7 +81,7 @@ class ChangeFeed:
         return _ordered(read, self.feed.contract.column_names, self.feed.order)
 
     def changes(self, version: int) -> Iterator[Change]:
-        """What the version's commit changed."""
+        """The changes of the version's commit."""
 
         def read(columns: Sequence[str], where: str | None) -> pa.Table:
             return self._collected(
@@ -127,7 +129,7 @@ class ChangeFeed:
 def _paired(
     rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
 ) -> Iterator[Change]:
-    """Rows of one version, sorted so that those of a key are neighbours -> what became of each."""
+    """What became of each key, from the rows of one version, which are sorted by key."""
     ordinal = 0
     for _, same in groupby(rows, key=itemgetter(*keys)):
         before = after = committed_at = None
@@ -149,7 +151,8 @@ def _op(before: Row | None, after: Row | None) -> Op:
 
 
 def _ordered(read: _Read, columns: Sequence[str], order: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Rows sorted by `order`, NULL last, read slice by slice of its first column, whole numbers."""
+    """The rows sorted by `order`, NULL last. They are read in slices of the first column, which
+    holds whole numbers."""
     for where in _slices(read, order[0]):
         table = _plain(read(columns, where))
         in_order = table.sort_by([(name, "ascending") for name in order])
@@ -175,7 +178,7 @@ def _slices(read: _Read, column: str) -> Iterator[str | None]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Times as ms since the epoch, and texts in a form that pyarrow sorts."""
+    """Times become ms since the epoch. Texts become a type that pyarrow can sort."""
     for index, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             times = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False)
@@ -186,7 +189,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _quoted(column: str) -> str:
-    """offset is a word of SQL's, and delta-rs makes SQL of all names."""
+    """A column's name in quotes: delta-rs puts names into SQL, where offset is a keyword."""
     return f'"{column}"'
 
 

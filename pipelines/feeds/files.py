@@ -25,7 +25,7 @@ _FILE_NAME = re.compile(r"\.?(?:\d{20}(?:\.snapshot)?\.jsonl|progress\.json)(?:\
 
 
 class FileTarget:
-    """A folder of one table's changes; made by `file_target`."""
+    """A folder of the changes of one table. `file_target` makes it."""
 
     def __init__(self, folder: Path, feed: Feed, table_id: str) -> None:
         self.name = str(folder)
@@ -65,7 +65,7 @@ def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
 
 
 def _is_ours(name: str) -> bool:
-    """Of a run that was ended before it kept its progress."""
+    """Whether it is a part of a file that a run left which ended before it wrote its progress."""
     return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 

@@ -38,18 +38,19 @@ _TIMEOUT_S, _COMMIT_S = 30.0, 120.0
 _OURS = {
     "enable.idempotence": "true",
     "acks": "all",
-    # where Java's clients would put the same key
+    # Java's clients put the same key onto the same partition
     "partitioner": "murmur2_random",
 }
-"""What exactly-once and the order of a key depend on; with transactional.id, nobody else's."""
+"""Properties that may not be set: exactly-once and the order of a key depend on them. With
+transactional.id no other publisher can take part."""
 _OUT_OF_RANGE = re.compile(r"value \S+ is outside")
 _LONG_VALUE = 8
-"""Characters of a value that stands in no text by chance."""
+"""A value of so many characters does not stand in another text by chance."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """properties: librdkafka's, bootstrap.servers among them."""
+    """Where to publish. properties: librdkafka's, bootstrap.servers among them."""
 
     topic: str
     progress_topic: str
@@ -64,12 +65,12 @@ class Destination:
 
     @property
     def servers(self) -> str:
-        """For people, and to connect."""
+        """The servers to connect to; also shown to people."""
         return self.properties["bootstrap.servers"]
 
 
 class KafkaTarget:
-    """Made by `kafka_target`."""
+    """A Kafka topic as the target. `kafka_target` makes it."""
 
     def __init__(
         self, to: Destination, feed: Feed, table_id: str, producer: Producer, cluster: Cluster
@@ -123,7 +124,7 @@ class KafkaTarget:
             self._produce_all(changes, position)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                self._commit()  # the transaction has failed meanwhile: this raises why
+                self._commit()  # the transaction has failed since; this raises the reason
             raise
         self._commit()
 
@@ -145,7 +146,7 @@ class KafkaTarget:
             try:
                 self._producer.produce(topic, value, key, headers=headers)
                 return
-            except BufferError:  # as much is under way as may be
+            except BufferError:  # the queue is full: send first
                 self._producer.poll(0.1)
 
     def _commit(self) -> None:
@@ -181,7 +182,7 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
         try:
             yield KafkaTarget(to, feed, table_id, producer, cluster)
         finally:
-            # readers wait behind an open transaction; where none is open, that is an error
+            # readers wait at an open transaction; where none is open, this is an error
             with suppress(KafkaException):
                 producer.abort_transaction(_TIMEOUT_S)
     except KafkaException as error:

@@ -28,7 +28,7 @@ from replica.errors import UsageError
 _TIMEOUT_S = 30.0
 _POLL_S = 0.2
 _BY_CLUSTER = -1
-"""Partitions and replicas as the cluster has them by default (KIP-464)."""
+"""The cluster's own defaults for partitions and replicas (KIP-464)."""
 _SILENT = logging.getLogger("kraftlake.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -72,7 +72,7 @@ class Cluster:
         consumer = Consumer(
             {
                 **self.properties,
-                "group.id": "kraftlake-publish",  # asked for, and not used: nothing is committed
+                "group.id": "kraftlake-publish",  # the client demands it; nothing is committed
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,
@@ -87,7 +87,8 @@ class Cluster:
 
     def _newest(self, consumer: Consumer, key: bytes, ends: dict[int, int]) -> bytes | None:
         found, remaining = None, {index for index, end in ends.items() if end > 0}
-        deadline = time.monotonic() + 2 * _TIMEOUT_S  # above transaction.timeout.ms' default
+        # longer than the default of transaction.timeout.ms
+        deadline = time.monotonic() + 2 * _TIMEOUT_S
         while remaining:
             read = consumer.poll(_POLL_S)
             if read is None:
@@ -98,7 +99,7 @@ class Cluster:
                 found = read.value() if read.key() == key else found
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            else:  # read_committed ends before a transaction that is open
+            else:  # a reader with read_committed stops before an open transaction
                 partition, offset = cast(tuple[int, int], (read.partition(), read.offset()))
                 if offset >= ends[partition]:
                     remaining.discard(partition)
@@ -118,7 +119,7 @@ class Cluster:
         try:
             topics = self._admin.list_topics(timeout=_TIMEOUT_S).topics
         finally:
-            self._admin.poll(0)  # else nobody hears why
+            self._admin.poll(0)  # without this nobody learns the reason
         return {name: sorted(topic.partitions) for name, topic in topics.items()}
 
     def _wait_for(self, topics: Any) -> None:
@@ -136,7 +137,7 @@ class Cluster:
             policy = asked.result(_TIMEOUT_S)["cleanup.policy"].value
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                return  # who may not look has to know
+                return  # a user without the right to look has to know
             raise
         if policy != "compact":
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and the progress that is kept in one."""
+"""Files that are written whole or not at all, and the progress that one of them holds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ class ProgressFile:
             raise error.in_file(str(self._path)) from error
 
     def write(self, progress: Progress) -> None:
-        """On disk when this returns."""
+        """Writes the progress. It is on disk when this returns."""
         write_whole(self._path, (compact(progress.to_json()),))
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> int:
-    """Writes a file under another name, gives it its own when it is on disk; how many lines.
+    """Writes a file under another name, and renames it when it is on disk. Returns the number of
+    lines.
 
-    No lines, no file. UnwritableFileError.
+    Without lines there is no file. UnwritableFileError.
     """
     part = path.with_name(f".{path.name}.part")
     count = 0
@@ -66,8 +67,8 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file, so that nobody else publishes to the same place meanwhile. BusyError:
-    somebody does. The file stays; only who holds it counts."""
+    """Holds a lock file, so that no second process publishes to the same place. BusyError: another
+    process holds it. The file stays; it means nothing without the lock."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""From a table's feed to a target: what was published before is not published again."""
+"""From a table's feed to a target. What was published before is not published again."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ Start = Literal["snapshot", "latest"]
 
 
 class Target(Protocol):
-    """Where changes go. It keeps the progress, in one step with them where it can."""
+    """Where changes go. A target keeps the progress, together with the changes in one step where it
+    can."""
 
     @property
     def name(self) -> str:
-        """For people, without secrets."""
+        """The target's name for people, without secrets."""
         ...
 
     def progress(self) -> Progress | None:
-        """What was last kept; None where nothing was."""
+        """The progress that was kept last; None where none was."""
         ...
 
     def keep(self, position: Position) -> None:
-        """Keeps that this is what comes next."""
+        """Keeps the position that comes next."""
         ...
 
     def publish(self, unit: Unit) -> int:
-        """Takes the unit's changes from its start on, and keeps that the version behind it is next.
-
-        How many changes were published.
-        """
+        """Takes the changes of the unit from its start on, and keeps that the version behind it is
+        next. Returns the number of changes."""
         ...
 
 

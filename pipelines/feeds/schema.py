@@ -22,11 +22,11 @@ _OPS = {
     ("update",): (True, True),
     ("delete",): (True, False),
 }
-"""Whether there is a before, and an after."""
+"""Whether an operation has a row before, and a row after."""
 
 
 def json_schema(feed: Feed) -> dict[str, Any]:
-    """Of one message's value, or one line of a file."""
+    """The schema of one message's value, or of one line of a file."""
     version = "Delta version of the table whose commit changed the row"
     properties = {
         "table": {"const": feed.name},

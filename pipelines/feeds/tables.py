@@ -10,8 +10,8 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Feed:
-    """key: the columns whose values, as JSON, are a message's key: changes with equal ones keep
-    their order."""
+    """A table with a feed. key: the columns whose values, as JSON, are a message's key. Changes
+    with equal keys keep their order."""
 
     contract: Contract
     key: tuple[str, ...]
@@ -31,7 +31,7 @@ class Feed:
 FEEDS = {
     feed.name: feed
     for feed in (
-        # what changed of one entity stays in order, and a compacted topic keeps the last change
+        # the changes of one entity stay in order, and a compacted topic keeps the last one
         Feed(gold.METADATA_CHANGES, key=("cluster_id", "entity", "key")),
         Feed(gold.FINDINGS, key=gold.FINDINGS.keys),
     )

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from replica.errors import DataError
 
 Op = Literal["read", "insert", "update", "delete"]
-"""Delta's words; read: a row that the table held before publishing began."""
+"""The operations, as Delta names them. `read`: a row that the table held before publishing
+began."""
 
 Row = Mapping[str, Any]
 """Column -> value as JSON has it: times in ms since the epoch."""
@@ -33,7 +34,7 @@ class Change:
 
     @property
     def row(self) -> Row:
-        """As it is, or, where it is gone, was."""
+        """The row after the change; of a row that is gone, the row before."""
         found = self.before if self.after is None else self.after
         assert found is not None, "a change of nothing"
         return found
@@ -41,8 +42,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What comes next: the changes of a version, or, where is_snapshot, all rows it holds; those
-    below `ordinal` are done."""
+    """What is published next: the changes of a version, or, where is_snapshot, all rows of it.
+    Changes below `ordinal` are done."""
 
     version: int
     ordinal: int = 0
@@ -56,7 +57,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a table has been published. table_id: Delta's id of it, which no other lake's has."""
+    """How far a table has been published. table_id: Delta's id of the table; no other table has
+    it."""
 
     table: str
     table_id: str

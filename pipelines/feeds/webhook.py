@@ -1,17 +1,23 @@
-"""New findings of severity error, each sent by POST to a URL: at least once.
+"""New findings, of severity error or also warning, each sent by POST to a URL: at least once.
 
 A finding that a later capture of the same replica shows again is not new: what has been sent is
 what the table's version before had, so nothing but the progress is kept. The Idempotency-Key of a
 finding that is sent again, after a crash between the answer and the progress, is the same.
+
+As JSON a finding is sent when it is new. In a shape of alert_shapes it is also told when it is
+resolved: when the last row that shows it is gone, or is of a lesser severity.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -20,17 +26,23 @@ from urllib3.exceptions import LocationValueError
 from urllib3.util import Retry
 
 from pipelines.feeds import message
+from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.progress_file import ProgressFile, locked
 from pipelines.feeds.values import Change, Position, Progress, Row, Unit
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 
-_ERROR = "error"
+JSON = "json"
+FORMATS = (JSON, *SHAPES)
+SEVERITIES = {"error": frozenset({"error"}), "warning": frozenset({"error", "warning"})}
+"""By the least severity that is sent."""
 _IDENTITY = (
-    *("cluster_id", "node_id", "directory_id"),
-    *("rule", "position", "offset", "epoch", "message"),
-)
-"""With the file's own name, what makes two findings the same; not which capture shows it."""
+    "cluster_id", "node_id", "directory_id",
+    "rule", "position", "offset", "epoch", "message",
+)  # fmt: skip
+"""The columns by which two findings are the same, besides the file's own name. The capture is not
+one of them."""
+_T = TypeVar("_T")
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -38,13 +50,18 @@ _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 class Endpoint:
     """headers: sent along. timeout_s: for the connection, and for each wait for the answer.
     attempts: in a row; the second comes at once, then after twice backoff_s, doubling each time up
-    to a minute, or when a Retry-After says."""
+    to a minute, or when a Retry-After says. limit_s: for all of it, however slowly an answer drips.
+    form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's of the service."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 10.0
     attempts: int = 6
     backoff_s: float = 0.5
+    limit_s: float = 180.0
+    form: str = JSON
+    least: str = "error"
+    routing_key: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:
@@ -54,15 +71,30 @@ class Endpoint:
         return f"{parts.scheme}://{parts.hostname}{port}"
 
 
-def endpoint(url: str, headers: Mapping[str, str]) -> Endpoint:
-    """UsageError: not an http or https URL."""
+def endpoint(
+    url: str,
+    headers: Mapping[str, str],
+    form: str = JSON,
+    least: str = "error",
+    routing_key: str = "",
+) -> Endpoint:
+    """The endpoint of a URL. UsageError: not an http or https URL, a form or severity that there
+    isn't, or a key where none belongs."""
+    if form not in FORMATS:
+        raise UsageError(f"--webhook-format {form}: expected one of {', '.join(FORMATS)}")
+    if least not in SEVERITIES:
+        raise UsageError(f"--webhook-severity {least}: expected {' or '.join(SEVERITIES)}")
+    if (form == "pagerduty") != bool(routing_key):
+        raise UsageError("--webhook-key: the format pagerduty needs it, and no other does")
     try:
-        found, parts = Endpoint(url, headers), urlsplit(url)
+        found = Endpoint(url, headers, form=form, least=least, routing_key=routing_key)
+        parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname and found.name)
     except ValueError:  # such as a port that is no number
         is_url = False
     if not is_url:
-        raise UsageError("--webhook: expected a URL such as https://host/path")  # it may be secret
+        # the text itself may be secret
+        raise UsageError("--webhook: expected a URL such as https://host/path")
     return found
 
 
@@ -103,18 +135,43 @@ class Webhook:
 
     def publish(self, unit: Unit) -> int:
         known, sent = self._known_before(unit.start), 0
+        resolved = _Resolved(self._feed, unit.start.version, self._counts)
         for change in unit.changes:
-            row = change.after
-            if row is None or row["severity"] != _ERROR or _identity(row) in known:
+            body = self._new(change, known) or self._ended(change, resolved)
+            if body is None or change.ordinal < unit.start.ordinal:
                 continue
-            known.add(_identity(row))
-            if change.ordinal < unit.start.ordinal:
-                continue
-            self._send(change)
+            self._send(change, body)
             self.keep(replace(unit.start, ordinal=change.ordinal + 1))
             sent += 1
         self.keep(unit.start.following)
         return sent
+
+    def _counts(self, row: Row | None) -> bool:
+        return row is not None and row["severity"] in SEVERITIES[self._to.least]
+
+    def _new(self, change: Change, known: set[tuple[object, ...]]) -> bytes | None:
+        """What is to be sent where the change brings a finding that wasn't known."""
+        row = change.after
+        if row is None or not self._counts(row) or _identity(row) in known:
+            return None
+        known.add(_identity(row))
+        if self._to.form == JSON:
+            return message.value(self._feed.feed, change)
+        return self._told(change, row)
+
+    def _ended(self, change: Change, resolved: _Resolved) -> bytes | None:
+        """What is to be sent where the change takes away the last row of a finding."""
+        row = change.before
+        if self._to.form == JSON or row is None or not self._counts(row):
+            return None
+        if self._counts(change.after) or not resolved.takes(alert_key(row)):
+            return None
+        return self._told(change, row, is_resolved=True)
+
+    def _told(self, change: Change, row: Row, *, is_resolved: bool = False) -> bytes:
+        at_ms = int(time.time() * 1000) if change.committed_at is None else change.committed_at
+        alert = Alert(row, alert_key(row), at_ms, is_resolved, self._to.routing_key)
+        return SHAPES[self._to.form](alert)
 
     def close(self) -> None:
         self._session.close()
@@ -123,19 +180,19 @@ class Webhook:
         if start.is_snapshot or start.version == 0:
             return set()
         rows = self._feed.rows(start.version - 1)
-        return {_identity(row) for row in rows if row["severity"] == _ERROR}
+        return {_identity(row) for row in rows if self._counts(row)}
 
-    def _send(self, change: Change) -> None:
+    def _send(self, change: Change, body: bytes) -> None:
         while True:
             try:
-                self._post(change)
+                self._post(change, body)
                 return
             except UnreachablePeerError as error:
                 if self._tell is None:
                     raise
                 self._tell(f"{error}; trying again")
 
-    def _post(self, change: Change) -> None:
+    def _post(self, change: Change, body: bytes) -> None:
         name = f"{self._feed.table_id} {change.version} {change.ordinal}"
         headers = {
             "Content-Type": "application/json",
@@ -143,15 +200,12 @@ class Webhook:
             **self._to.headers,
         }
         try:
-            answer = self._session.post(
-                self._to.url,
-                data=message.value(self._feed.feed, change),
-                headers=headers,
-                timeout=self._to.timeout_s,
-                allow_redirects=False,
-            )
+            answer = _within(self._to.limit_s, lambda: self._answer(body, headers))
         except LocationValueError:
             raise PeerError(self.name, "no host name: is it the right URL?") from None
+        except TimeoutError:
+            why = f"no whole answer within {self._to.limit_s:g} s"
+            raise UnreachablePeerError(self.name, why) from None
         except requests.RequestException as error:  # whose text has the URL in it
             raise UnreachablePeerError(self.name, self._reason(error)) from None
         if answer.ok and not answer.is_redirect:
@@ -162,6 +216,18 @@ class Webhook:
         if answer.status_code in (401, 403):
             raise AuthenticationError(self.name, reason)
         raise PeerError(self.name, f"{reason}: is it the right URL?")
+
+    def _answer(self, body: bytes, headers: Mapping[str, str]) -> requests.Response:
+        """The status and headers of an answer; nobody reads its content."""
+        with self._session.post(
+            self._to.url,
+            data=body,
+            headers=dict(headers),
+            timeout=self._to.timeout_s,
+            allow_redirects=False,
+            stream=True,
+        ) as answer:
+            return answer
 
     def _reason(self, error: requests.RequestException) -> str:
         if isinstance(error, requests.exceptions.SSLError):
@@ -190,3 +256,47 @@ def webhook(
 
 def _identity(row: Row) -> tuple[object, ...]:
     return (row["file"].rpartition("/")[2], *(row[name] for name in _IDENTITY))
+
+
+class _Resolved:
+    """Which findings a version has no row of any more, each once."""
+
+    def __init__(
+        self, feed: ChangeFeed, version: int, counts: Callable[[Row | None], bool]
+    ) -> None:
+        self._feed = feed
+        self._version = version
+        self._counts = counts
+        self._left: set[str] | None = None
+        self._told: set[str] = set()
+
+    def takes(self, key: str) -> bool:
+        """Whether this alert is over, and nobody asked before."""
+        if self._left is None:
+            rows = self._feed.rows(self._version)
+            self._left = {alert_key(row) for row in rows if self._counts(row)}
+        is_over = key not in self._left and key not in self._told
+        self._told.add(key)
+        return is_over
+
+
+def _within(limit_s: float, work: Callable[[], _T]) -> _T:
+    """What the work gives, or raises; TimeoutError where it takes longer, which then goes on in a
+    thread that ends with the process."""
+    found: list[_T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if failed:
+        raise failed[0]
+    if not found:
+        raise TimeoutError
+    return found[0]

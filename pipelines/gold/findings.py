@@ -81,10 +81,14 @@ def _located(worded: DataFrame, captures: DataFrame) -> DataFrame:
 
 
 def _at_batches(located: DataFrame, log_batches: DataFrame) -> DataFrame:
-    """With file and byte of the batch that holds the offset in the capture's log."""
+    """The findings with file and byte of the batch that holds the offset in the capture's log."""
     batches = log_batches.select(
         *REPLICA_KEYS,
-        *("base_offset", "last_offset", "leader_epoch", "position", "in_log"),
+        "base_offset",
+        "last_offset",
+        "leader_epoch",
+        "position",
+        "in_log",
         F.regexp_extract("file", r"[^/]+$", 0).alias("name"),
     )
     is_there = F.col("offset").between(F.col("base_offset"), F.col("last_offset"))

@@ -52,7 +52,7 @@ def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
 
 
 def _history(versions: DataFrame) -> tuple[DataFrame, ...]:
-    """HISTORY: the entities of the state, and those of WATCHED_ENTITIES as they became others."""
+    """HISTORY: the entities of the state, and the earlier values of those of WATCHED_ENTITIES."""
     is_held = "valid_to_offset IS NULL OR valid_to_offset >= end_at"
     state = versions.where(f"valid_from_offset < end_at AND ({is_held})")
     watched = versions.where(F.col("entity").isin(*WATCHED_ENTITIES))
@@ -72,7 +72,8 @@ def _rows(versions: DataFrame, what: int, offset: str, at: str, value: Column) -
         F.lit(what).cast("int").alias("what"),
         F.col(offset).alias("offset"),
         F.unix_millis(at).alias("at_ms"),
-        *("entity", "key"),
+        "entity",
+        "key",
         value.alias("value"),
     )
 

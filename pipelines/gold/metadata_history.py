@@ -34,15 +34,16 @@ def state_ranges(written: DataFrame) -> DataFrame:
 
 
 def _one_of_each(changes: DataFrame) -> DataFrame:
-    """Branches that lost may share their first records, and each tells them."""
+    """The changes with each row once: branches that lost may share their first records, and each
+    has them."""
     one_change = Window.partitionBy(*METADATA_CHANGES.keys)
     place = F.row_number().over(one_change.orderBy(F.desc("commitment"), "new", "old"))
     return changes.withColumn("place", place).where("place = 1").drop("place")
 
 
 def _beside(agreed: DataFrame, others: DataFrame) -> DataFrame:
-    """The others without those whose keys the agreed branch has: where a quorum broke its promises,
-    one epoch has two records at an offset."""
+    """The other changes, without those whose keys the agreed branch has. Where a quorum broke its
+    promises, one epoch has two records at an offset."""
     keys = list(METADATA_CHANGES.keys)
     lost = F.broadcast(others.where("commitment = 'superseded'").select(*keys))
     taken = F.broadcast(agreed.select(*keys).join(lost, on=keys, how="left_semi"))

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def is_newest_group() -> Column:
-    """For rows of group_findings."""
+    """The condition, for rows of group_findings."""
     newest_first = Window.partitionBy("cluster_id").orderBy(
         F.desc("captured_at"), F.desc("ingest_seq"), "capture_group"
     )

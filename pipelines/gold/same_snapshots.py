@@ -49,8 +49,18 @@ def same_snapshot_findings(
     )
     both = [*_ID, "content_sha256", "against_sha256"]
     rows = pairs.join(compared.where("refused = 0"), on=both, how="inner").select(
-        *(*REPLICA_KEYS, "capture_id", "end_offset", "epoch", "file", "first_file", "is_swapped"),
-        *("different", "orphans", "dropped", "sample", "explained_sample"),
+        *REPLICA_KEYS,
+        "capture_id",
+        "end_offset",
+        "epoch",
+        "file",
+        "first_file",
+        "is_swapped",
+        "different",
+        "orphans",
+        "dropped",
+        "sample",
+        "explained_sample",
     )
     return rows.mapInArrow(_judge, from_arrow_schema(PLACED, prefer_timestamp_ntz=False))
 

@@ -34,8 +34,15 @@ def judged_snapshots(
     rows = held.join(told, on=["capture_id", *ids.values()], how="left")
     rows = rows.join(compared, on=by_content, how="left")
     rows = rows.join(F.broadcast(_first_unknown(findings)), on="capture_id", how="left").select(
-        *(*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "file"),
-        *("is_whole", "told", "comparison", "first_unknown"),
+        *REPLICA_KEYS,
+        "end_offset",
+        "epoch",
+        "capture_id",
+        "file",
+        "is_whole",
+        "told",
+        "comparison",
+        "first_unknown",
     )
     return rows.mapInArrow(_judge, from_arrow_schema(JUDGED, prefer_timestamp_ntz=False))
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
 from math import ceil
 from typing import Any, TypeVar
 
+import numpy as np
+
+from pipelines.in_memory.batches import NO_TIME, Longs, Places
 from pipelines.in_memory.rows import nulls_first
+from replica.format.timestamps import moment
 
 _T = TypeVar("_T")
+_HOUR_US = 3_600_000_000
 
 
 def largest(values: Iterable[_T | None]) -> _T | None:
@@ -36,17 +42,28 @@ def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]
     return found
 
 
-def percentile_of(ascending: Sequence[int], part: float) -> int:
+def percentile_of(ascending: Longs, part: float) -> int:
     """Spark's percentile_disc: the least value that this part of the values doesn't exceed.
 
     ascending: sorted, not empty. part: above 0, at most 1.
     """
-    return ascending[ceil(part * len(ascending)) - 1]
+    return int(ascending[ceil(part * len(ascending)) - 1])
 
 
 def hour_of(at: datetime | None) -> datetime | None:
     """Start of the hour; at: in UTC."""
     return None if at is None else at.replace(minute=0, second=0, microsecond=0)
+
+
+def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
+    """Each hour, None where there is no time, with the indexes of its times; times: as in
+    Batches."""
+    hours = np.where(times == NO_TIME, NO_TIME, times // _HOUR_US)
+    order = np.argsort(hours, kind="stable")
+    bounds = (np.flatnonzero(hours[order][1:] != hours[order][:-1]) + 1).tolist()
+    for start, end in pairwise([0, *bounds, len(order)] if len(order) else []):
+        hour = int(hours[order[start]])
+        yield None if hour == NO_TIME else moment(hour * _HOUR_US // 1000), order[start:end]
 
 
 def rounded(value: float) -> int:

@@ -3,89 +3,95 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from pipelines.in_memory.batches import Batches, Places, first_of_each
+from pipelines.in_memory.committed import COMMITMENTS, Committed
 from pipelines.in_memory.control import batch_key
-from pipelines.in_memory.rows import BranchBatch, HeldBatch, Row, nulls_first
-
-Committed = Mapping[tuple[str, int], Row]
-"""From committed_log: rows by cluster_id and offset."""
+from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.rows import Row
 
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
-def branch_batches(committed: Committed, batches: Iterable[Row]) -> list[BranchBatch]:
-    """The batches of the branch, each once, whichever replicas hold them; batches: rows of
-    bronze.log_batches, where every replica has a row of its own."""
-    holders: dict[tuple[Any, ...], BranchBatch] = {}
-    for row in batches:
-        if row["crc_valid"] and _is_agreed(committed, row, row["base_offset"]):
-            batch = BranchBatch(**{name: row[name] for name in BranchBatch._fields})
-            entry = batch[:4]
-            holders[entry] = min(holders.get(entry, batch), batch, key=nulls_first)
-    return list(holders.values())
+def branch_batches(committed: Committed, batches: Batches) -> Batches:
+    """The batches of the branch, each once, as the first of the replicas that held it undamaged has
+    it; batches: all of the cluster, where every replica has its own."""
+    is_agreed = batches.is_sound & _is_agreed(committed, batches)
+    sound = batches.at(np.flatnonzero(is_agreed))
+    return sound.at(first_of_each([sound.base_offset, sound.leader_epoch, sound.crc]))
 
 
-def _is_agreed(committed: Committed, row: Mapping[str, Any], offset: int) -> bool:
-    agreed = committed.get((row["cluster_id"], offset))
-    if agreed is None:
-        return False
-    return (agreed["leader_epoch"], agreed["crc"]) == (row["leader_epoch"], row["crc"])
+def _is_agreed(committed: Committed, batches: Batches) -> Any:
+    return committed.has(batches.base_offset, batches.leader_epoch, batches.crc)
 
 
 def branch_records(committed: Committed, records: Iterable[Row]) -> list[Row]:
     """The records of the branch, each once: a row of silver.committed_log with the record as
     bronze.log_records has it."""
-    found: dict[tuple[str, int], Row] = {}
-    for row in records:
-        place = row["cluster_id"], row["offset"]
-        if place not in found and _is_agreed(committed, row, row["offset"]):
-            found[place] = {**committed[place], **{name: row[name] for name in _CONTENT}}
+    rows = [*records]
+    names = ("offset", "leader_epoch", "crc")
+    offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
+    indexes = np.flatnonzero(committed.has(offsets, epochs, crcs))
+    is_proven = committed.is_proven[committed.places(offsets[indexes])].tolist()
+    found: dict[int, Row] = {}
+    for index, proven in zip(indexes.tolist(), is_proven, strict=True):
+        row = rows[index]
+        entry = {"cluster_id": row["cluster_id"], **{name: row[name] for name in names}}
+        content = {name: row[name] for name in _CONTENT}
+        found.setdefault(row["offset"], {**entry, "commitment": COMMITMENTS[proven], **content})
     return list(found.values())
 
 
-def lost_tails(
-    held: Mapping[str, Iterable[HeldBatch]], committed: Committed, records: Iterable[Row]
-) -> Iterator[Row]:
+class Tail(NamedTuple):
+    """What replicas once held behind the agreed branch. position: the fork's offset, the first at
+    which such a log holds another entry than the agreed one; tail_id: a capture that shows it;
+    commitment: superseded where the agreed entry at the fork is proven, else unproven; places: the
+    indexes of its batches from the fork on."""
+
+    position: int
+    tail_id: str
+    commitment: str
+    places: Places
+
+
+def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
+    """Each branch that lost, told apart by what is last in it: below that Raft's logs are the
+    same. Two of them may begin with the same batches."""
+    batches = held.batches
+    is_off = ~_is_agreed(committed, batches)
+    is_forked = is_off & (committed.places(batches.base_offset) >= 0)
+    tails: dict[tuple[Any, ...], str] = {}
+    for capture_id in held.looks:
+        places = held.places(capture_id)
+        forked = places[is_forked[places]]
+        if len(forked):
+            position = int(batches.base_offset[forked].min())
+            tail = position, max(map(batches.identity, forked.tolist()))
+            tails[tail] = min(tails.get(tail, capture_id), capture_id)
+    found = []
+    for (position, _), capture_id in tails.items():
+        (fork,) = committed.places(np.array([position])).tolist()
+        commitment = "superseded" if committed.is_proven[fork] else COMMITMENTS[False]
+        places = held.places(capture_id)
+        mine = places[is_off[places] & (batches.base_offset[places] >= position)]
+        found.append(Tail(position, capture_id, commitment, mine))
+    return found
+
+
+def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) -> Iterator[Row]:
     """What replicas once held behind the agreed branch, record by record.
 
-    Rows: position (the fork's offset, the first at which such a log holds another entry than the
-    agreed one), tail_id (a capture that shows it), commitment (superseded where the agreed entry at
-    the fork is proven, else unproven), and the columns of bronze.log_records. Two tails may begin
-    with the same records, and then both tell them. held: from by_capture.
+    Rows: position, tail_id and commitment of a Tail, and the columns of bronze.log_records.
     """
-    off_branch = {
-        capture_id: [b for b in batches if not _is_agreed(committed, b._asdict(), b.base_offset)]
-        for capture_id, batches in held.items()
-    }
-    batches: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for position, capture_id in _tails(off_branch, committed):
-        for batch in off_branch[capture_id]:
-            if batch.base_offset >= position:
-                agreed = committed[batch.cluster_id, position]["commitment"]
-                tail = {
-                    "position": position,
-                    "tail_id": capture_id,
-                    "commitment": "superseded" if agreed == "proven" else "unproven",
-                }
-                batches[batch[1:7]].append(tail)
-    for row in records:
-        for tail in batches.get(batch_key(row), ()):
-            yield {**row, **tail}
-
-
-def _tails(
-    off_branch: Mapping[str, Iterable[HeldBatch]], committed: Committed
-) -> list[tuple[int, str]]:
-    """The fork's offset and the capture_id of each tail, told apart by what is last in it: below
-    that Raft's logs are the same."""
-    tails: dict[tuple[Any, ...], str] = {}
-    for capture_id, batches in off_branch.items():
-        forked = [b for b in batches if (b.cluster_id, b.base_offset) in committed]
-        if forked:
-            position = min(batch.base_offset for batch in forked)
-            last = max((b.base_offset, b.leader_epoch, b.crc) for b in forked)
-            tail = forked[0].cluster_id, position, last
-            tails[tail] = min(tails.get(tail, capture_id), capture_id)
-    return [(position, capture_id) for (_, position, _), capture_id in tails.items()]
+    of_batch: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for tail in tails_of(held, committed):
+        told = {name: getattr(tail, name) for name in ("position", "tail_id", "commitment")}
+        for key in held.batches.keys(tail.places):
+            of_batch[key].append(told)
+    for row in records if of_batch else ():
+        for told in of_batch.get(batch_key(row), ()):
+            yield {**row, **told}

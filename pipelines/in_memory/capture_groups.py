@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pipelines.in_memory.group_finding import finding_of_group
+from pipelines.in_memory.held import ReplicaLogs
 from pipelines.in_memory.rows import Row
 from replica.history.log import ReplicaLog
 
 
-def group_findings(captures: Iterable[Row], logs: Mapping[str, ReplicaLog]) -> list[Row]:
-    """A row for each capture group; captures: rows of bronze.captures; logs: from replica_logs."""
+def group_findings(captures: Iterable[Row], logs: ReplicaLogs) -> list[Row]:
+    """A row for each capture group; captures: rows of bronze.captures."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in captures:
         groups[row["cluster_id"], row["capture_group"]].append(row)
@@ -28,14 +29,14 @@ def group_findings(captures: Iterable[Row], logs: Mapping[str, ReplicaLog]) -> l
     ]
 
 
-def _newest(rows: Iterable[Row], logs: Mapping[str, ReplicaLog]) -> list[tuple[str, ReplicaLog]]:
+def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLog]]:
     """(capture_id, log) of each replica, in the order of their keys; of a replica that occurs twice
     the newest capture counts."""
     newest = {
-        logs[row["capture_id"]].key: row["capture_id"]
+        logs.key(row["capture_id"]): row["capture_id"]
         for row in sorted(rows, key=lambda row: row["captured_at"])
     }
-    return [(capture_id, logs[capture_id]) for _, capture_id in sorted(newest.items())]
+    return [(capture_id, logs.log(capture_id)) for _, capture_id in sorted(newest.items())]
 
 
 def moment(group: Row) -> tuple[Any, ...]:

@@ -7,144 +7,295 @@ reaches the offset, as it does for gold.leader_epoch_history.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipelines.in_memory.batches import Longs, first_of_each
 from pipelines.in_memory.capture_groups import moment
-from pipelines.in_memory.held import entries_end
-from pipelines.in_memory.rows import HeldBatch, Row
+from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.overlaps import best_of_overlapping
+from pipelines.in_memory.rows import Row
 from replica.history.log import OffsetRange
-from replica.history.ranges import Ranges, difference, union
+from replica.history.ranges import Ranges, union
 
-_PROVEN = "proven"
-_END = 1 << 63
+_PROVEN, _UNPROVEN = "proven", "unproven"
+COMMITMENTS = (_UNPROVEN, _PROVEN)
+"""By whether an entry is proven."""
+_END = (1 << 63) - 1
 """Behind every offset."""
+_MOST_PIECES = 4_000_000
+"""That are held at once, beside those that differ."""
+_ROWS_AT_ONCE = 1_000_000
 
-Batch = tuple[str, int, int, int]
-"""cluster_id, base_offset, leader_epoch, crc."""
+Batch = tuple[int, int, int]
+"""base_offset, leader_epoch, crc."""
 _Moment = tuple[Any, ...]
+_Columns = TypeVar("_Columns", bound="_Ranges")
 
 
-class Piece(NamedTuple):
-    """What of a batch some group's branch holds: from low (inclusive) to high (exclusive)."""
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges of offsets of batches, a range for each index, from low (inclusive) to high
+    (exclusive)."""
 
-    batch: Batch
-    low: int
-    high: int
-    commitment: str
+    low: Longs
+    high: Longs
+    leader_epoch: Longs
+    crc: Longs
+    is_proven: npt.NDArray[np.bool_]
 
+    def __len__(self) -> int:
+        return len(self.low)
 
-def pieces_of(held: Mapping[str, Sequence[HeldBatch]], parts: Iterable[Row]) -> Iterator[Piece]:
-    """A piece for each batch that reaches into a part of its capture's log; held: from by_capture;
-    parts: rows of group_findings' branch_parts or overruled."""
-    for part in parts:
-        for batch in held.get(part["capture_id"], ()):
-            low = max(part["start"], batch.base_offset)
-            high = min(part["end"], entries_end(batch))
-            if low < high:
-                yield Piece(_batch(batch), low, high, part["commitment"])
-
-
-def _batch(held: HeldBatch) -> Batch:
-    return held.cluster_id, held.base_offset, held.leader_epoch, held.crc
+    def at(self: _Columns, places: npt.NDArray[Any]) -> _Columns:
+        """Some of them."""
+        columns = (one.name for one in fields(self) if one.name != "cluster_id")
+        return replace(self, **{name: getattr(self, name)[places] for name in columns})
 
 
-def committed_log(
-    held: Mapping[str, Sequence[HeldBatch]], groups: Iterable[Row]
-) -> dict[tuple[str, int], Row]:
-    """The rows by cluster_id and offset; groups: from group_findings.
+@dataclass(frozen=True)
+class Committed(_Ranges):
+    """The agreed branch: ranges that don't overlap, ascending. Offsets that no replica holds are in
+    none of them."""
 
-    Offsets that no replica holds have no row.
-    """
-    of_cluster: dict[str, list[Row]] = defaultdict(list)
-    for group in groups:
-        of_cluster[group["cluster_id"]].append(group)
-    return {
-        (cluster_id, offset): {
-            "cluster_id": cluster_id,
+    cluster_id: str = ""
+
+    @staticmethod
+    def of_rows(cluster_id: str, rows: Sequence[Row]) -> Committed:
+        """Of rows of silver.committed_log, by offset."""
+        columns = (
+            np.array([row[name] for row in rows], np.int64)
+            for name in ("offset", "leader_epoch", "crc")
+        )
+        offsets, epochs, crcs = columns
+        is_proven = np.array([row["commitment"] == _PROVEN for row in rows], bool)
+        return Committed(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
+
+    @property
+    def entries(self) -> int:
+        """How many offsets there are."""
+        return int((self.high - self.low).sum())
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows of silver.committed_log, some at a time."""
+        first = 0
+        for end in _cuts(self.high - self.low):
+            yield self.at(np.arange(first, end)).table()
+            first = end
+
+    def table(self) -> pa.Table:
+        """All rows of silver.committed_log."""
+        lengths = self.high - self.low
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        range_of = np.repeat(np.arange(len(self)), lengths)
+        within = np.arange(total) - np.repeat(ends - lengths, lengths)
+        return pa.table(
+            {
+                "cluster_id": pa.repeat(pa.scalar(self.cluster_id), total),
+                "offset": self.low[range_of] + within,
+                "leader_epoch": pa.array(self.leader_epoch[range_of]).cast(pa.int32()),
+                "crc": self.crc[range_of],
+                "commitment": pa.array(COMMITMENTS).take(pa.array(self.is_proven[range_of] + 0)),
+            }
+        )
+
+    def places(self, offsets: Longs) -> Longs:
+        """The index of the range that holds each offset, -1 where none does."""
+        found = np.searchsorted(self.low, offsets, side="right") - 1
+        if not len(self):
+            return found
+        return np.where(self.high[np.maximum(found, 0)] > offsets, found, -1)
+
+    def entry(self, offset: int) -> Row | None:
+        """The row of an offset."""
+        (place,) = self.places(np.array([offset])).tolist()
+        if place < 0:
+            return None
+        return {
+            "cluster_id": self.cluster_id,
             "offset": offset,
-            "leader_epoch": leader_epoch,
-            "crc": crc,
-            "commitment": commitment,
+            "leader_epoch": int(self.leader_epoch[place]),
+            "crc": int(self.crc[place]),
+            "commitment": COMMITMENTS[int(self.is_proven[place])],
         }
-        for cluster_id, its_groups in of_cluster.items()
-        for offset, (_, _, leader_epoch, crc, commitment) in _best(held, its_groups).items()
+
+    def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
+        """Whether the entry at each offset is that of a batch of this epoch and CRC."""
+        if not len(self):
+            return np.zeros(len(offsets), bool)
+        places = self.places(offsets)
+        is_same = (self.leader_epoch[places] == epochs) & (self.crc[places] == crcs)
+        return np.asarray(is_same & (places >= 0), bool)
+
+    @cached_property
+    def proven(self) -> Ranges:
+        """Where the branch is proven."""
+        places = np.flatnonzero(self.is_proven)
+        starts, ends = self.low[places], self.high[places]
+        is_first = np.ones(len(places), bool)
+        is_first[1:] = starts[1:] != ends[:-1]
+        is_last = np.append(is_first[1:], True) if len(places) else is_first
+        bounds = zip(starts[is_first].tolist(), ends[is_last].tolist(), strict=True)
+        return tuple(OffsetRange(start, end) for start, end in bounds)
+
+
+def _cuts(lengths: Longs) -> Iterator[int]:
+    """Where ranges of these lengths are cut into parts of some rows: the index behind each."""
+    parts = (np.cumsum(lengths) - 1) // _ROWS_AT_ONCE
+    yield from (np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist()
+    yield len(lengths)
+
+
+@dataclass(frozen=True)
+class _Pieces(_Ranges):
+    """What of batches some groups' branches hold. moment: the rank of the newest such group."""
+
+    base_offset: Longs
+    moment: Longs
+
+
+def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> Committed:
+    """The branch; groups: from group_findings."""
+    in_order = sorted(groups, key=moment)
+    pieces = _cut(_newest_of_each(_pieces(held, in_order)), in_order)
+    best = best_of_overlapping(
+        (pieces.low, pieces.high),
+        (pieces.is_proven, pieces.moment, pieces.leader_epoch, pieces.crc),
+    )
+    chosen = pieces.at(best.claim)
+    columns = chosen.leader_epoch, chosen.crc, chosen.is_proven
+    return Committed(best.low, best.high, *columns, cluster_id)
+
+
+def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:
+    """For each part of each group's branch its batches; groups: ascending by their moments."""
+    for rank, group in enumerate(groups):
+        for part in group["branch_parts"]:
+            places, low, high = _cut_to(held, part)
+            batches = held.batches
+            is_proven = np.full(len(places), part["commitment"] == _PROVEN)
+            columns = batches.leader_epoch[places], batches.crc[places], is_proven
+            rank_of = np.full(len(places), rank)
+            yield _Pieces(low, high, *columns, batches.base_offset[places], rank_of)
+
+
+def _cut_to(held: HeldBatches, part: Row) -> tuple[Longs, Longs, Longs]:
+    """Indexes of the batches that reach into a part of its capture's log, and from where to where
+    they do."""
+    batches, places = held.batches, held.places(part["capture_id"])
+    low = np.maximum(part["start"], batches.base_offset[places])
+    high = np.minimum(part["end"], batches.entries_end[places])
+    reaches = low < high
+    return places[reaches], low[reaches], high[reaches]
+
+
+def _newest_of_each(pieces: Iterable[_Pieces]) -> _Pieces:
+    """Each piece with the moment of the newest group whose branch has it: an unchanged log gives
+    the same pieces in every group."""
+    waiting: list[_Pieces] = []
+    count = 0
+    for some in pieces:
+        waiting.append(some)
+        count += len(some)
+        if count > _MOST_PIECES:
+            waiting = [_distinct(_joined(waiting))]
+            count = 0
+    return _distinct(_joined(waiting))
+
+
+def _distinct(pieces: _Pieces) -> _Pieces:
+    names = ("low", "high", "leader_epoch", "crc", "is_proven", "base_offset")
+    return pieces.at(first_of_each([getattr(pieces, name) for name in names], [-pieces.moment]))
+
+
+def _joined(pieces: Sequence[_Pieces]) -> _Pieces:
+    if not pieces:
+        nothing = np.zeros(0, np.int64)
+        return _Pieces(nothing, nothing, nothing, nothing, nothing.astype(bool), nothing, nothing)
+    if len(pieces) == 1:
+        return pieces[0]
+    columns = {
+        one.name: np.concatenate([getattr(some, one.name) for some in pieces])
+        for one in fields(_Pieces)
     }
+    return _Pieces(**columns)
 
 
-def _best(
-    held: Mapping[str, Sequence[HeldBatch]], groups: Sequence[Row]
-) -> dict[int, tuple[Any, ...]]:
-    """By offset of one cluster: is_proven, moment, leader_epoch, crc, commitment of its entry."""
+def _cut(pieces: _Pieces, groups: Sequence[Row]) -> _Pieces:
+    """Without what newer groups speak against; groups: ascending by their moments.
+
+    A newer group may prove that a newer epoch began, and of what isn't proven its branch decides.
+    """
     newer = _NewerGroups(groups)
-    best: dict[int, tuple[Any, ...]] = {}
-    for piece, at in _pieces(held, groups, newer).items():
-        _, _, leader_epoch, crc = piece.batch
-        is_proven = piece.commitment == _PROVEN
-        claim = is_proven, at, leader_epoch, crc, piece.commitment
-        left: Ranges = (OffsetRange(piece.low, piece.high),)
-        if not is_proven:
-            left = difference(left, newer.passed(leader_epoch, at))
-        for offset in (offset for one in left for offset in range(one.start, one.end)):
-            best[offset] = max(best.get(offset, claim), claim)
-    return best
+    pieces = pieces.at(np.lexsort([pieces.moment, pieces.leader_epoch]))
+    is_same = [column[1:] == column[:-1] for column in (pieces.leader_epoch, pieces.moment)]
+    bounds = (np.flatnonzero(~np.all(is_same, axis=0)) + 1).tolist()
+    left: list[_Pieces] = []
+    for start, end in pairwise([0, *bounds, len(pieces)] if len(pieces) else []):
+        mine = pieces.at(np.arange(start, end))
+        epoch, rank = int(mine.leader_epoch[0]), int(mine.moment[0])
+        begun = newer.first_successor(epoch, rank)
+        left.append(_within(mine.at(mine.is_proven), 0, begun))
+        others = mine.at(~mine.is_proven)
+        if len(others):
+            gaps = _gaps(newer.passed(epoch, rank))
+            left += (_within(others, gap.start, min(gap.end, begun)) for gap in gaps)
+    return _joined(left)
 
 
-def _pieces(
-    held: Mapping[str, Sequence[HeldBatch]], groups: Iterable[Row], newer: _NewerGroups
-) -> dict[Piece, _Moment]:
-    """Each piece with the moment of the newest group whose branch has it, cut where a newer group
-    proves that a newer epoch began. An unchanged log gives the same pieces in every group."""
-    newest: dict[Piece, _Moment] = {}
-    for group in groups:
-        at = moment(group)
-        for piece in pieces_of(held, group["branch_parts"]):
-            newest[piece] = max(newest.get(piece, at), at)
-    cut: dict[Piece, _Moment] = {}
-    for piece, at in newest.items():
-        begun = newer.first_successor(piece.batch[2], at)
-        shorter = piece._replace(high=min(piece.high, begun))
-        if shorter.low < shorter.high:
-            cut[shorter] = max(cut.get(shorter, at), at)
-    return cut
+def _within(pieces: _Pieces, start: int, end: int) -> _Pieces:
+    """What of them lies within these offsets."""
+    low, high = np.maximum(pieces.low, start), np.minimum(pieces.high, end)
+    return replace(pieces, low=low, high=high).at(low < high)
+
+
+def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
+    """What lies between, before and behind ranges that are in order."""
+    start = 0
+    for one in ranges:
+        yield OffsetRange(start, one.start)
+        start = one.end
+    yield OffsetRange(start, _END)
 
 
 class _NewerGroups:
-    """What the groups of one cluster that are newer than a moment say of the branch."""
+    """What the groups of one cluster that are newer than a moment say of the branch; groups:
+    ascending by their moments."""
 
-    def __init__(self, groups: Iterable[Row]) -> None:
-        self._groups = [(moment(group), group) for group in groups if group["branch"]]
-        self._successors: dict[tuple[int, _Moment], int] = {}
-        self._passed: dict[tuple[int, _Moment], Ranges] = {}
+    def __init__(self, groups: Sequence[Row]) -> None:
+        self._groups = [(rank, group) for rank, group in enumerate(groups) if group["branch"]]
 
-    def first_successor(self, epoch: int, at: _Moment) -> int:
+    def first_successor(self, epoch: int, rank: int) -> int:
         """Where the first newer epoch begins that they prove: no record of `epoch` was committed
         at that offset or later."""
-        if (epoch, at) not in self._successors:
-            starts = (
-                entry["start_offset"]
-                for group in self._newer_than(at)
-                for entry in group["branch"]
-                if entry["epoch"] > epoch and entry["start_offset"] < _proven_end(group)
-            )
-            self._successors[epoch, at] = min(starts, default=_END)
-        return self._successors[epoch, at]
+        starts = (
+            entry["start_offset"]
+            for group in self._newer_than(rank)
+            for entry in group["branch"]
+            if entry["epoch"] > epoch and entry["start_offset"] < _proven_end(group)
+        )
+        return min(starts, default=_END)
 
-    def passed(self, epoch: int, at: _Moment) -> Ranges:
+    def passed(self, epoch: int, rank: int) -> Ranges:
         """Where their branches hold an entry, or will hold another one than that of `epoch`."""
-        if (epoch, at) not in self._passed:
-            self._passed[epoch, at] = union(
-                OffsetRange(
-                    group["branch_start"],
-                    _END if group["branch"][-1]["epoch"] > epoch else group["branch_end"],
-                )
-                for group in self._newer_than(at)
+        return union(
+            OffsetRange(
+                group["branch_start"],
+                _END if group["branch"][-1]["epoch"] > epoch else group["branch_end"],
             )
-        return self._passed[epoch, at]
+            for group in self._newer_than(rank)
+        )
 
-    def _newer_than(self, at: _Moment) -> Iterator[Row]:
-        return (group for moment, group in self._groups if moment > at)
+    def _newer_than(self, rank: int) -> Iterator[Row]:
+        return (group for other, group in self._groups if other > rank)
 
 
 def _proven_end(group: Row) -> int:
@@ -154,13 +305,18 @@ def _proven_end(group: Row) -> int:
 
 
 def proven_ranges(
-    held: Mapping[str, Sequence[HeldBatch]], groups: Iterable[Row]
-) -> dict[Batch, list[tuple[int, int]]]:
-    """What (low inclusive, high exclusive) of a batch some capture group proves to be committed,
-    also where another proof contradicts it."""
-    found: dict[Batch, set[tuple[int, int]]] = defaultdict(set)
-    for group in groups:
-        parts = (*group["branch_parts"], *group["overruled"])
-        for piece in pieces_of(held, (p for p in parts if p["commitment"] == _PROVEN)):
-            found[piece.batch].add((piece.low, piece.high))
-    return {batch: sorted(ranges) for batch, ranges in found.items()}
+    held: HeldBatches, groups: Iterable[Row], wanted: Iterable[Batch]
+) -> Mapping[Batch, Ranges]:
+    """What of the wanted batches some capture group proves to be committed, also where another
+    proof contradicts it."""
+    found: dict[Batch, list[OffsetRange]] = {batch: [] for batch in wanted}
+    bases = np.array(sorted({base_offset for base_offset, _, _ in found}), np.int64)
+    for group in groups if found else ():
+        for part in (*group["branch_parts"], *group["overruled"]):
+            if part["commitment"] == _PROVEN:
+                places, low, high = _cut_to(held, part)
+                for index in np.flatnonzero(np.isin(held.batches.base_offset[places], bases)):
+                    batch = held.batches.identity(int(places[index]))
+                    if batch in found:
+                        found[batch].append(OffsetRange(int(low[index]), int(high[index])))
+    return {batch: union(ranges) for batch, ranges in found.items()}

@@ -1,15 +1,24 @@
-"""All derived tables of one cluster, in the order in which they are built."""
+"""What the derived tables of one cluster are made from.
+
+What is made of records one by one comes from a Records: of a small cluster this process walks over
+them, of a large one Spark's workers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Protocol
 
 import pyarrow as pa
 
+from pipelines.gold.rules.looks import looks
+from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.branch import branch_batches, branch_records, lost_tails
+from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.capture_groups import group_findings
-from pipelines.in_memory.committed import committed_log, proven_ranges
+from pipelines.in_memory.committed import Committed, committed_log, proven_ranges
 from pipelines.in_memory.control import (
     BatchKey,
     ControlRecords,
@@ -17,69 +26,161 @@ from pipelines.in_memory.control import (
     control_records,
     snapshot_voter_sets,
 )
-from pipelines.in_memory.epochs import known_epochs, leader_epochs, voter_sets
-from pipelines.in_memory.groups import newest_groups
-from pipelines.in_memory.health import health
-from pipelines.in_memory.held import by_capture, held_batches, replica_logs
-from pipelines.in_memory.histories import divergence_points, leader_epoch_history, truncations
-from pipelines.in_memory.judgements import judgements
-from pipelines.in_memory.metadata import metadata_tables
-from pipelines.in_memory.quorum.views import Sources, quorum_tables
-from pipelines.in_memory.replay import replayed
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
-
-Tables = Iterator[tuple[str, list[Row] | pa.Table]]
-"""The name of each table, such as silver.voter_sets, and its rows."""
+from pipelines.in_memory.epochs import known_epochs
+from pipelines.in_memory.health import Health, health
+from pipelines.in_memory.held import HeldBatches, ReplicaLogs
+from pipelines.in_memory.histories import leader_epoch_history, truncations
+from pipelines.in_memory.metadata import state_ranges
+from pipelines.in_memory.quorum.log_growth import lengths_of
+from pipelines.in_memory.quorum.replica_status import replica_status
+from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
+from pipelines.in_memory.quorum.stated_voters import stated_voters
+from pipelines.in_memory.replay import Replayed, replayed
+from pipelines.in_memory.rows import Row
+from pipelines.in_memory.snapshots import judged_snapshots
 
 
 @dataclass(frozen=True)
-class Derived:
-    """What the tables are made from. held: by capture_id; groups: of group_findings; committed: the
-    rows of silver.committed_log by cluster_id and offset."""
+class Silver:
+    """What silver's tables are made from, and what they are made of it on the way."""
 
+    cluster_id: str
     bronze: BronzeRows
-    control: Mapping[BatchKey, ControlRecords]
-    snapshot_sets: Mapping[SnapshotKey, list[Row]]
-    held: Mapping[str, list[HeldBatch]]
-    groups: list[Row]
-    committed: Mapping[tuple[str, int], Row]
+
+    @cached_property
+    def control(self) -> Mapping[BatchKey, ControlRecords]:
+        return control_records(self.bronze.records)
+
+    @cached_property
+    def snapshot_sets(self) -> Mapping[SnapshotKey, list[Row]]:
+        return snapshot_voter_sets(self.bronze.snapshot_records)
+
+    @cached_property
+    def held(self) -> HeldBatches:
+        return HeldBatches(self.bronze, self.control)
+
+    @cached_property
+    def groups(self) -> list[Row]:
+        """Rows of group_findings."""
+        logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
+        return group_findings(self.bronze.captures, logs)
+
+    @cached_property
+    def committed(self) -> Committed:
+        return committed_log(self.cluster_id, self.held, self.groups)
 
 
-def derived(bronze: BronzeRows) -> Derived:
-    """Of all rows that bronze's tables have of the cluster."""
-    control = control_records(bronze.records)
-    snapshot_sets = snapshot_voter_sets(bronze.snapshot_records)
-    held = by_capture(held_batches(bronze, control))
-    groups = group_findings(bronze.captures, replica_logs(bronze, held, snapshot_sets))
-    committed = committed_log(held, groups)
-    return Derived(bronze, control, snapshot_sets, held, groups, committed)
+class Records(Protocol):
+    """What is made of the cluster's records one by one."""
+
+    @property
+    def lengths(self) -> pa.Table:
+        """LENGTHS of pipelines.in_memory.quorum.log_growth."""
+
+    @property
+    def compared(self) -> Sequence[Row]:
+        """Rows of REPLAYED: the snapshots beside the agreed branch, and which of its records can't
+        be applied; of each content, pair of contents and run one row."""
+
+    @property
+    def ranges(self) -> Sequence[Row]:
+        """Rows of gold.state_ranges."""
+
+    def health(self, looks: Iterable[Row]) -> Health:
+        """Of the states that the looks of pipelines.gold.rules.looks name."""
 
 
-def silver_tables(of: Derived) -> Tables:
-    """The tables of silver."""
-    yield "silver.leader_epochs", list(leader_epochs(of.bronze, of.held))
-    yield "silver.voter_sets", voter_sets(of.bronze, of.control, of.snapshot_sets)
-    yield "silver.committed_log", list(of.committed.values())
+@dataclass(frozen=True)
+class Gold:
+    """What gold's tables are made from, and what they are made of it on the way. committed: as the
+    gate behind silver lets it through."""
+
+    silver: Silver
+    committed: Committed
+    records: Records
+
+    @property
+    def bronze(self) -> BronzeRows:
+        return self.silver.bronze
+
+    @cached_property
+    def history(self) -> list[Row]:
+        """Rows of gold.leader_epoch_history."""
+        epochs = known_epochs(self.bronze, self.silver.control)
+        return leader_epoch_history(epochs, self.silver.groups)
+
+    @cached_property
+    def branch(self) -> Batches:
+        """The batches of the agreed branch."""
+        return branch_batches(self.committed, self.bronze.batches)
+
+    @cached_property
+    def stated(self) -> Mapping[str, Row]:
+        """Of stated_voters."""
+        of, sets = self.bronze, self.silver.snapshot_sets
+        return stated_voters(of.captures, self.silver.held, of.snapshots, sets, of.state)
+
+    @cached_property
+    def status(self) -> list[Row]:
+        """Rows of gold.replica_status."""
+        of, silver = self.bronze, self.silver
+        inputs = of.captures, silver.held, of.snapshots, of.state, self.stated, silver.groups
+        return list(replica_status(*inputs))
+
+    @cached_property
+    def cadence(self) -> list[Row]:
+        """Rows of gold.snapshot_cadence."""
+        return list(snapshot_cadence(self.bronze.snapshots, self.branch))
+
+    @cached_property
+    def truncations(self) -> list[Row]:
+        """Rows of gold.truncations."""
+        proven = partial(proven_ranges, self.silver.held, self.silver.groups)
+        of = self.bronze
+        return list(truncations(of.batches, self.committed, proven, of.captures))
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """Of judged_snapshots."""
+        return judged_snapshots(self.bronze, self.records.compared)
+
+    @cached_property
+    def health(self) -> Health:
+        looked = looks(self.status, self.bronze.captures, self.records.ranges, self.history)
+        return self.records.health(looked)
 
 
-def gold_tables(of: Derived) -> Tables:
-    """The tables of gold; gold.findings without those of `membership_findings`."""
-    bronze = of.bronze
-    history = leader_epoch_history(known_epochs(bronze, of.control), of.groups)
-    yield "gold.leader_epoch_history", history
-    pairs = divergence_points(of.groups, bronze.captures, newest_groups(of.groups))
-    yield "gold.divergence_points", list(pairs)
-    proven = proven_ranges(of.held, of.groups)
-    gone = truncations(bronze.batches, of.committed, proven, bronze.captures)
-    yield "gold.truncations", list(gone)
-    branch = branch_records(of.committed, bronze.records)
-    tails = lost_tails(of.held, of.committed, bronze.records)
-    found = replayed(branch, bronze.snapshots, bronze.snapshot_records, tails)
-    yield from metadata_tables(found.written)
-    batches = branch_batches(of.committed, bronze.batches)
-    sources = Sources(bronze, of.held, batches, of.groups, history, of.snapshot_sets)
-    quorum = dict(quorum_tables(sources))
-    yield from quorum.items()
-    judged = health(found.written, quorum["gold.replica_status"], bronze.captures, history)
-    yield "gold.failure_exposure", judged.exposures
-    yield from judgements(bronze, found.compared, of.committed, of.groups, judged.findings)
+@dataclass(frozen=True)
+class SmallRecords:
+    """Records of a small cluster, replayed in this process."""
+
+    silver: Silver
+    committed: Committed
+
+    @cached_property
+    def lengths(self) -> pa.Table:
+        return lengths_of(self.silver.bronze.records)
+
+    @cached_property
+    def _replayed(self) -> Replayed:
+        of = self.silver.bronze
+        branch = branch_records(self.committed, of.records)
+        tails = lost_tails(self.silver.held, self.committed, of.records)
+        return replayed(branch, of.snapshots, of.snapshot_records, tails)
+
+    @property
+    def written(self) -> pa.Table:
+        """WRITTEN: what each record writes."""
+        return self._replayed.written
+
+    @property
+    def compared(self) -> Sequence[Row]:
+        return self._replayed.compared
+
+    @cached_property
+    def ranges(self) -> Sequence[Row]:
+        rows: list[Row] = state_ranges(self.written).to_pylist()
+        return rows
+
+    def health(self, looks: Iterable[Row]) -> Health:
+        return health(self.written, looks)

@@ -4,59 +4,79 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from pipelines.in_memory.control import (
-    BatchKey,
-    ControlRecords,
-    SnapshotKey,
-)
-from pipelines.in_memory.held import one_row_per_capture
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+import numpy as np
+
+from pipelines.in_memory.batches import first_of_each
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.control import BatchKey, ControlRecords, SnapshotKey
+from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.in_memory.voters import leader_voters_as_voters, node_ids_as_voters
 from pipelines.tables.keys import REPLICA_KEYS
 
+_NO_OFFSET = (1 << 63) - 1
 _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 
 
-def leader_epochs(bronze: BronzeRows, held: Mapping[str, Sequence[HeldBatch]]) -> Iterator[Row]:
-    """Rows of silver.leader_epochs; held: from by_capture."""
+def leader_epochs(bronze: BronzeRows, held: HeldBatches) -> Iterator[Row]:
+    """Rows of silver.leader_epochs."""
     checkpoints = {row["capture_id"]: row["leader_epochs"] for row in bronze.state}
-    for look in one_row_per_capture(bronze.captures):
-        checkpoint = checkpoints.get(look["capture_id"])
-        yield from _of_capture(look, held.get(look["capture_id"], ()), checkpoint)
+    for capture_id, look in held.looks.items():
+        yield from _of_capture(look, _in_log(held, capture_id), checkpoints.get(capture_id))
+
+
+class _InLog(NamedTuple):
+    """An epoch as a capture's log has it. start: its lowest offset; last: its highest; changes: its
+    LEADER_CHANGE records."""
+
+    start: int
+    last: int
+    changes: list[Row]
+
+
+def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:
+    """The epochs of a capture's batches."""
+    batches, places = held.batches, held.places(capture_id)
+    epochs, of_epoch = np.unique(batches.leader_epoch[places], return_inverse=True)
+    starts = np.full(len(epochs), _NO_OFFSET)
+    lasts = np.full(len(epochs), -1)
+    np.minimum.at(starts, of_epoch, batches.base_offset[places])
+    np.maximum.at(lasts, of_epoch, batches.last_offset[places])
+    changes: dict[int, list[Row]] = defaultdict(list)
+    for control in held.control(capture_id):
+        if control.leader_change is not None:
+            changes[control.leader_change["epoch"]].append(control.leader_change)
+    found = zip(epochs.tolist(), starts.tolist(), lasts.tolist(), strict=True)
+    return {epoch: _InLog(start, last, changes[epoch]) for epoch, start, last in found}
 
 
 def _of_capture(
-    look: Row, held: Sequence[HeldBatch], checkpoint: Sequence[Row] | None
+    look: Row, in_log: Mapping[int, _InLog], checkpoint: Sequence[Row] | None
 ) -> Iterator[Row]:
-    batches: dict[int, list[HeldBatch]] = defaultdict(list)
-    for batch in held:
-        batches[batch.leader_epoch].append(batch)
     entries: dict[int, int] = {}
     for entry in checkpoint or ():
         start = entries.get(entry["epoch"], entry["start_offset"])
         entries[entry["epoch"]] = min(start, entry["start_offset"])
-    starts = {epoch: min(b.base_offset for b in of_epoch) for epoch, of_epoch in batches.items()}
+    first_offset = min((one.start for one in in_log.values()), default=None)
     next_start: int | None = None
     is_newest = True
-    for epoch in sorted({*batches, *entries}, reverse=True):
-        of_epoch = batches.get(epoch, [])
-        changes = [b.leader_change for b in of_epoch if b.leader_change is not None]
-        start = starts.get(epoch)
-        end = None
-        if start is not None:
+    for epoch in sorted({*in_log, *entries}, reverse=True):
+        known = in_log.get(epoch)
+        start = end = None
+        if known is not None:
+            start = known.start
             end = look["log_end_offset"] if next_start is None else next_start
         row = {
             "start_offset": start,
             "end_offset": end,
-            "leader_change": min(changes, key=nulls_first, default=None),
+            "leader_change": min(known.changes if known else (), key=nulls_first, default=None),
             "checkpoint_start": entries.get(epoch),
         }
-        in_order = start is None or max(b.last_offset for b in of_epoch) < _known(end)
         agrees = (
-            in_order
-            and _leader_change_agrees(row, min(starts.values(), default=None))
+            (known is None or known.last < _known(end))
+            and _leader_change_agrees(row, first_offset)
             and (checkpoint is None or _checkpoint_agrees(row, look, is_newest=is_newest))
         )
         yield _epoch_row(look, epoch, row, agrees=agrees)
@@ -189,9 +209,11 @@ def known_epochs(
     """
     offsets: dict[tuple[str, int], list[int]] = defaultdict(list)
     changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in bronze.batches:
-        if row["crc_valid"]:
-            offsets[row["cluster_id"], row["leader_epoch"]].append(row["base_offset"])
+    batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))
+    for first in first_of_each([batches.leader_epoch], [batches.base_offset]).tolist():
+        cluster_id = batches.replicas[int(batches.replica[first])].cluster_id
+        base_offset, number, _ = batches.identity(first)
+        offsets[cluster_id, number].append(base_offset)
     for row in bronze.state:
         for entry in row["leader_epochs"] or ():
             offsets[row["cluster_id"], entry["epoch"]].append(entry["start_offset"])

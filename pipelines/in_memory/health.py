@@ -18,15 +18,14 @@ from pipelines.gold.rules.health import (
     WATCHED_ENTITIES,
     told,
 )
-from pipelines.gold.rules.looks import looks
 from pipelines.in_memory.rows import Row
-from pipelines.replay.written import RANGE, VERSION
+from pipelines.replay.written import VERSION
 
 _US_PER_MS = 1000
 _COLUMNS = (
-    *("entity", "key", "value", "valid_from_offset", "valid_to_offset"),
-    *("valid_from", "valid_to", "record_offset"),
-)
+    "entity", "key", "value", "valid_from_offset", "valid_to_offset",
+    "valid_from", "valid_to", "record_offset",
+)  # fmt: skip
 
 
 class Health(NamedTuple):
@@ -36,24 +35,17 @@ class Health(NamedTuple):
     exposures: list[Row]
 
 
-def health(
-    written: pa.Table, status: Iterable[Row], captures: Iterable[Row], epochs: Sequence[Row]
-) -> Health:
-    """written: of Replayed; status: rows of gold.replica_status; epochs: of
-    gold.leader_epoch_history; captures: bronze's."""
-    of_ranges = written.filter(pc.equal(written["what"], RANGE))
-    ranges = (
-        {
-            "cluster_id": row["cluster_id"],
-            "from_offset": row["valid_from_offset"],
-            "to_offset": row["valid_to_offset"],
-        }
-        for row in of_ranges.to_pylist()
-    )
+def health(written: pa.Table, looks: Iterable[Row]) -> Health:
+    """written: of Replayed; looks: from pipelines.gold.rules.looks."""
     judged: list[Row] = []
-    for look in looks(status, captures, ranges, epochs):
+    for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
         judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
+    return health_of(judged)
+
+
+def health_of(judged: Sequence[Row]) -> Health:
+    """judged: rows of JUDGEMENT."""
     return Health(
         [row for row in judged if row["what"] == FINDING],
         [row for row in judged if row["what"] == EXPOSURE],

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from pipelines.in_memory.batches import Places
+from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import (
     BatchKey,
     ControlRecords,
     SnapshotKey,
-    batch_key,
     snapshot_key,
 )
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row
-from pipelines.tables.keys import BATCH_KEYS
-from replica.history.log import LogBatch, ReplicaLog
+from pipelines.in_memory.rows import Row
+from replica.history.log import ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
+
+_MOST_PLACES = 8_000_000
+"""Of all logs that are kept because they may be asked for again."""
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
     """Of any row that has REPLICA_KEYS."""
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
-
-
-_FACTS = (*BATCH_KEYS, "last_offset", "record_count", "size_bytes", "max_timestamp")
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
@@ -48,17 +51,43 @@ def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
     ]
 
 
-def held_batches(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> list[HeldBatch]:
-    """The batches of each capture; control: from control_records."""
-    moments: dict[ReplicaId, list[Row]] = defaultdict(list)
-    for look in one_row_per_capture(bronze.captures):
-        moments[replica_of(look)].append(look)
-    return [
-        _held(look["capture_id"], row, control.get(batch_key(row)))
-        for row in bronze.batches
-        for look in moments[replica_of(row)]
-        if any(covers(span, look["captured_at"]) for span in row["in_log"])
-    ]
+class HeldBatches:
+    """The batches that the .log files of each capture held undamaged.
+
+    control: from control_records. Of many captures only some logs are in memory at once.
+    """
+
+    def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
+        self.batches = bronze.batches
+        self.looks = {row["capture_id"]: row for row in one_row_per_capture(bronze.captures)}
+        self._control = control
+        self._places: dict[str, Places] = {}
+
+    def places(self, capture_id: str) -> Places:
+        """Indexes of `batches`, by offset; of a capture that nobody knows none."""
+        if capture_id not in self._places:
+            if capture_id not in self.looks:
+                return np.zeros(0, np.int64)
+            while self._places and sum(map(len, self._places.values())) > _MOST_PLACES:
+                del self._places[next(iter(self._places))]
+            look = self.looks[capture_id]
+            self._places[capture_id] = self.batches.held_at(replica_of(look), look["captured_at"])
+        return self._places[capture_id]
+
+    def control(self, capture_id: str) -> list[ControlRecords]:
+        """Of each batch of the capture that has control records, in their order."""
+        places, records = self._with_control
+        is_held = np.isin(places, self.places(capture_id), assume_unique=True)
+        return [records[index] for index in np.flatnonzero(is_held).tolist()]
+
+    @cached_property
+    def _with_control(self) -> tuple[Places, list[ControlRecords]]:
+        found = [(self.batches.place_of(key), records) for key, records in self._control.items()]
+        known = sorted(
+            ((place, records) for place, records in found if place is not None),
+            key=lambda one: one[0],
+        )
+        return np.array([place for place, _ in known], np.int64), [one for _, one in known]
 
 
 def covers(span: Row, moment: Any) -> bool:
@@ -66,95 +95,66 @@ def covers(span: Row, moment: Any) -> bool:
     return bool(span["from"] <= moment and (span["to"] is None or moment <= span["to"]))
 
 
-def _held(capture_id: str, row: Row, control: ControlRecords | None) -> HeldBatch:
-    facts = {name: row[name] for name in _FACTS}
-    change = None if control is None else control.leader_change
-    sets = None if control is None else control.voter_sets
-    return HeldBatch(capture_id, **facts, leader_change=change, voter_sets=sets)
+class ReplicaLogs:
+    """The log of each capture; held: what the captures held; snapshot_sets: from
+    snapshot_voter_sets.
 
-
-def by_capture(held: Iterable[HeldBatch]) -> dict[str, list[HeldBatch]]:
-    """The batches of each capture_id."""
-    found: dict[str, list[HeldBatch]] = defaultdict(list)
-    for batch in held:
-        found[batch.capture_id].append(batch)
-    return found
-
-
-def entries_end(batch: HeldBatch | Mapping[str, Any]) -> int:
-    """The offset behind the last record of a batch, exclusive.
-
-    As many offsets as records, each of which takes a byte at least: a header may claim more.
+    A log is made when it is asked for, and the last few are kept.
     """
-    row = batch._asdict() if isinstance(batch, HeldBatch) else batch
-    records = min(row["record_count"], row["size_bytes"])
-    return int(min(row["last_offset"] + 1, row["base_offset"] + records))
 
+    def __init__(
+        self,
+        bronze: BronzeRows,
+        held: HeldBatches,
+        snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+    ) -> None:
+        self._held, self._snapshot_sets = held, snapshot_sets
+        self._snapshots: dict[str, list[Row]] = defaultdict(list)
+        for row in bronze.snapshots:
+            if row["is_whole"]:
+                for capture_id in row["captures"]:
+                    self._snapshots[capture_id].append(row)
+        self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
+        self._known: dict[str, ReplicaLog] = {}
 
-def replica_logs(
-    bronze: BronzeRows,
-    held: Mapping[str, Sequence[HeldBatch]],
-    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
-) -> dict[str, ReplicaLog]:
-    """The log of each capture_id; held: from by_capture; snapshot_sets: from
-    snapshot_voter_sets."""
-    snapshots = defaultdict(list)
-    for row in bronze.snapshots:
-        if row["is_whole"]:
-            for capture_id in row["captures"]:
-                snapshots[capture_id].append(row)
-    epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
-    interned: dict[LogBatch, LogBatch] = {}
-    return {
-        look["capture_id"]: _log(
-            look,
-            held.get(look["capture_id"], ()),
-            [
-                (row, snapshot_sets.get(snapshot_key(row), ()))
-                for row in snapshots[look["capture_id"]]
-            ],
-            epochs.get(look["capture_id"]),
-            interned,
+    def key(self, capture_id: str) -> ReplicaKey:
+        """Whose log it is."""
+        look = self._held.looks[capture_id]
+        return ReplicaKey(look["node_id"], look["directory_id"])
+
+    def log(self, capture_id: str) -> ReplicaLog:
+        """Raises KeyError for a capture that nobody knows."""
+        if capture_id not in self._known:
+            while sum(len(one.batches) for one in self._known.values()) > _MOST_PLACES:
+                del self._known[next(iter(self._known))]
+            self._known[capture_id] = self._log(capture_id)
+        return self._known[capture_id]
+
+    def _log(self, capture_id: str) -> ReplicaLog:
+        held, snapshots = self._held, self._snapshots.get(capture_id, ())
+        in_log: list[VotersAt] = []
+        changes: list[VotersAt] = []
+        for control in held.control(capture_id):
+            in_log += map(_voters_at, control.voter_sets)
+            if control.leader_change is not None:
+                changes.append(_voters_at(control.leader_change))
+        in_snapshots = (
+            VotersAt(row["end_offset"] - 1, found["epoch"], _keys(found["voters"]))
+            for row in snapshots
+            for found in self._snapshot_sets.get(snapshot_key(row), ())
         )
-        for look in one_row_per_capture(bronze.captures)
-    }
-
-
-def _log(
-    look: Row,
-    held: Sequence[HeldBatch],
-    snapshots: Sequence[tuple[Row, Sequence[Row]]],
-    quorum_epoch: int | None,
-    interned: dict[LogBatch, LogBatch],
-) -> ReplicaLog:
-    changes = (batch.leader_change for batch in held if batch.leader_change is not None)
-    in_log = (_voters_at(found) for batch in held for found in batch.voter_sets or ())
-    in_snapshots = (
-        VotersAt(row["end_offset"] - 1, found["epoch"], _keys(found["voters"]))
-        for row, sets in snapshots
-        for found in sets
-    )
-    batches = sorted(
-        (_log_batch(batch, interned) for batch in held),
-        key=lambda one: (one.base_offset, one.last_offset, one.epoch, one.digest),
-    )
-    ids = {OffsetAndEpoch(row["end_offset"], row["epoch"]) for row, _ in snapshots}
-    return ReplicaLog(
-        key=ReplicaKey(look["node_id"], look["directory_id"]),
-        log_start=look["log_start_offset"],
-        batches=tuple(_in_order(batches)),
-        snapshots=tuple(sorted(ids)),
-        quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
-        voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
-        leader_changes=tuple(sorted({_voters_at(found) for found in changes}, key=_place)),
-    )
-
-
-def _log_batch(held: HeldBatch, interned: dict[LogBatch, LogBatch]) -> LogBatch:
-    """The replicas of a quorum hold the same batches: each is one object for all of them."""
-    digest = held.crc << 31 | held.size_bytes
-    batch = LogBatch(held.base_offset, held.last_offset, held.leader_epoch, digest)
-    return interned.setdefault(batch, batch)
+        quorum_epoch = self._epochs.get(capture_id)
+        return ReplicaLog(
+            key=self.key(capture_id),
+            log_start=held.looks[capture_id]["log_start_offset"],
+            batches=held.batches.log_batches(held.places(capture_id)),
+            snapshots=tuple(
+                sorted({OffsetAndEpoch(row["end_offset"], row["epoch"]) for row in snapshots})
+            ),
+            quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
+            voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
+            leader_changes=tuple(sorted(set(changes), key=_place)),
+        )
 
 
 def _voters_at(found: Row) -> VotersAt:
@@ -170,12 +170,3 @@ def _keys(voters: Sequence[Row] | None) -> VoterKeys:
 
 def _place(found: VotersAt) -> tuple[Any, ...]:
     return found.offset, found.epoch, sorted(found.voters)
-
-
-def _in_order(batches: Iterable[LogBatch]) -> Iterator[LogBatch]:
-    """Without those that begin inside one before: no Kafka leaves that, a copy may."""
-    end = -1
-    for batch in batches:
-        if batch.base_offset > end and batch.last_offset >= batch.base_offset:
-            end = batch.last_offset
-            yield batch

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.capture_groups import moment
-from pipelines.in_memory.committed import Batch
-from pipelines.in_memory.held import entries_end
+from pipelines.in_memory.committed import Batch, Committed
+from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row
-from pipelines.tables.keys import REPLICA_KEYS
+from replica.history.log import OffsetRange
+from replica.history.ranges import Ranges, difference, intersection
+from replica.model.keys import ReplicaId
 
 
 def leader_epoch_history(known: Mapping[tuple[str, int], Row], groups: Iterable[Row]) -> list[Row]:
@@ -99,81 +107,98 @@ def divergence_points(
             }
 
 
+class _Gone(NamedTuple):
+    """What of a batch is gone: offsets from start (inclusive) to end (exclusive)."""
+
+    start: int
+    end: int
+    leader_epoch: int
+    crc: int
+    batch: Batch
+    last_seen: datetime | None
+
+
 def truncations(
-    batches: Iterable[Row],
-    committed: Mapping[tuple[str, int], Row],
-    proven: Mapping[Batch, Sequence[tuple[int, int]]],
+    batches: Batches,
+    committed: Committed,
+    proven: Callable[[Iterable[Batch]], Mapping[Batch, Ranges]],
     captures: Iterable[Row],
 ) -> Iterator[Row]:
     """Rows of gold.truncations: one for each run of offsets that one capture shows to be gone.
 
-    batches, captures: bronze's rows; committed: from committed_log; proven: from proven_ranges.
-    What was deleted behind a snapshot is no truncation: that is removed_at.
+    proven: proven_ranges of some batches; captures: bronze's rows. What was deleted behind a
+    snapshot is no truncation: that is removed_at.
     """
-    gone: dict[tuple[Any, ...], list[tuple[int, Row]]] = defaultdict(list)
-    for row in batches:
-        if row["truncated_at"] is not None and row["crc_valid"]:
-            look = tuple(row[name] for name in (*REPLICA_KEYS, "truncated_at"))
-            gone[look] += ((offset, row) for offset in range(row["base_offset"], entries_end(row)))
     rounds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for row in captures:
         if row["round_name"] is not None:
-            rounds[tuple(row[name] for name in (*REPLICA_KEYS, "captured_at"))].append(
-                row["round_name"]
-            )
-    for look, entries in gone.items():
-        entries.sort(key=lambda one: (one[0], one[1]["leader_epoch"], one[1]["crc"]))
-        for run in _runs(entries):
+            rounds[replica_of(row), row["captured_at"]].append(row["round_name"])
+    gone = _gone(batches)
+    ranges = proven(one.batch for entries in gone.values() for one in entries)
+    for (replica, seen_at), entries in gone.items():
+        for run in _runs(sorted(entries, key=lambda one: one[:4])):
             yield {
-                **dict(zip((*REPLICA_KEYS, "seen_at"), look, strict=True)),
-                "seen_in_round": min(rounds[look], default=None),
-                **_of_run(run, committed, proven),
+                **asdict(replica),
+                "seen_at": seen_at,
+                "seen_in_round": min(rounds[replica, seen_at], default=None),
+                **_of_run(run, committed, ranges),
             }
 
 
-def _runs(entries: Iterable[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
+def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
+    """By whose they were, and the time at which a capture lacks them."""
+    is_gone = batches.told["truncated_at"].is_valid().to_numpy() & batches.is_sound
+    places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
+    told = batches.told.take(pa.array(places))
+    times = zip(told["truncated_at"].to_pylist(), told["last_seen"].to_pylist(), strict=True)
+    found: dict[tuple[ReplicaId, datetime], list[_Gone]] = defaultdict(list)
+    for place, (truncated_at, last_seen) in zip(places.tolist(), times, strict=True):
+        batch = batches.identity(place)
+        end = int(batches.entries_end[place])
+        replica = batches.replicas[int(batches.replica[place])]
+        one = _Gone(batch[0], end, batch[1], batch[2], batch, last_seen)
+        found[replica, truncated_at].append(one)
+    return found
+
+
+def _runs(entries: Iterable[_Gone]) -> Iterator[list[_Gone]]:
     """Neighbouring offsets together; entries: by offset."""
-    run: list[tuple[int, Row]] = []
+    run: list[_Gone] = []
+    end = -1
     for entry in entries:
-        if run and entry[0] > run[-1][0] + 1:
+        if run and entry.start > end:
             yield run
             run = []
         run.append(entry)
+        end = max(end, entry.end)
     if run:
         yield run
 
 
-def _of_run(
-    run: Sequence[tuple[int, Row]],
-    committed: Mapping[tuple[str, int], Row],
-    proven: Mapping[Batch, Sequence[tuple[int, int]]],
-) -> Row:
-    verdicts = [_verdict(offset, row, committed, proven) for offset, row in run]
-    seen = [row["last_seen"] for _, row in run if row["last_seen"] is not None]
+def _of_run(run: Sequence[_Gone], committed: Committed, proven: Mapping[Batch, Ranges]) -> Row:
+    lost = [_lost(one, committed, proven) for one in run]
     return {
-        "from_offset": run[0][0],
-        "to_offset": run[-1][0] + 1,
-        "epochs": sorted({row["leader_epoch"] for _, row in run}),
-        "records": len(run),
-        "last_seen": max(seen, default=None),
-        **{
-            f"{verdict}_lost": verdicts.count(verdict)
-            for verdict in ("committed", "unproven", "superseded")
-        },
+        "from_offset": run[0].start,
+        "to_offset": max(one.end for one in run),
+        "epochs": sorted({one.leader_epoch for one in run}),
+        "records": sum(one.end - one.start for one in run),
+        "last_seen": max((one.last_seen for one in run if one.last_seen), default=None),
+        **{f"{name}_lost": sum(one[name] for one in lost) for name in lost[0]},
     }
 
 
-def _verdict(
-    offset: int,
-    row: Row,
-    committed: Mapping[tuple[str, int], Row],
-    proven: Mapping[Batch, Sequence[tuple[int, int]]],
-) -> str:
-    """committed: the vanished entry itself is proven; superseded: another one at its offset is."""
-    batch = row["cluster_id"], row["base_offset"], row["leader_epoch"], row["crc"]
-    if any(low <= offset < high for low, high in proven.get(batch, ())):
-        return "committed"
-    agreed = committed.get((row["cluster_id"], offset))
-    if agreed is not None and agreed["commitment"] == "proven":
-        return "superseded"
-    return "unproven"
+def _lost(one: _Gone, committed: Committed, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
+    """How many entries. committed: the vanished entry itself is proven; superseded: another one at
+    its offset is."""
+    whole = (OffsetRange(one.start, one.end),)
+    beside = difference(whole, proven[one.batch])
+    superseded = _size(intersection(beside, committed.proven))
+    return {
+        "committed": one.end - one.start - _size(beside),
+        "unproven": _size(beside) - superseded,
+        "superseded": superseded,
+    }
+
+
+def _size(ranges: Ranges) -> int:
+    return sum(one.size for one in ranges)

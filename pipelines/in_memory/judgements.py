@@ -1,4 +1,4 @@
-"""gold.snapshot_validity and gold.findings of a small lake."""
+"""gold.findings: what `kraftlake check` says of the captures, all sources in one table."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from itertools import chain
 from typing import Any
 
 from pipelines.gold.rules.lineage import of_group, refusal
-from pipelines.in_memory.branch import Committed
+from pipelines.in_memory.batches import Batches
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.committed import Committed
 from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
-from pipelines.in_memory.rows import BronzeRows, Row
-from pipelines.in_memory.snapshots import (
-    judged_snapshots,
-    same_snapshot_findings,
-    snapshot_validity,
-)
+from pipelines.in_memory.rows import Row
+from pipelines.in_memory.snapshots import same_snapshot_findings
 from pipelines.tables.keys import FINDING_KEYS
 from replica.check.rule import Family
-from replica.model.keys import ReplicaId
 
 _COLUMNS = (
-    *("rule", "severity", "cluster_id", "node_id", "directory_id", "file"),
-    *("position", "offset", "epoch", "message", "capture_id", "family", "subjects"),
-)
+    "rule", "severity", "cluster_id", "node_id", "directory_id", "file",
+    "position", "offset", "epoch", "message", "capture_id", "family", "subjects",
+)  # fmt: skip
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
+_OF_PLACE = ("position", "file", "in_log")
 _NAME = re.compile(r"[^/]+$")
 
 
-def judgements(
+def findings(
     bronze: BronzeRows,
+    judged: Sequence[Row],
     replayed: Sequence[Row],
     committed: Committed,
     groups: Iterable[Row],
     of_health: Iterable[Row] = (),
-) -> Iterator[tuple[str, list[Row]]]:
-    """The name and the rows of both tables, but for the findings between clusters.
+) -> list[Row]:
+    """The rows of gold.findings, but for those between clusters.
 
-    replayed: what Replayed has as `compared`; committed: from committed_log; groups: from
+    judged: from judged_snapshots; replayed: what Records has as `compared`; groups: from
     group_findings; of_health: from health.
+
+    A record that can't be applied is a finding of each capture that holds it. Divergence is one of
+    who would be truncated; a conflict, and a divergence where neither would win, of the first of
+    the pair.
     """
-    judged = judged_snapshots(bronze, replayed)
-    yield "gold.snapshot_validity", snapshot_validity(judged)
     worded = chain(map(refusal, refused_records(replayed, committed)), *map(of_group, groups))
     found = chain(
         bronze.found,
@@ -51,7 +52,7 @@ def judgements(
         same_snapshot_findings(bronze, replayed),
         of_health,
     )
-    yield "gold.findings", without_repetitions(found)
+    return without_repetitions(found)
 
 
 def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
@@ -67,7 +68,7 @@ def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
     found = []
     for cluster_id, rows in of_cluster.items():
         first = min((row["first_refused"] for row in rows), key=lambda one: one["offset"])
-        entry = committed.get((cluster_id, first["offset"]))
+        entry = committed.entry(first["offset"])
         if entry is not None:
             what = {"refused": sum(row["refused"] for row in rows), "first_refused": first}
             found.append({"cluster_id": cluster_id, **what, "leader_epoch": entry["leader_epoch"]})
@@ -93,24 +94,16 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
                 yield {**found, **{name: look[name] for name in names}}
 
 
-def _at_batches(located: Iterable[Row], batches: Iterable[Row]) -> Iterator[Row]:
+def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
     """With file and byte of the batch that holds the offset in the capture's log."""
-    of_epoch: defaultdict[tuple[ReplicaId, int], list[Row]] = defaultdict(list)
-    for row in batches:
-        of_epoch[replica_of(row), row["leader_epoch"]].append(row)
-    at_offset: dict[tuple[Any, ...], list[Row]] = {}
     for found in located:
-        log, offset = (replica_of(found), found["epoch"]), found["offset"]
-        if (log, offset) not in at_offset:
-            mine = () if offset is None else of_epoch.get(log, ())
-            at_offset[log, offset] = [
-                row for row in mine if row["base_offset"] <= offset <= row["last_offset"]
-            ]
-        for row in at_offset[log, offset]:
-            if any(covers(span, found["captured_at"]) for span in row["in_log"]):
-                name = _NAME.search(row["file"])
-                file = f"{found['source']}/{name.group() if name else ''}"
-                yield {**found, "position": row["position"], "file": file}
+        if found["offset"] is not None:
+            for place in batches.at_offset(replica_of(found), found["epoch"], found["offset"]):
+                row = {name: batches.told[name][place].as_py() for name in _OF_PLACE}
+                if any(covers(span, found["captured_at"]) for span in row["in_log"]):
+                    name = _NAME.search(row["file"])
+                    file = f"{found['source']}/{name.group() if name else ''}"
+                    yield {**found, "position": row["position"], "file": file}
 
 
 def without_repetitions(found: Iterable[Row]) -> list[Row]:

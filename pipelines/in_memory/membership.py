@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.gold.rules.membership import told
+from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
-from pipelines.in_memory.held import one_row_per_capture, replica_of
-from pipelines.in_memory.rows import BronzeRows, HeldBatch, Row, nulls_first
+from pipelines.in_memory.held import HeldBatches, one_row_per_capture, replica_of
+from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.model.keys import ReplicaId
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
@@ -41,15 +42,13 @@ def with_neighbours(captures: Iterable[Row]) -> set[str]:
 
 
 def members_of(
-    bronze: BronzeRows,
-    held: Mapping[str, Sequence[HeldBatch]],
-    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+    bronze: BronzeRows, snapshot_sets: Mapping[SnapshotKey, Sequence[Row]], *, compared: bool
 ) -> Iterator[Member]:
-    """A member for each capture of some clusters; of bronze captures and states alone are read.
+    """A member for each capture of a cluster; of bronze captures, states and batches are read.
 
-    held: from by_capture, of the clusters that have neighbours; snapshot_sets: from
-    snapshot_voter_sets.
+    snapshot_sets: from snapshot_voter_sets. compared: whether the cluster has neighbours.
     """
+    held = HeldBatches(bronze, {})
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     state = {row["capture_id"]: row for row in bronze.state}
     initial = _initial_voters(snapshot_sets)
@@ -63,9 +62,9 @@ def members_of(
             **{name: state.get(capture_id, _NO_STATE)[name] for name in _STATE},
             "initial_voters": initial.get(replica_of(row)),
         }
-        batches = [[getattr(batch, name) for name in _ENTRY] for batch in held.get(capture_id, ())]
-        entries = np.array(batches, np.int64).reshape(-1, len(_ENTRY))
-        yield Member(row["ingest_seq"], known, entries)
+        places = held.places(capture_id) if compared else np.zeros(0, np.int64)
+        columns = [getattr(held.batches, name)[places] for name in _ENTRY]
+        yield Member(row["ingest_seq"], known, np.stack(columns, axis=1))
 
 
 def membership_findings(members: Iterable[Member]) -> Iterator[Row]:

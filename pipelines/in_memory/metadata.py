@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,11 +16,9 @@ _CHANGE_KEYS = ("cluster_id", "offset", "leader_epoch", "entity", "key", "change
 _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
-def metadata_tables(written: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The name and the rows of each of the three tables; written: WRITTEN, of Replayed."""
-    yield "gold.metadata_history", _of(written, VERSION, OF_VERSION)
-    yield "gold.metadata_changes", metadata_changes(written)
-    yield "gold.state_ranges", state_ranges(written)
+def metadata_history(written: pa.Table) -> pa.Table:
+    """The versions of entities; written: WRITTEN."""
+    return _of(written, VERSION, OF_VERSION)
 
 
 def metadata_changes(written: pa.Table) -> pa.Table:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pipelines.gold.rules import same_snapshots, snapshots
+from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.held import one_row_per_capture
-from pipelines.in_memory.rows import BronzeRows, Row, nulls_first
+from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN

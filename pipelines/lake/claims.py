@@ -1,13 +1,14 @@
-"""One writer at a time in an object store, which has no locks: whoever is at work says so.
+"""One writer at a time in an object store. A store has no locks, so each writer leaves a claim.
 
-Each leaves a claim, an object of its own below one prefix, and then looks who else has one. As a
-store lists what was written (S3 does since 2020), of two that come at once at least one sees the
-other; who sees another's takes its own back and tries again later. A claim is renewed while its
-owner lives; one that was not for EXPIRED_AFTER_S, by the store's clock, is of an owner that was
-killed, and is removed.
+A claim is an object below one prefix. A writer makes its own claim and then lists the claims of
+others. A store lists what was written before (S3 does since 2020). So of two writers that come at
+once at least one sees the other. A writer that sees another claim removes its own, and tries again
+later.
 
-An owner that was cut off for so long, and wakes up behind another, is told at its end. What it
-wrote meanwhile is sound: commits are Delta's, and a job that is run again adds nothing twice.
+A claim is renewed while its owner lives. A claim that was not renewed for EXPIRED_AFTER_S, by the
+store's clock, belongs to an owner that was killed, and is removed. An owner that was cut off for so
+long may go on beside another writer; it is told so at its end. What it wrote is sound nevertheless:
+commits are Delta's, and a job that runs again adds nothing twice.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pipelines.object_store import opened
 from replica.errors import UnwritableFileError, UsageError
 
 FOLDER = "_ingest.claims"
-"""Below the lake."""
+"""The folder of the claims, below the lake."""
 RENEWED_EVERY_S = 30.0
 EXPIRED_AFTER_S = 300.0
 _TRIED_EVERY_S = 2.0
@@ -57,7 +58,7 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
                 "begun: run this one again"
             )
     finally:
-        with suppress(OSError):  # it expires
+        with suppress(OSError):  # our claim expires by itself
             claim.give_back()
 
 
@@ -74,7 +75,7 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Whether the lake is ours; nothing of ours is left where it isn't."""
+        """Try to take the lake; whether it worked. Where it didn't, nothing of ours is left."""
         self.renew()
         if not self._others():
             return True
@@ -93,12 +94,14 @@ class Claim:
             self.store.delete_file(self.path)
 
     def _others(self) -> list[str]:
-        """Claims of the living; those of the dead are removed. Ours must be just written."""
+        """Claims of other writers that live; claims of killed writers are removed. Our own claim
+        must just have been written."""
         from pyarrow import fs
 
         found = self.store.get_file_info(fs.FileSelector(self.folder))
         times = {info.path: info.mtime for info in found if info.is_file}
-        mine = times.pop(self.path)  # just written: the store's time now
+        # our claim was just written, so its time is the store's time now
+        mine = times.pop(self.path)
         expired = [
             path for path, at in times.items() if mine - at > timedelta(seconds=EXPIRED_AFTER_S)
         ]

@@ -1,6 +1,8 @@
-"""A lake's folder before a job writes to it: whether a lake may be made there, and whether this
-user can write. Both are asked before anything is written and before Spark starts, whose own words
-for either are a stack trace.
+"""A look at a lake's folder before a job writes to it: whether a lake may be made there, and
+whether this user can write.
+
+Both are checked before anything is written, and before Spark starts: Spark would show a stack
+trace.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError
 
 _OURS = (
-    *("_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version"),
-    *("_spool", "_trial"),
-)
-"""How the names begin that a job makes in a lake beside its tables: an ingest that was ended early
+    "_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version",
+    "_spool", "_trial",
+)  # fmt: skip
+"""Beginnings of the names that a job makes in a lake beside its tables. An ingest that ended early
 may have left some of them."""
 
 

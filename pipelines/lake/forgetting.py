@@ -1,7 +1,7 @@
-"""What of a lake is to be forgotten: a file in the lake as long as it isn't done.
+"""What of a lake is to be forgotten, as a file in the lake while the work is not done.
 
-bronze.captures still has what is half forgotten, and an ingest would rest on it: so whoever writes
-to the lake asks `refuse_half_forgotten` first.
+bronze.captures still has what is half forgotten, and an ingest would rely on it. So every job that
+writes to the lake calls `refuse_half_forgotten` first.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def begun(lake: Lake) -> Targets:
 
 
 def begin(lake: Lake, targets: Targets) -> None:
-    """Say so durably, whole or not at all, before anything is changed."""
+    """Write durably, whole or not at all, what is to be forgotten. Nothing is changed before."""
     fields = {"captures": sorted(targets.captures), "clusters": sorted(targets.clusters)}
     lake.write(FILE_NAME, json.dumps(fields).encode())
 
 
 def end(lake: Lake) -> None:
-    """Nothing is half forgotten any more."""
+    """The work is done: remove the file."""
     lake.remove(FILE_NAME)
 
 

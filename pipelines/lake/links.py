@@ -1,8 +1,8 @@
-"""What a lake of files may not hold: it may come from somebody else.
+"""What a lake of files may not contain, because the lake may come from somebody else.
 
-A link in the place of a table's folder or file makes a reader open, and VACUUM delete, files
-elsewhere; a pipe keeps a reader waiting; a commit's path such as ../../other.parquet names a file
-elsewhere. kraftlake itself writes none of these.
+A link in place of a table's folder or file would make a reader open, and VACUUM delete, files
+elsewhere. A pipe would make a reader wait. A path in a commit, such as ../../other.parquet, would
+name a file elsewhere. kraftlake itself writes none of these.
 """
 
 from __future__ import annotations
@@ -67,5 +67,5 @@ def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except OSError:  # it is gone, or who opens it is told
+    except OSError:  # it is gone; the code that opens it reports that
         return []

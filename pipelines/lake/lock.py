@@ -1,7 +1,8 @@
-"""One writer at a time: a lock on a file of the lake, which the system frees with the process.
+"""One writer at a time: a lock on a file of the lake. The system frees the lock with the process.
 
-In an object store, claims are in its stead: pipelines.lake.claims. Who has the lock knows that no
-ingest is at work, and removes the spools of those that were killed."""
+An object store has claims instead: pipelines.lake.claims. The process that holds the lock knows
+that no ingest runs, and removes the spools of ingests that were killed.
+"""
 
 from __future__ import annotations
 

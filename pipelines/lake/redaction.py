@@ -1,4 +1,5 @@
-"""The key of a lake's fingerprints: made once, never in a table, so that re-runs agree."""
+"""The key of a lake's fingerprints. It is made once and is in no table; with it a second run gives
+equal fingerprints."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Redaction:
 
 
 def redactor_of(redaction: Redaction | None) -> Redactor | None:
-    """None where secrets are kept. OSError."""
+    """The redactor; None where secrets are kept. OSError."""
     if redaction is None:
         return None
     key = Path(redaction.key_file).read_bytes()
@@ -93,7 +94,8 @@ def keep_to_owner(lake: Lake) -> bool:
 
 
 def _create(path: Path, key: bytes) -> None:
-    """Whole or not at all; of several that do it at once, the first decides."""
+    """Write the key whole or not at all. Of several processes that do so at once, the first one
+    decides."""
     draft = path.with_name(f"{FILE_NAME}.{uuid.uuid4().hex}")
     try:
         _write_new(draft, key)

@@ -1,11 +1,13 @@
-"""Hashes of files as a lake keeps them: without its key nobody can tell of what bytes they are.
+"""Hashes of files as a lake keeps them. Without the lake's key nobody can tell of which bytes they
+are.
 
-A lake shows all of a file but its secrets, so whoever guesses these could make the file's hash and
-compare. Sealed hashes are equal where the hashes are. Who has the key opens them again, because an
-ingest goes on with the hash of what it doesn't read again (replica.format.content_hash).
+A lake shows everything of a file except its secrets. So anybody could guess the secrets, compute
+the file's hash and compare. Sealed hashes are equal where the hashes are equal. With the key a
+sealed hash is opened again, because an ingest goes on with the hash of bytes that it doesn't read
+again (replica.format.content_hash).
 
-The form is a synthetic initialization vector: 16 bytes of HMAC-SHA256 over the hash, and behind
-them the hash, exclusive-ored with an HMAC-SHA256 over those 16 bytes.
+The form is a synthetic initialization vector: 16 bytes of HMAC-SHA256 over the hash; behind them
+the hash, exclusive-ored with an HMAC-SHA256 over those 16 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Seal:
     key: bytes | None = field(default=None, repr=False)
 
     def close(self, digest: str) -> str:
-        """What a lake keeps of a hash, given as at most 64 hex digits; "" stays ""."""
+        """The form in which a lake keeps a hash, given as at most 64 hex digits; "" stays ""."""
         if self.key is None or not digest:
             return digest
         raw = bytes.fromhex(digest)

@@ -1,4 +1,4 @@
-"""bronze.lake_versions, by delta-rs: a row now and then isn't worth the seconds of a Spark job."""
+"""bronze.lake_versions, by delta-rs: for a single row a Spark job would take seconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
     for column in LAKE_VERSIONS.columns
 )
 _CHECKOUT = "unknown"
-"""Of code that is not installed."""
+"""The release of code that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)

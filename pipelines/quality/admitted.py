@@ -33,7 +33,7 @@ class Admitted:
         return self.rows_where(contract, "true" if clusters is None else of_clusters(clusters))
 
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
-        """Those that fulfil a condition in SQL. Raises as `rows_of`."""
+        """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
             return content(_opened(self.lake, name, self.versions[name]), contract, where)
@@ -44,5 +44,5 @@ class Admitted:
 
 @lru_cache(maxsize=16)
 def _opened(lake: Lake, name: str, version: int) -> DeltaTable:
-    """A process reads the same tables for many clusters."""
+    """Opened once by each process, which reads the same tables for many clusters."""
     return open_table(lake.table_uri(name), version)

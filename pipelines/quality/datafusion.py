@@ -1,4 +1,5 @@
-"""The SQL of a suite for DataFusion, which is delta-rs's: the same as pipelines.quality.rows.
+"""The SQL of a suite for DataFusion, the engine of delta-rs. It means the same as
+pipelines.quality.rows.
 
 Tables have no schema there, so bronze.captures is bronze_captures.
 """
@@ -65,7 +66,7 @@ def _own_columns(suite: Suite) -> str:
 
 
 def broken_count(expectation: Expectation) -> str:
-    """SQL: how many of the judged rows break it."""
+    """SQL: how many of the judged rows break the expectation."""
     if expectation.type == ROW_COUNT:
         return f"CASE WHEN count(*) < {expectation.kwargs['min_value']} THEN 1 ELSE 0 END"
     return f"count(*) FILTER (WHERE {is_broken(expectation)})"

@@ -25,12 +25,13 @@ ROWS_OF_KEY = "rows_of_key"
 
 
 class Action(StrEnum):
-    """What follows from rows that break an expectation; the values are those of the table."""
+    """What follows from rows that break an expectation. The values are those of the table."""
 
     WARN = "warn"
-    """It is recorded, and the build goes on: damaged or hostile input may look like that."""
+    """The build records it and goes on: damaged or hostile input may look like that."""
     QUARANTINE = "quarantine"
-    """They are left out of what is derived, and kept in gold.quarantined_rows with the reason."""
+    """The rows are left out of what is derived, and kept in gold.quarantined_rows with the
+    reason."""
     STOP = "stop"
     """The build ends before anything derived is overwritten: no input can cause it."""
 
@@ -114,16 +115,16 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """The table's."""
+        """The table's name."""
         return self.contract.name
 
     @cached_property
     def expectations(self) -> tuple[Expectation, ...]:
-        """Those by contract, then its own."""
+        """The expectations of the contract, then the suite's own."""
         return (*self._by_contract(), *self.own)
 
     def with_action(self, action: Action) -> tuple[Expectation, ...]:
-        """Those that ask for `action`."""
+        """The expectations with this action."""
         return tuple(one for one in self.expectations if one.action is action)
 
     def _by_contract(self) -> Iterable[Expectation]:

@@ -1,9 +1,9 @@
-"""The gate between two layers: what is derived next is derived from rows that went through it.
+"""The gate between two layers: only rows that it admits go into what is derived next.
 
-Rows that ask to be left out stay in their own table, are left out of the DataFrame that the gate
-gives, and are written to gold.quarantined_rows with the reason. All verdicts of a run go to
-gold.quality_results in one commit, and to pages below <lake>/_quality, also where the run ends
-early.
+Rows that an expectation quarantines stay in their own table. They are left out of the DataFrame
+that the gate gives, and are written to gold.quarantined_rows with the reason. All verdicts of a run
+go to gold.quality_results in one commit, and to pages below <lake>/_quality, also where the run
+ends early.
 """
 
 from __future__ import annotations
@@ -89,11 +89,12 @@ class Gate:
         try:
             write_results(self._lake, self.run_id, self._at, self.results)
         except Exception:
-            if error is None:  # what ended the run says more than what then couldn't be written
+            # an error that ended the run says more than one about what then couldn't be written
+            if error is None:
                 raise
 
     def judge(self, tables: Sequence[Contract]) -> None:
-        """Judges the tables, of one layer, whatever follows from it."""
+        """Judges the tables of one layer. Nothing follows from it."""
         self._judge(tables)
 
     def admit(self, tables: Sequence[Contract]) -> dict[Contract, DataFrame]:
@@ -126,7 +127,7 @@ class Gate:
         for suite in suites:
             name = suite.contract.table_name
             joins_fewer = suite.joined is not None and suite.joined.contract.table_name in left_out
-            if joins_fewer:  # what it joins lost rows, which may break it
+            if joins_fewer:  # the table that it joins lost rows, which may break it
                 judged[name] = judged_rows(self._spark, suite, admitted)
             if joins_fewer or any(broken[suite.name]):
                 result = self._in_detail(suite, judged[name], read[name])
@@ -146,7 +147,7 @@ class Gate:
 
     def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.Reading) -> Judged:
         if self._validation is None:
-            from pipelines.quality.validation import Validation  # its import takes seconds
+            from pipelines.quality.validation import Validation  # this import takes seconds
 
             self._validation = Validation()
         ordered = in_order(rows, suite) if read.is_small else rows

@@ -19,7 +19,7 @@ from pipelines.tables.contract import Contract
 from pipelines.tasks import Tasks
 
 _FEW_ROWS = 50_000
-"""Of a table that is judged as a whole."""
+"""A table with fewer rows is judged as a whole."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def counted_in_parts(
 
 
 def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
-    """None where the table is judged as a whole: it is small, or has rows of other clusters, or not
-    all of what isn't looked at is known to break nothing."""
+    """The table cut by clusters. None where it has to be judged as a whole: it is small, has rows
+    of other clusters, or rows that are not looked at are not known to break nothing."""
     row_count = size_of(layer.tables[suite.name]).row_count
     if row_count is None or "cluster_id" not in suite.contract.keys:
         return None
@@ -89,7 +89,7 @@ def _of_table(expectation: Expectation, row_count: int, counts: Sequence[int]) -
 
 
 def _count(part: _Part) -> tuple[int, tuple[int, ...]]:
-    """In a task: the rows, and how many break each expectation."""
+    """Runs in a task: counts the rows, and how many break each expectation."""
     suite, where = SUITES[part.suite], of_clusters(part.clusters)
     rows = {suite.name: _rows(suite.name, where)}
     if suite.joined is not None and "cluster_id" in suite.joined.on:
@@ -105,6 +105,6 @@ def _rows(name: str, where: str) -> str:
 
 @lru_cache(maxsize=8)
 def _opened(lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
-    """A process judges the same tables for many clusters."""
+    """Opened once by each process, which judges the same tables for many clusters."""
     versions: Mapping[str, int] = dict(tables)
     return opened_at(lake, versions)

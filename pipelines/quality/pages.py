@@ -76,7 +76,7 @@ def _data_docs(judged: ExpectationSuiteValidationResult) -> str:
     view: Any = DefaultJinjaSectionView()
     sections = [
         view.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
-        for number, section in enumerate(document.sections[1:], start=1)  # an overview is first
+        for number, section in enumerate(document.sections[1:], start=1)  # the first: an overview
     ]
     return "".join(sections)
 

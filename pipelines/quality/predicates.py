@@ -45,7 +45,7 @@ def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
     return len({(one.get("voter_id"), one.get("directory_id")) for one in found}) == len(found)
 
 
-@lru_cache(maxsize=100_000)  # most values are there many times
+@lru_cache(maxsize=100_000)  # many values occur many times
 def is_json_or_null(text: str | None) -> bool:
     """Whether the text is JSON that Spark makes a VARIANT of: in no object a key is there twice, no
     number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone. NULL
@@ -56,7 +56,7 @@ def is_json_or_null(text: str | None) -> bool:
     if text is None:
         return True
     try:
-        # a text this short has no number that is too long, and most are
+        # most texts are shorter than any number that is too long
         (_SHORT_JSON if len(text) <= _NUMBER_LENGTH else _JSON).decode(text)
     except (ValueError, RecursionError):
         return False
@@ -92,4 +92,4 @@ _JSON = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_refuse
 )
 _SHORT_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
-"""Without a call of Python's for each number."""
+"""A short JSON text is judged without a call of Python for each number."""

@@ -31,7 +31,7 @@ def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFram
     if join is not None:
         facts = [F.expr(sql).alias(name) for name, sql in join.columns.items()]
         other = tables[join.contract.table_name].groupBy(*join.on).agg(*facts)
-        # a merge join of two tables in one task each needs no shuffle, a broadcast is a job more
+        # a merge join of two tables in one task each needs no shuffle; a broadcast is one job more
         rows = rows.join(other.hint("merge"), on=list(join.on), how="left")
     keys = Window.partitionBy(*(F.col(f"`{key}`") for key in suite.contract.keys))
     return rows.withColumn(ROWS_OF_KEY, F.count(F.lit(1)).over(keys))

@@ -61,7 +61,8 @@ class SmallGate:
                 write_left_out(self._lake, self._passed, self._left_out)
             write_results(self._lake, self.run_id, self._at, self.results)
         except Exception:
-            if error is None:  # what ended the run says more than what then couldn't be written
+            # an error that ended the run says more than one about what then couldn't be written
+            if error is None:
                 raise
 
     def admit(
@@ -122,7 +123,7 @@ class SmallGate:
 
     @property
     def unbroken(self) -> frozenset[str]:
-        """The names of those of which no row breaks anything."""
+        """The names of the tables of which no row breaks anything."""
         return frozenset(
             one.table.name
             for one in self.results
@@ -133,11 +134,12 @@ class SmallGate:
         self, layer: Opened, one: Counted, rows: str, admitted: Mapping[str, str]
     ) -> Judged:
         join = one.suite.joined
-        joins_fewer = join is not None and join.contract.name in admitted  # which may break it
+        # rows are left out of the joined table, which may break this one
+        joins_fewer = join is not None and join.contract.name in admitted
         if not any(one.broken) and not joins_fewer:
             return unbroken(one.suite, one.row_count)
         if self._validation is None:
-            from pipelines.quality.validation import Validation  # its import takes seconds
+            from pipelines.quality.validation import Validation  # this import takes seconds
 
             self._validation = Validation(by_spark=False)
         found = frame(layer, one.suite, rows)

@@ -39,7 +39,7 @@ class Opened:
 
     @cached_property
     def versions(self) -> dict[str, int]:
-        """By table name."""
+        """The tables' versions, by name."""
         return {name: table.version() for name, table in self.tables.items()}
 
     def answer(self, query: str) -> pa.Table:
@@ -101,10 +101,8 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
 def count_broken(
     layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
 ) -> Counted:
-    """Of one table. rows: SQL of those that are judged, by table name; of a table without it, all.
-
-    Raises as `counted`.
-    """
+    """Counts for one table. rows: SQL of the rows that are judged, by table name; a table without
+    it is judged whole. Raises as `counted`."""
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
     query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text

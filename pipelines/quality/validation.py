@@ -40,15 +40,16 @@ from pipelines.quality.expectation import (
     Expectation,
     Suite,
 )
+from pipelines.quality.frames import verdict_column
 from pipelines.quality.verdicts import Judged, Verdict
 
 SAMPLE = 5
-"""Keys that are kept of the rows which break an expectation."""
+"""So many keys of rows that break an expectation are kept."""
 
 _SEVERITY = {Action.WARN: "info", Action.QUARANTINE: "warning", Action.STOP: "critical"}
-"""Great Expectations' own three."""
+"""Great Expectations' own three severities."""
 _NULLS = "column_values.nonnull.unexpected_count"
-"""Great Expectations' name of a count: of NULLs in the column."""
+"""Great Expectations' name for the count of NULLs in a column."""
 
 
 class _RowSatisfies(ColumnMapMetricProvider):
@@ -76,7 +77,8 @@ class _RowSatisfies(ColumnMapMetricProvider):
         rows, compute, accessor = execution_engine.get_compute_domain(
             metric_domain_kwargs, domain_type=MetricDomainTypes.COLUMN
         )
-        return ~rows[metric_value_kwargs["condition"]], compute, accessor
+        verdict = rows[verdict_column(metric_value_kwargs["condition"])]
+        return ~verdict, compute, accessor
 
 
 class ExpectRowToSatisfy(ColumnMapExpectation):

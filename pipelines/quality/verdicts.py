@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a table holds to one expectation.
-
-    evaluated_rows: the table's. unexpected_rows: those that break it; for the table as a whole 0.
-    sample: keys of some of them, each as a JSON object.
-    """
+    """Whether a table meets one expectation. evaluated_rows: rows of the table. unexpected_rows:
+    rows that break the expectation; 0 for one about the table as a whole. sample: keys of some of
+    these rows, each as a JSON object."""
 
     expectation: Expectation
     success: bool
@@ -67,7 +65,7 @@ class TableResult:
 
 
 def unbroken(suite: Suite, row_count: int) -> Judged:
-    """Of a table of so many rows that breaks none of the suite's expectations."""
+    """The result for a table of so many rows, none of which breaks an expectation."""
     return Judged(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))
 
 

@@ -111,7 +111,7 @@ class History:
 
     def _end(self, step: End) -> None:
         """Versions that are open at the log's end stay so; behind another end nobody knows."""
-        if self._part.bucket == 0:  # each part sees the same runs
+        if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end
         tables = self._of.replay.image().tables
@@ -165,7 +165,7 @@ class History:
         until: tuple[int | None, int | None],
         names: Mapping[str, str],
     ) -> None:
-        """until: offset and time, None where it is open."""
+        """Adds a version. until: offset and time, None where the version is open."""
         if not self._owns(kind, key):
             return
         name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)
@@ -190,5 +190,6 @@ class History:
                 self._of.changes.append((*what, *when, *change, commitment))
 
     def _owns(self, kind: Kind, key: Any) -> bool:
-        """Of what every part sees only topics are state; the rest is here because it's ours."""
+        """Whether this part has to write it. Of the records that every part sees, only topics are
+        state; other records are here because this part owns them."""
         return kind.name != "topic" or self._part.owns(kind.name, key)

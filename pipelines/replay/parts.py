@@ -27,9 +27,9 @@ IN_SNAPSHOT = -1
 """The offset of an entity that comes from the snapshot with which a replay began."""
 
 OF_PLANNED, OF_SNAPSHOT, OF_TAIL, OF_LOG = "", "0", "1", "2"
-"""How a row's `source` begins; in this order rows of one position are wanted."""
+"""How a row's `source` begins. Rows of one position are wanted in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
-"""Of its epoch and content, so that it sorts as they do."""
+"""The source of a snapshot's row: with its epoch and content, so that it sorts as they do."""
 _ROWS_AT_ONCE = 4096
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
 
@@ -43,7 +43,8 @@ class Content(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """From here on entries are the run's; image: what is true before the first of them."""
+    """A run begins: all entries from here on are the run's. image: the state before the first of
+    them."""
 
     run: Run
     image: Image
@@ -78,7 +79,7 @@ class Part:
     rows: Iterator[pa.RecordBatch]
 
     def owns(self, kind: str, key: str) -> bool:
-        """Whether this part tells the truth about the entity."""
+        """Whether this part is the one that tells of the entity."""
         return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
 
     def owns_record(self, record: ReplayedRecord) -> bool:
@@ -145,7 +146,7 @@ class _Schedule:
         self.next_position = self._due[-1][0] if self._due else 1 << 63
 
     def content(self, image: Image, refused: int) -> Step:
-        """Of the snapshot that is next."""
+        """The content of the next snapshot."""
         return self._pop(image, refused)
 
     def rest(self) -> Iterator[Step]:

@@ -68,5 +68,5 @@ def plan_of(text: str) -> Plan:
 
 
 def _snapshot(row: dict[str, Any] | None) -> PlannedSnapshot | None:
-    # Spark's JSON leaves NULLs out
+    # Spark's JSON leaves out NULLs
     return None if not row else PlannedSnapshot._make(row.get(n) for n in PlannedSnapshot._fields)

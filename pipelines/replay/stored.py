@@ -43,7 +43,7 @@ STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
 
 
 def bucket_of(key: PartitionKey, buckets: int) -> int:
-    """The same on every machine, unlike hash()."""
+    """The bucket of a key. It is the same on every machine, other than with hash()."""
     return zlib.crc32("\0".join(key).encode()) % buckets
 
 

@@ -26,18 +26,18 @@ its `from_offset`, valid_to_offset its `to_offset`)."""
 VERSION, CHANGE, RANGE = "version", "change", "range"
 
 OF_VERSION = (
-    *("entity", "key", "name", "value", "valid_from_offset", "valid_to_offset"),
-    *("valid_from", "valid_to", "leader_epoch", "record_offset", "record_type"),
-)
+    "entity", "key", "name", "value", "valid_from_offset", "valid_to_offset",
+    "valid_from", "valid_to", "leader_epoch", "record_offset", "record_type",
+)  # fmt: skip
 OF_CHANGE = (
-    *("entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type"),
-    *("change", "old", "new", "commitment"),
-)
+    "entity", "key", "name", "valid_from", "leader_epoch", "record_offset", "record_type",
+    "change", "old", "new", "commitment",
+)  # fmt: skip
 OF_RANGE = ("valid_from_offset", "valid_to_offset")
 
 
 class Since(NamedTuple):
-    """From where on a version is valid, and the record that made it."""
+    """Since when a version is valid, and the record that made it."""
 
     offset: int
     timestamp_us: int | None
@@ -67,6 +67,6 @@ def written(count: int, columns: Mapping[str, pa.Array], same: Mapping[str, Any]
 
 
 def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
-    if kind == _TIME:  # microseconds
+    if kind == _TIME:  # in microseconds
         return pa.array(values, pa.int64()).cast(kind)
     return pa.array(values, kind)

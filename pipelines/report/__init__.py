@@ -6,6 +6,7 @@
 - `verdict`: the answer in a sentence, by rules.
 - `svg`, `axis`: drawing; `epoch_lanes`, `leader_lanes`, `fork`, `activity`: the figures.
 - `payload`: records as `kraftlake dump` shows them.
+- `travel`: the view of any moment, with a slider.
 - `view`: what the page says of one cluster; `page`: the page itself.
 
 No Spark and no table is opened here: the caller hands in a function that answers SQL.

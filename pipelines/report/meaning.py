@@ -171,7 +171,7 @@ NOUNS = {
     "replicas_changed": ("replica assignment", "replica assignments", "changed"),
     "directories_changed": ("partition's directories", "partitions' directories", "changed"),
     "leader_recovery_state_changed": (
-        *("leader recovery state", "leader recovery states", "changed"),
+        "leader recovery state", "leader recovery states", "changed",
     ),
     "partition_epoch_changed": ("partition epoch", "partition epochs", "changed"),
     "reassignment_started": ("reassignment", "reassignments", "started"),
@@ -187,7 +187,7 @@ NOUNS = {
     "broker_shutdown_ended": ("broker shutdown", "broker shutdowns", "ended"),
     "broker_directories_changed": ("broker's directories", "brokers' directories", "changed"),
     "broker_cordoned_directories_changed": (
-        *("broker's cordoned directories", "brokers' cordoned directories", "changed"),
+        "broker's cordoned directories", "brokers' cordoned directories", "changed",
     ),
     "broker_changed": ("broker registration", "broker registrations", "changed"),
     "broker_unregistered": ("broker", "brokers", "unregistered"),
@@ -209,9 +209,9 @@ NOUNS = {
     "producer_ids_allocated": ("block of producer ids", "blocks of producer ids", "allocated"),
     "producer_ids_removed": ("block of producer ids", "blocks of producer ids", "removed"),
     "zk_migration_state_changed": (
-        *("ZooKeeper migration state", "ZooKeeper migration states", "changed"),
+        "ZooKeeper migration state", "ZooKeeper migration states", "changed",
     ),
     "voters_changed": ("voter set", "voter sets", "changed"),
     "kraft_version_changed": ("KRaft version", "KRaft versions", "changed"),
-}
+}  # fmt: skip
 """What each type of change happens to, one and several, and what is done to it."""

@@ -22,6 +22,9 @@ from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
+from pipelines.report.tables import labelled
+from pipelines.report.travel.queries import MAX_CHANGES
+from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
 from pipelines.report.words import (
     bytes_text,
@@ -39,6 +42,7 @@ MAX_CLUSTERS = 10
 """Clusters on one page; `--cluster` chooses one of more."""
 _TEMPLATES = "templates"
 """In this package, also where that lies in a zip."""
+_SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,10 @@ def make_report(
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
+    shown = summaries[:MAX_CLUSTERS]
+    share = MAX_CHANGES // len(shown)
     views = tuple(
-        cluster_view(gather(source, summary), number)
-        for number, summary in enumerate(summaries[:MAX_CLUSTERS], start=1)
+        _view(source, summary, number, share) for number, summary in enumerate(shown, start=1)
     )
     return Report(
         source.lake,
@@ -82,6 +87,11 @@ def make_report(
         source.figure(queries.UNIDENTIFIED),
         of_directories,
     )
+
+
+def _view(source: Source, summary: Row, number: int, share: int) -> ClusterView:
+    evidence = gather(source, summary)
+    return cluster_view(evidence, number, gather_trip(source, evidence, share))
 
 
 def _check_tables(source: Source) -> None:
@@ -110,7 +120,7 @@ def _refuse(text: str) -> Sequence[Row]:
 
 def render(report: Report) -> str:
     """The page, UTF-8 without anything that a codec could refuse."""
-    style, script = _read("report.css"), _read("report.js")
+    style, script = _read("report.css"), "".join(map(_read, _SCRIPTS))
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     return (
         _environment()
@@ -152,6 +162,7 @@ def _environment() -> jinja2.Environment:
         moment=moment,
         ticks=_ticks,
         duration=duration_text,
+        labelled=labelled,
     )
     environment.globals.update(
         counted=counted,

@@ -18,12 +18,15 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
+from pipelines.report.summary import Summary, summary
+from pipelines.report.travel.shown import JourneyView, journey_view
+from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
 from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
 from replica.check.rule import Rule
 
-MAX_NEXT_STEPS = 5
+MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class TruncatedView:
 class ClusterView:
     """One cluster. identity: what ids in the page begin with. next_steps: (rule, what to do).
 
-    Drawings are None where there is nothing to draw.
+    Drawings are None where there is nothing to draw, and travel where nothing is told.
     """
 
     identity: str
@@ -94,11 +97,19 @@ class ClusterView:
     epoch_drawing: Markup
     leader_drawing: Markup | None
     activity_drawing: Markup | None
-    activity: tuple[activity.Kind, ...]
+    activity: tuple[activity.Group, ...]
     partings: tuple[PartingView, ...]
     truncated: tuple[TruncatedView, ...]
     rules: tuple[RuleView, ...]
     health: tuple[HealthView, ...]
+    travel: JourneyView | None
+    summary: Summary
+
+    @property
+    def health_steps(self) -> tuple[tuple[str, str], ...]:
+        """As next_steps, of the rules of health above a note."""
+        urgent = (one for one in self.health if one.rule and one.severity != "info")
+        return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_HEALTH_STEPS]
 
     @property
     def cluster_id(self) -> str:
@@ -113,8 +124,9 @@ class ClusterView:
         return self.names.name(replica_of(row))
 
 
-def cluster_view(evidence: Evidence, number: int) -> ClusterView:
-    """number: the cluster's place on the page, from 1."""
+def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
+    """number: the cluster's place on the page, from 1. trip: the cluster's history, None where the
+    lake doesn't tell it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
@@ -130,23 +142,26 @@ def cluster_view(evidence: Evidence, number: int) -> ClusterView:
         for row in replicas
     ]
     rules = _rules(evidence.findings)
+    facts = _facts(evidence, names, rounds, partings, rules)
     return ClusterView(
         identity=identity,
         evidence=evidence,
         names=names,
         rounds=rounds,
-        verdict=verdict(_facts(evidence, names, rounds, partings, rules)),
+        verdict=verdict(facts),
         next_steps=_next_steps(rules),
         voters=voters,
         fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
         leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows, fills),
         activity_drawing=activity.draw(f"{identity}-activity", evidence.activity),
-        activity=tuple(activity.kinds(evidence.activity.figure.rows)),
+        activity=tuple(activity.groups(evidence.activity.figure.rows)),
         partings=tuple(_parting_views(evidence, names, identity)),
         truncated=tuple(_truncated(evidence)),
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
+        travel=journey_view(identity, trip, evidence, names, fills),
+        summary=summary(facts, evidence, voters, trip),
     )
 
 

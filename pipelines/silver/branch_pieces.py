@@ -1,4 +1,4 @@
-"""The batches that capture groups speak of, cut to the offsets that they speak of."""
+"""The batches that capture groups judge, cut to the offsets that they judge."""
 
 from __future__ import annotations
 

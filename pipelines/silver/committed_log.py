@@ -28,7 +28,10 @@ def committed_log(held: DataFrame, findings: DataFrame) -> DataFrame:
     best = F.max(
         F.struct(
             (F.col("commitment") == "proven").alias("is_proven"),
-            *("moment", "leader_epoch", "crc", "commitment"),
+            "moment",
+            "leader_epoch",
+            "crc",
+            "commitment",
         )
     ).alias("best")
     rows = taken.groupBy("cluster_id", "offset").agg(best)
@@ -73,7 +76,7 @@ def _successors(findings: DataFrame) -> DataFrame:
 
 
 def _judges(findings: DataFrame) -> DataFrame:
-    """For each cluster what its groups know of the branch, in one array."""
+    """What the groups of each cluster know of the branch, in one array for each cluster."""
     last_epoch = F.try_element_at("branch", F.lit(-1))["epoch"].alias("last_epoch")
     group = F.struct(_moment(), "branch_start", "branch_end", last_epoch)
     with_branch = findings.where(F.size("branch") > 0)

@@ -42,10 +42,8 @@ def known_epochs(log_batches: DataFrame, control: DataFrame, replica_state: Data
 
 
 def _stated_leaders(replica_state: DataFrame) -> DataFrame:
-    """cluster_id, epoch, stated_leader: whom all quorum-states that know a leader of it name.
-
-    An epoch has one leader; where two are named, neither is taken.
-    """
+    """cluster_id, epoch, stated_leader: the leader that all quorum-states name which know one for
+    the epoch. An epoch has one leader; where two are named, neither counts."""
     named = replica_state.where("leader_id >= 0")
     leaders = named.groupBy("cluster_id", F.col("leader_epoch").alias("epoch")).agg(
         F.min("leader_id").alias("stated_leader"), F.max("leader_id").alias("other")

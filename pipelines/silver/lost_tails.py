@@ -1,4 +1,4 @@
-"""What replicas once held behind the agreed branch: the branches that lost, record by record."""
+"""The branches that lost: records that replicas once held behind the agreed branch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lost_tails(held: DataFrame, committed_log: DataFrame, log_records: DataFrame
         .agg(
             F.min("base_offset").alias("position"),
             F.min_by("commitment", "base_offset").alias("commitment"),
-            # by what is last a tail is known: below it Raft's logs are the same
+            # a tail is named by its last entry: logs with one last entry are equal below it (Raft)
             F.max(F.struct(*_ENTRY[1:])).alias("last"),
         )
     )

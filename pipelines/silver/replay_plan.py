@@ -21,7 +21,10 @@ def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame
         F.col("leader_epoch").alias("branch_epoch"),
     ).join(ids, on=["cluster_id", "end_offset"], how="left_semi")
     snapshot = F.struct(
-        *("end_offset", "epoch", "content_sha256", "branch_epoch"),
+        "end_offset",
+        "epoch",
+        "content_sha256",
+        "branch_epoch",
         F.unix_micros("timestamp").alias("timestamp_us"),
     )
     placed = contents.join(F.broadcast(last), on=["cluster_id", "end_offset"], how="left")

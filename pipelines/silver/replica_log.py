@@ -1,4 +1,4 @@
-"""silver.replica_logs, as its rows reach a worker in Arrow, to replica.history's values."""
+"""Rows of silver.replica_logs, as a worker gets them in Arrow, become values of replica.history."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def _batches(packed: pa.ListScalar, interned: _Interned) -> Iterator[LogBatch]:
 
 
 def _in_order(batches: Iterator[LogBatch]) -> Iterator[LogBatch]:
-    """Without those that begin inside one before: no Kafka leaves that, a copy may."""
+    """The batches without those that begin inside the one before. Kafka never leaves such batches;
+    a copy may."""
     end = -1
     for batch in batches:
         if batch.base_offset > end and batch.last_offset >= batch.base_offset:
@@ -76,7 +77,8 @@ def _in_order(batches: Iterator[LogBatch]) -> Iterator[LogBatch]:
 
 
 def _keys(voters: list[dict[str, Any]] | None) -> VoterKeys:
-    """Empty for a record that could not be decoded: then no majority proves anything."""
+    """The voters' keys. Empty for a record that could not be decoded; then no majority proves
+    anything."""
     return frozenset(
         ReplicaKey(voter["voter_id"], voter["directory_id"] or ZERO_UUID) for voter in voters or ()
     )

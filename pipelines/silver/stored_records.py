@@ -43,8 +43,8 @@ def _bucket(buckets: int) -> Column:
 
 
 def is_unknown() -> Column:
-    """Whether a row of bronze's records is of an api key, version or control type that nobody here
-    knows (see json_text and UnknownControl)."""
+    """Whether a row of bronze's records has an api key, version or control type that this release
+    doesn't know (see json_text and UnknownControl)."""
     unknown = F.try_variant_get("payload", "$.apiKey", "int").isNotNull()
     return F.when(F.col("is_control"), ~F.col("record_type").isin(*KNOWN_CONTROL)).otherwise(
         unknown

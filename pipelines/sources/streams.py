@@ -175,9 +175,9 @@ class LogStreamReader(FileStreamReader):
                 header = last.header
                 end = _end_of(last)
                 return [
-                    *(begin[_GENERATION], end, header.next_offset, last.position),
+                    begin[_GENERATION], end, header.next_offset, last.position,
                     _trace(header),
-                ]
+                ]  # fmt: skip
             if until == size:
                 return None
             wanted *= 4

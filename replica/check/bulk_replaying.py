@@ -38,7 +38,7 @@ def replay_large_log(
     *,
     newest: bool = False,
 ) -> Replayed:
-    """As replaying.replay_log; snapshot_image: as Replaying takes it."""
+    """Replay a large log. As replaying.replay_log; snapshot_image: as Replaying takes it."""
     replaying = Replaying(examined, wanted, BulkReplay, snapshot_image)
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
@@ -58,7 +58,7 @@ def replay_large_log(
 def large_snapshot_image(
     content: Content, snapshot: SnapshotFile, growth: Growth | None = None
 ) -> Image | None:
-    """As replaying.snapshot_image, of a snapshot without damages."""
+    """The state in a large snapshot without damages. As replaying.snapshot_image."""
     replay = BulkReplay()
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):
@@ -76,7 +76,7 @@ def large_snapshot_image(
 def _regions(
     content: Content, file: SegmentFile | SnapshotFile, expected_offset: int | None
 ) -> Iterator[Region]:
-    """Chunks, and the batches with a right CRC between them."""
+    """Chunks; between them the batches with a right CRC that the kernels refuse."""
     regions = Regions(content.source(), 0, expected_offset)
     for region in regions.read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk) or region.crc_valid:
@@ -88,7 +88,7 @@ def _regions(
 def _has_refusal(
     replay: BulkReplay, batch: LocatedBatch, content: Content, inflation: Inflation
 ) -> bool:
-    """Whether the batch holds a record that can't be applied, or can't be read."""
+    """Whether the batch holds a record that can't be applied or can't be read."""
     try:
         return any(True for _ in apply_batch(replay, batch, content, inflation))
     except DataError:
@@ -98,7 +98,7 @@ def _has_refusal(
 def _take_chunk(
     replaying: Replaying, segment: SegmentFile, content: Content, chunk: Chunk, wanted: Longs
 ) -> None:
-    """The chunk's batches, which follow one upon another; wanted: offsets at which to look."""
+    """Replay the batches of a chunk. wanted: the offsets at which the state is asked for."""
     batches = chunk.batches[:, : chunk.batch_count]
     in_batch = chunk.rows[frames.ROW_BATCH, : chunk.row_count]
     first_rows = np.searchsorted(in_batch, np.arange(chunk.batch_count + 1))

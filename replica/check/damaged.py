@@ -1,4 +1,4 @@
-"""Findings from what the readers could not take: bytes, frames, base offsets, whole files."""
+"""Findings from what the readers could not read: bytes, frames, base offsets, whole files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ _BROKEN_CONTENT = {
 
 
 def log_damage(examined: Examined) -> Iterator[Finding]:
-    """Segments: bytes that are no batch, base offsets out of order, joints that don't fit."""
+    """Findings about segments: bytes that are no batch, base offsets out of order, segments that
+    don't fit together."""
     segments = examined.directory.segments
     starts = [_start(examined, segment) for segment in segments]
     for segment, start in zip(segments, starts, strict=True):
@@ -64,7 +65,7 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
             torn = damage.kind is DamageKind.TORN_TAIL and is_last
             yield _finding(log.TORN_TAIL if torn else _IN_LOGS[damage.kind], segment, damage)
     if examined.directory.has_moved:
-        return  # the segment that is missing may be the one that went meanwhile
+        return  # the segment that is missing may have been deleted while the directory was read
     for (before, after), start in zip(pairwise(segments), starts[1:], strict=True):
         end = before.end_offset
         if start != end:
@@ -74,8 +75,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def _start(examined: Examined, segment: SegmentFile) -> int:
-    """Where the segment starts: at its first batch where that and the next ones agree against the
-    file's name, else where the name says."""
+    """Where the segment starts: at its first batch, if that batch and the next ones agree against
+    the file's name; else where the name says."""
     first = next(iter(segment.scan.damages), None)
     if first is None or first.position or first.kind not in _OFFSETS:
         return segment.base_offset
@@ -93,7 +94,7 @@ def _is_misnamed(segment: SegmentFile, start: int) -> bool:
 
 
 def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """A complete snapshot's bytes; a .part or .deleted one is allowed to be cut off."""
+    """Findings about the bytes of a complete snapshot. A .part or .deleted file may be cut off."""
     if snapshot.state is not SnapshotState.COMPLETE:
         return
     if not snapshot.file.size_bytes:
@@ -121,22 +122,24 @@ def file_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def changed_files(examined: Examined) -> Iterator[Finding]:
-    """Files of which the rules, that read on in them, found other bytes than the scan did."""
+    """Findings about files that changed: the rules read other bytes in them than the scan had
+    found."""
     for path in examined.changed:
         message = "its bytes were changed while the directory was judged"
         yield files.CHANGED_WHILE_READ.at(path, message)
 
 
 def bundle_damage(damages: Sequence[Damage]) -> Iterator[Finding]:
-    """What went wrong before there was a directory: unpacking, listing. Files as the user's."""
+    """Findings about what went wrong before a directory could be read: unpacking, listing. They
+    name files as the user does."""
     for damage in damages:
         rule = _WHOLE_FILES.get(damage.kind, files.BUNDLE)
         yield rule.at(damage.file, damage.detail)
 
 
 def _joined(damages: Sequence[Damage]) -> Iterator[Damage]:
-    """Damages with runs of misplaced batches, one behind another, as one: a file that lies at a
-    wrong offset is one finding, not thousands."""
+    """The damages, with a run of misplaced batches as one: a file at a wrong offset is one finding,
+    not thousands."""
     run: list[Damage] = []
     for damage in damages:
         goes_on = run and run[-1].position + run[-1].length == damage.position
@@ -168,7 +171,8 @@ def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Fi
 
 
 def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
-    """Offset and epoch of the batch at a byte; the offset that should come there, if none does."""
+    """Offset and epoch of the batch at a byte; where no batch is there, the offset that was
+    expected."""
     following = bisect_right(scan.batches, position, key=lambda batch: batch.position)
     if not following:
         return None, None

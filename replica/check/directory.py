@@ -34,7 +34,8 @@ from replica.metadata.image import Image, Refusal
 from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
-"""What is damage in an ordinary topic's partition, too, of which compaction takes offsets out."""
+"""Rules about damage that hold for a partition of an ordinary topic, too. Compaction takes offsets
+out of such a partition."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def gather(examined: Examined) -> Facts:
 
 
 def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
-    """Every finding but those about snapshots, in no order; files relative to the node's."""
+    """Every finding except those about snapshots, in no order. They name files relative to the
+    node's directory."""
     examined = facts.examined
     yield from judge_partition(facts.partition)
     yield from file_damage(examined)
@@ -95,7 +97,7 @@ def judge_snapshots(
 
 
 def judge_partition(partition: Partition) -> Iterator[Finding]:
-    """What a partition is that is no metadata log."""
+    """What a partition is whose log is no metadata log."""
     if partition.kind is PartitionKind.ORDINARY:
         yield files.ORDINARY_TOPIC.at("", f"{partition.what}: only its bytes were checked")
     elif not partition.is_metadata:

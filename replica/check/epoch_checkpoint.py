@@ -45,7 +45,7 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
 
 
 def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
-    """Where each epoch starts by the log; runs whose epoch doesn't rise add nothing."""
+    """Where each epoch starts by the log. A run whose epoch doesn't rise adds nothing."""
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:
@@ -87,14 +87,16 @@ def _differences(
 
 
 def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
-    """The file's entries, if the log started at `start`; () where it doesn't hold that offset."""
+    """The entries that the file would have if the log started at `start`; () where no entry covers
+    that offset."""
     return truncate_from_start(told, start) if start > told[0].start_offset else ()
 
 
 def _cut_head(
     directory: MetadataDirectory, file: FoundFile, entries: tuple[EpochStart, ...]
 ) -> Finding:
-    """All entries are right for another log start: a snapshot is missing, or the first lines."""
+    """Whether all entries are right for another log start. Then a snapshot is missing, or the first
+    lines are."""
     first, positions = entries[0], _positions(file, entries)
     return files.EPOCH_CHECKPOINT_MISMATCH.at(
         file.path,
@@ -107,7 +109,7 @@ def _cut_head(
 
 
 class _Gaps:
-    """Where batches are missing or damaged, so that epochs may have begun there."""
+    """The offsets where batches are missing or damaged. Epochs may have begun there."""
 
     def __init__(self, runs: Sequence[EpochRun], log_start: int) -> None:
         ends = (log_start, *(run.end for run in runs[:-1]))
@@ -137,7 +139,7 @@ def _missing(
 
 
 def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
-    """starts: offsets by epoch, as the log has them."""
+    """The first entry that contradicts the log. starts: offset of each epoch, by the log."""
     start = starts.get(entry.epoch)
     if start is not None:
         return f"{_text(entry)}; by the log it starts at {start}"

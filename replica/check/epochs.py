@@ -14,8 +14,7 @@ from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.segment import LocatedBatch, chosen, numbers_of
 
 CHURN_EPOCHS = 20
-"""So many epochs within
-CHURN_MS: this time, are worth a word."""
+"""This many epochs within CHURN_MS are a finding."""
 CHURN_MS = 60 * 60 * 1000
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024
@@ -25,7 +24,7 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LeaderChangeBatch:
-    """A LeaderChange record where it lies. timestamp: ms."""
+    """A LeaderChange record, and where it stands. timestamp: ms."""
 
     path: str
     position: int
@@ -37,7 +36,7 @@ class LeaderChangeBatch:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Batches of one epoch, one behind the other. segment: of the first of them."""
+    """Batches of one epoch that follow each other. segment: the file of the first one."""
 
     segment: SegmentFile
     first: LocatedBatch
@@ -51,10 +50,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class EpochRun:
-    """Batches without a hole from one LeaderChange, or hole, to the next: stretches, of which
-    neighbours have different epochs.
+    """Batches without a hole, from a LeaderChange record or a hole to the next one.
 
-    began: the LeaderChange, None behind a hole or a deleted head. epoch: that of most batches.
+    stretches: the batches by epoch; neighbours have different epochs. began: the LeaderChange
+    record, None behind a hole or a deleted head. epoch: the one that most batches have.
     """
 
     stretches: tuple[Stretch, ...]
@@ -73,7 +72,7 @@ class EpochRun:
 
 
 def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
-    """Those of the log, in its order."""
+    """The LeaderChange records of the log, in its order."""
     return tuple(
         LeaderChangeBatch(
             segment.file.path,
@@ -121,8 +120,8 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
 def _stretches(
     segment: SegmentFile, begins: Mapping[tuple[str, int], LeaderChangeBatch]
 ) -> Iterator[Stretch]:
-    """A segment's batches with a right CRC; one begins at each of another epoch, each LeaderChange
-    and each hole."""
+    """The batches of a segment with a right CRC. A stretch begins at each new epoch, each
+    LeaderChange record and each hole."""
     path, batches = segment.file.path, segment.scan.batches
     names = ("position", "base_offset", "next_offset", "leader_epoch", "crc_valid")
     first = last = count = 0
@@ -143,13 +142,14 @@ def _run(stretches: Sequence[Stretch], began: LeaderChangeBatch | None) -> Epoch
     counted: Counter[int] = Counter()
     for stretch in stretches:
         counted[stretch.epoch] += stretch.count
-    # of equally many the first one met wins: the LeaderChange's own
+    # of equal counts the first one counts, which is that of the LeaderChange record
     ((epoch, _),) = counted.most_common(1)
     return EpochRun(tuple(stretches), began, epoch)
 
 
 def judge_epochs(runs: Sequence[EpochRun]) -> Iterator[Finding]:
-    """Batches of another epoch than their run's, and runs whose epoch doesn't rise."""
+    """Findings about batches whose epoch isn't that of their run, and about runs whose epoch
+    doesn't rise."""
     highest: int | None = None
     for run in runs:
         yield from _strangers(run)
@@ -186,7 +186,8 @@ def _strangers(run: EpochRun) -> Iterator[Finding]:
 
 
 def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
-    """The hour with the most epochs, if they are many; elections without a winner count too."""
+    """A finding about the hour with the most epochs, if they are many. Elections without a winner
+    count, too."""
     best: tuple[int, int, int] | None = None
     first = 0
     for last, change in enumerate(changes):

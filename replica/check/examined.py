@@ -82,7 +82,7 @@ class Examined:
         return self.found.shown_file(relative)
 
     def file_of(self, kind: FileKind) -> FoundFile | None:
-        """The file of a kind of which there is one."""
+        """The only file of a kind."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 
     def lacks(self, kind: FileKind) -> bool:
@@ -98,8 +98,8 @@ class Examined:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The segments and snapshots, by their paths, in which what was read behind the scan was
-        not what the scan had found: the directory has to be examined again."""
+        """Paths of the segments and snapshots whose bytes are not those that the scan had found.
+        The directory has to be examined again."""
         files: tuple[SegmentFile | SnapshotFile, ...]
         files = (*self.directory.segments, *self.directory.snapshots)
         return tuple(
@@ -109,7 +109,7 @@ class Examined:
         )
 
     def growth(self) -> Growth:
-        """Of work on the log."""
+        """The memory that work on the log may take."""
         return self.room.growing(sum(len(one.scan.batches) for one in self.directory.segments))
 
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
@@ -233,7 +233,7 @@ def _leader_changes(examined: Examined) -> Iterator[VotersAt]:
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
-    """The batches whose CRC is right, those that would overlap the ones before left out."""
+    """The batches with a right CRC, without those that would overlap the ones before."""
     for batch in segment.scan.batches:
         header = batch.header
         if batch.crc_valid and header.base_offset > last_offset:

@@ -89,7 +89,7 @@ def judge_group(
 
 
 def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
-    """The rules over replicas of one partition."""
+    """Findings of the rules that compare replicas of one partition."""
     group = [facts.examined for facts in part]
     for _, finding in judge_membership(members_of(group)):
         yield finding
@@ -99,12 +99,13 @@ def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
 
 
 def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Image]) -> Judged:
-    """images: states by this log; those of others of the cluster where it has none."""
+    """Judges one directory. images: the states by its log; without a log of its own, those by other
+    logs of the cluster."""
     verdicts = tuple(judge_snapshots(facts, images))
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
-        *changed_files(facts.examined),  # the last, as all others read in them
+        *changed_files(facts.examined),  # last: all rules before it read these files
     ]
     role = role_of(facts.examined, facts.changes)
     return Judged(
@@ -115,10 +116,8 @@ def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Im
 def _images_by_cluster(
     group: Sequence[Examined], replays: Sequence[Replayed]
 ) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
-    """The states that any log of a cluster tells, None for directories of no known cluster.
-
-    Logs that hold one (offset, epoch) hold the same below it (Raft's log matching).
-    """
+    """The states that the logs of each cluster tell; None for directories of no known cluster. Logs
+    that hold one (offset, epoch) hold the same below it (Raft's log matching)."""
     images: dict[str | None, dict[OffsetAndEpoch, Image]] = {}
     for examined, replayed in zip(group, replays, strict=True):
         images.setdefault(_cluster(examined), {}).update(replayed.images)

@@ -21,7 +21,7 @@ from replica.format.snapshot import SnapshotState
 
 _OFFSET_ENTRY_BYTES, _TIME_ENTRY_BYTES = 8, 12
 _MOST = 2**63 - 1
-"""Stands for a last offset beyond it: above every offset of an index."""
+"""Stands for a last offset that the index can't hold: it is above every offset of an index."""
 
 
 def judge_indexes(examined: Examined) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
 
 
 def _times(segment: SegmentFile) -> tuple[array[int], array[int], array[int]]:
-    """Of each batch its first and its last offset, and the largest timestamp up to it."""
+    """The first offset and the last offset of each batch, and the largest timestamp up to it."""
     starts, lasts, newest = array("q"), array("q"), array("q")
     names = ("base_offset", "last_offset", "max_timestamp")
     for start, last, timestamp in numbers_of(segment.scan.batches, *names):
@@ -113,7 +113,8 @@ def _is_damaged(segment: SegmentFile, position: int) -> bool:
 
 
 def judge_leftovers(examined: Examined) -> Iterator[Finding]:
-    """Files about to go, and indexes whose segment isn't there."""
+    """Findings about files that are about to be deleted, and about indexes whose segment is
+    missing."""
     directory = examined.directory
     segments = {segment.base_offset for segment in directory.segments}
     for file in directory.files:

@@ -24,9 +24,10 @@ from replica.format.snapshot import SnapshotState
 from replica.severity import Severity
 
 MIN_BATCHES = 3
-"""Of a known segment: the base offset of a batch is judged by the two behind it."""
+"""A known segment has at least so many batches, because the base offset of a batch is judged by the
+two behind it."""
 MAX_LANDMARKS = 2000
-"""A file with more of them is read whole each time."""
+"""A file with more landmarks is read whole each time."""
 
 
 def known_files(
@@ -61,7 +62,7 @@ def known_files(
 
 
 def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[LocatedBatch]:
-    """The listed batches up to the first that isn't where the one before it ends."""
+    """The listed batches, up to the first one that doesn't begin where the one before it ends."""
     first_damage = min((d.position for d in segment.scan.damages), default=None)
     end, offset, epoch = 0, segment.base_offset, -1
     names = ("position", "size_bytes", "base_offset", "next_offset", "leader_epoch", "crc_valid")
@@ -127,7 +128,7 @@ def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
 def _by_content(
     facts: Facts, file: SegmentFile | SnapshotFile, sound: Sequence[LocatedBatch], ends: set[int]
 ) -> Iterator[int]:
-    """Numbers of the batches whose records some rule looks at, and of the first and last one."""
+    """Numbers of the batches whose records some rule reads, and of the first and the last batch."""
     yield from (0, len(sound) - 1)
     path, noted = file.file.path, facts.noted.places
     names = ("is_control", "size_bytes", "position", "base_offset", "next_offset")

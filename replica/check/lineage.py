@@ -22,7 +22,7 @@ from replica.history.log import OffsetRange, ReplicaLog
 from replica.model.keys import ReplicaKey
 
 MAX_COMPARED = 400
-"""Logs of one cluster that are compared pair by pair: voters are fewer than ten, and the rest are
+"""So many logs of a cluster are compared pair by pair. Voters are fewer than ten, and the rest are
 brokers."""
 
 
@@ -44,7 +44,7 @@ class Parting:
 
 
 def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
-    """Every pair of each cluster."""
+    """Compares every pair of logs of each cluster."""
     for members in by_cluster(group):
         if len(members) > 1:
             yield from _judge_cluster(members)
@@ -56,7 +56,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     holding = [log for log in owners if log.batches]
     if len(holding) > MAX_COMPARED:
         yield _not_compared(by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED)
-    # of those that hold nothing only their ids matter, where voters are named without directories
+    # of empty logs only the ids matter, where voters are named without directories
     owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
     compared = compare_group(owners)
     commitment = classify_compared(compared)
@@ -84,7 +84,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
 
 
 def _not_compared(first: Examined, count: int) -> Finding:
-    """Of `count` logs, of which `first` is the first one."""
+    """A finding about `count` logs that are not compared; `first` is the first of them."""
     message = (
         f"this log, and {count - 1} more of its cluster, is compared with no other: "
         f"{MAX_COMPARED} are compared with each other"
@@ -120,7 +120,8 @@ def _parting(
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
-    """A log that conflicts with those of other nodes; who calls adds file and byte."""
+    """A finding about a log that conflicts with those of other nodes. The caller adds file and
+    byte."""
     verbs = "holds other bytes, or agrees" if len(others) == 1 else "hold other bytes, or agree"
     message = f"at offset {offset} of one epoch {_nodes(others)} {verbs} again later"
     return groups.CONFLICT.at("", message, offset=offset, epoch=epoch)
@@ -131,7 +132,7 @@ def _nodes(ids: Sequence[int]) -> str:
 
 
 def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
-    """What it means for the loser; others: node ids; who calls adds file and byte."""
+    """What a divergence means for the loser. others: node ids. The caller adds file and byte."""
     offset, lost = parting.offset, parting.lost
     message = (
         f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "

@@ -13,10 +13,10 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
 RULES = (
-    *(groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER),
-    *(groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH),
-)
-"""Of the findings of judge_membership, and of no others."""
+    groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
+    groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH,
+)  # fmt: skip
+"""The findings of judge_membership are of these rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Member:
 
 
 Told = tuple[Member, Finding]
-"""A finding, and whose it is."""
+"""A finding, and the directory that it is about."""
 
 
 def judge_membership(group: Sequence[Member]) -> Iterator[Told]:

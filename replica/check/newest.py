@@ -62,12 +62,12 @@ def cluster_state(examined: Examined, state: NewestState | None) -> ClusterState
 
 
 def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
-    """Whether this very directory was chosen; an equal one is another."""
+    """Whether this directory, and not an equal one, was chosen."""
     return any(examined is one for one in chosen)
 
 
 def cluster_id_of(examined: Examined) -> str | None:
-    """Of which cluster the directory is; None where no meta.properties names it."""
+    """The cluster of the directory; None where no meta.properties names it."""
     return None if examined.replica is None else examined.replica.cluster_id
 
 

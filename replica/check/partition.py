@@ -36,9 +36,10 @@ class PartitionKind(Enum):
     METADATA = "metadata"
     """A cluster's metadata log."""
     QUORUM = "quorum"
-    """Of another topic, and replicated by KRaft: kraftlake.topic.name, Kafka's TestRaftServer."""
+    """The log of another topic that is replicated by KRaft: kraftlake.topic.name, Kafka's
+    TestRaftServer."""
     ORDINARY = "ordinary"
-    """Of an ordinary topic, as brokers keep them: nothing in it is of KRaft."""
+    """The log of an ordinary topic, as brokers keep it. Nothing in it is KRaft's."""
     UNKNOWN = "unknown"
     """No metadata log; a file on its own doesn't tell more."""
 
@@ -76,7 +77,7 @@ class Partition:
 
     @property
     def what(self) -> str:
-        """What a partition is that is no metadata log: the beginning of a sentence."""
+        """What a partition is that holds no metadata log, as the beginning of a sentence."""
         subject = f"partition {self.name}" if _PARTITION.fullmatch(self.name) else "this partition"
         if self.kind is PartitionKind.ORDINARY:
             return f"{subject} is of an ordinary topic"
@@ -102,7 +103,7 @@ def _logs(examined: Examined) -> tuple[SegmentFile | SnapshotFile, ...]:
 
 
 def _other_kind(examined: Examined) -> PartitionKind:
-    """What a directory or file is that is no metadata log."""
+    """What a directory or file is that holds no metadata log."""
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
     for file in _logs(examined):

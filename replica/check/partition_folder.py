@@ -1,5 +1,4 @@
-"""Which partition a folder on disk is of, told by a look at its names and the first records, for
-those who don't read it as a whole."""
+"""Which partition a folder on disk holds. It reads only names and the first records."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from replica.format.reading import (
 from replica.format.segment import scan
 
 LOOKED_AT_BYTES = 1024 * 1024
-"""Of each segment or snapshot, until enough records were seen."""
+"""So many bytes of each segment or snapshot are read, until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 

@@ -1,7 +1,8 @@
-"""Records that stand out: those that don't decode, those nobody knows, transaction markers.
+"""Findings about single records: those that don't decode, those of unknown types, transaction
+markers.
 
-Every record is looked at. Of a large file the bulk reader names the records that may be such ones;
-only their batches are then decoded one by one.
+Every record is read. In a large file the bulk reader names the records that may be such ones; only
+their batches are then decoded one by one.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Transaction:
     last: int | None
 
     def holds(self, end_offset: int) -> bool:
-        """Whether a state that ends at `end_offset` (exclusive) would be inside."""
+        """Whether a state that ends at `end_offset` (exclusive) would end inside the
+        transaction."""
         begun = self.first is None or self.first < end_offset
         return begun and (self.last is None or end_offset <= self.last)
 
@@ -122,7 +124,7 @@ def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
-    """The transaction that the log ends in, if it does."""
+    """A finding where the log ends in an open transaction."""
     if transactions and transactions[-1].last is None:
         last = transactions[-1]
         message = f"the transaction that begins at offset {last.first} has no end"
@@ -161,7 +163,8 @@ def _stand_out(
 def _with_odd_records(
     file: SegmentFile | SnapshotFile, content: Content, new: Sequence[LocatedBatch]
 ) -> Iterator[LocatedBatch]:
-    """Of the new batches those that hold what the bulk reader leaves to others, in order."""
+    """The new batches that hold records which the bulk reader leaves to the scalar reader, in
+    order."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

@@ -23,7 +23,7 @@ from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meanin
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""Takes a line that says how far long work has come; called now and then."""
+"""Is given a line that says how far a long work has come, now and then."""
 
 
 class Read(Protocol):
@@ -33,7 +33,7 @@ class Read(Protocol):
 
 
 class AnyReplay(Protocol):
-    """Replay or the bulk reader's."""
+    """A replay, scalar or by the bulk reader."""
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None: ...
 
@@ -98,7 +98,7 @@ def apply_batch(
     inflation: Inflation,
     read: Read = meaning,
 ) -> Iterator[Refusal]:
-    """Apply a batch's records; the refusals. Else as `read_batch`."""
+    """Apply the records of a batch; returns the refused ones. The rest is as in `read_batch`."""
     for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
@@ -129,7 +129,7 @@ class Replaying:
         self._new_replay = new_replay
         self._snapshot_image = snapshot_image
         self._bases = whole_snapshots(examined)
-        self._replay: AnyReplay | None = None  # None while nothing is known of the state
+        self._replay: AnyReplay | None = None  # None while no state is known
         # the newest end of which the state was known, and the replay that knew it
         self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
         self.end = OffsetAndEpoch(-1, -1)
@@ -181,7 +181,8 @@ class Replaying:
         return self._inflation
 
     def enter(self, base_offset: int) -> AnyReplay | None:
-        """What to replay the next batch with; None where its records say nothing of the state."""
+        """The replay that takes the next batch; None where no state is known, so that records say
+        nothing."""
         if base_offset != self.end.offset:
             self._replay = self._new_replay(EMPTY) if base_offset == 0 else None
             self.end = OffsetAndEpoch(base_offset, -1)
@@ -190,13 +191,13 @@ class Replaying:
         return self._replay
 
     def refuse(self, count: int, first: Refused | None) -> None:
-        """So many more records can't be applied; first: the first of them, if it is known."""
+        """Count more records that can't be applied. first: the first of them, if it is known."""
         self.refused_count += count
         if self.first_refused is None:
             self.first_refused = first
 
     def break_off(self) -> None:
-        """The batch holds a record that can't be read: nothing is known of the state behind it."""
+        """A record of the batch can't be read, so the state behind it is unknown."""
         self._replay = None
 
     def leave(self, end: OffsetAndEpoch) -> None:
@@ -208,7 +209,8 @@ class Replaying:
                 self.images[end] = self._replay.image()
 
     def _begin(self) -> AnyReplay | None:
-        """From a snapshot that ends here, on the lineage of the batch before if there is one."""
+        """Begin at a snapshot that ends here; if there is a batch before, the snapshot must be on
+        its lineage."""
         for snapshot in self._bases.get(self.end.offset, ()):
             assert snapshot.id is not None
             if self.end.epoch in (-1, snapshot.id.epoch):
@@ -219,7 +221,7 @@ class Replaying:
 
 
 def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
-    """Whole snapshots by their end offset, also such that are about to be deleted."""
+    """Whole snapshots by their end offset, those about to be deleted included."""
     found: dict[int, list[SnapshotFile]] = {}
     for snapshot in examined.directory.snapshots:
         is_base = snapshot.state is not SnapshotState.PART and snapshot.is_whole

@@ -57,11 +57,11 @@ class Rule:
         offset: int | None = None,
         epoch: int | None = None,
     ) -> Finding:
-        """A finding of this rule."""
+        """A finding of this rule at a place."""
         return Finding(self, file, message, position, offset, epoch)
 
     def of(self, file: str, message: str, subjects: Iterable[Subject]) -> Finding:
-        """A finding of a rule of health; file: the directory whose log was replayed."""
+        """A finding of this rule of health. file: the directory whose log was replayed."""
         return Finding(self, file, message, subjects=tuple(subjects))
 
 

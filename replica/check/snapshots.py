@@ -32,10 +32,10 @@ from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
 _NOT_JUDGED = {
-    *(snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id),
+    snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
-}
-"""What others rest on comes first: topics before their partitions."""
+}  # fmt: skip
+"""Rules of findings that break nothing: they tell what could not be judged."""
 
 
 class Validity(StrEnum):
@@ -244,8 +244,9 @@ def _unknown_offsets(
 
 
 def is_newer(snapshot_id: OffsetAndEpoch, unknown: Iterable[int | None]) -> bool:
-    """Whether a snapshot, or the log below its end offset, holds records that this release doesn't
-    know. unknown: the offsets of the log's first such records; None for one in the snapshot."""
+    """Whether a snapshot, or the log below its end offset, holds records of which this release
+    doesn't know the type or version. unknown: the offsets of the log's first such records; None for
+    one in the snapshot."""
     return any(offset is None or offset < snapshot_id.offset for offset in unknown)
 
 
@@ -265,7 +266,7 @@ def _judge_content(
 
 
 def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
-    """What is told of a snapshot whose records only its writer understands."""
+    """What is told of a snapshot whose records this release can't read."""
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     message = "its records are no metadata records"
     yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
@@ -361,7 +362,7 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     if not examined.is_directory or not directory.segments or start == 0:
         return
     if directory.has_moved:
-        return  # the snapshot may be the one that went meanwhile
+        return  # the snapshot may have been deleted while the directory was read
     path = directory.segments[0].file.path
     usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
     newest = max((one for one in usable if one != BOOTSTRAP_SNAPSHOT), default=None)

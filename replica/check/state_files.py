@@ -34,7 +34,7 @@ class Known:
 def known_of(
     examined: Examined, runs: Sequence[EpochRun], changes: tuple[LeaderChangeBatch, ...]
 ) -> Known:
-    """Gather it."""
+    """Gathers what is known of the log and its snapshots."""
     found = tuple(voter_sets(examined))
     by_records = {key.node_id for voters in found for key in voters.voters}
     by_leaders = {voter.voter_id for change in changes for voter in change.message.voters}
@@ -47,7 +47,7 @@ def known_of(
 
 
 def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
-    """All rules about who this is and what it voted for."""
+    """All rules about the identity that these files state, and about the vote."""
     directory = examined.directory
     if examined.is_directory:
         yield from _judge_meta(examined)

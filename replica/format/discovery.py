@@ -118,7 +118,7 @@ class _Search:
         if not os.path.isdir(path):
             yield FilePath(path, _printable(path), kind_of_file(path))
             return
-        if _is_metadata_folder(path) or self._holds_logs(path, shown):
+        if is_metadata_folder(path) or self._holds_logs(path, shown):
             yield DirectoryPath(path, shown)
         elif not self.failed:
             yield from self._below(path, shown)
@@ -132,7 +132,7 @@ class _Search:
             if identity in self._visited:  # a symbolic link back into the tree
                 continue
             self._visited.add(identity)
-            if _is_metadata_folder(folder):
+            if is_metadata_folder(folder):
                 yield DirectoryPath(folder, label)
             else:
                 pending.extend(self._folders(folder, label))
@@ -191,7 +191,8 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _is_metadata_folder(path: str) -> bool:
+def is_metadata_folder(path: str) -> bool:
+    """Whether a folder is taken for a metadata directory wherever the search meets it."""
     named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
     return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
 

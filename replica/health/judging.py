@@ -16,9 +16,9 @@ from replica.health.quorum import judge_quorum
 from replica.health.reassignments import judge_reassignments
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
-    *(judge_quorum, judge_features, judge_brokers, judge_partitions),
-    *(judge_placement, judge_reassignments, judge_configs),
-)
+    judge_quorum, judge_features, judge_brokers, judge_partitions,
+    judge_placement, judge_reassignments, judge_configs,
+)  # fmt: skip
 
 
 def judge_health(cluster: Cluster) -> list[Finding]:

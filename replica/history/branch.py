@@ -14,7 +14,8 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class BranchPart:
-    """Entries `start` (inclusive) to `end` (exclusive) of the agreed branch, read from `key`."""
+    """The entries from `start` (inclusive) to `end` (exclusive) of the agreed branch. The log of
+    `key` holds them."""
 
     start: int
     end: int
@@ -23,12 +24,13 @@ class BranchPart:
 
 
 def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[BranchPart, ...]:
-    """The branch's parts, ascending and without overlap; a gap is held by no replica.
+    """The branch's parts, ascending and without overlap. No replica holds the entries of a gap.
 
-    Its tip is the log that would win an election among those without a superseded entry. What the
-    tip lacks (a head deleted behind a snapshot, a damaged batch) comes from logs that agree with
-    it, or is proven wherever it is. Every entry of it is proven or unproven. Where two proofs
-    contradict each other it is the tip's history, without a mixture. Empty for empty logs.
+    The branch ends in the log that would win an election among the logs without a superseded entry.
+    Entries that this log lacks (a head deleted behind a snapshot, a damaged batch) come from logs
+    that agree with it, or from any log that holds them proven. So every entry of the branch is
+    proven or unproven. Where two proofs contradict each other, the branch has the history of its
+    last log, and no mixture. It is empty for empty logs.
     """
     tip = _tip(group.logs, commitment)
     if tip is None:
@@ -52,10 +54,11 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
 def overruled_parts(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
 ) -> tuple[BranchPart, ...]:
-    """What each log holds proven and the agreed branch has not, as another proof contradicts it.
+    """What each log holds proven, and the agreed branch lacks, because another proof contradicts
+    it.
 
-    branch: the group's agreed_branch. Empty unless the cluster broke Raft's safety, or a snapshot
-    that was taken for valid is not.
+    branch: the group's agreed_branch. The result is empty unless the cluster broke Raft's safety,
+    or a snapshot was taken for valid that is not.
     """
     if not commitment.contested:
         return ()
@@ -69,7 +72,7 @@ def overruled_parts(
 
 
 def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKey) -> Ranges:
-    """What a log holds of the branch."""
+    """The part of a log that is on the branch."""
     shared: list[Ranges] = []
     for part in branch:
         of_part: Ranges = (OffsetRange(part.start, part.end),)
@@ -84,7 +87,7 @@ def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | Non
     clean = [log for log in holding if not commitment.ranges(log.key, Verdict.SUPERSEDED)]
     return max(
         clean or holding,
-        # the lowest key wins among equals, so that the answer doesn't hang on the order of logs
+        # the lowest key wins among equals, so that the order of the logs changes nothing
         key=lambda log: (
             election_order(log.position()),
             -log.first_offset,
@@ -98,11 +101,12 @@ def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | Non
 def _on_branch(
     group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
 ) -> Ranges:
-    """What `log` holds of the tip's branch, proven or not; never what is superseded."""
+    """The part of `log` that is on the branch of `tip`, proven or not. Superseded entries never
+    are."""
     unproven = commitment.ranges(log.key, Verdict.UNPROVEN)
     if log is tip:
         return unproven
-    # Without one equal entry nobody knows where below they parted.
+    # Without an equal entry nobody knows where the two logs parted below.
     agreement = group.between(tip.key, log.key).agreement
     return () if agreement is None else below(unproven, agreement.end)
 
@@ -110,8 +114,8 @@ def _on_branch(
 def _contradiction(
     group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
 ) -> int:
-    """The first offset where `log` holds another entry than the tip's proven one; the end of `log`
-    where there is none. No history has both, nor what follows the one and the other."""
+    """The first offset where `log` holds another entry than a proven one of `tip`; the end of `log`
+    where there is none. From there on the two logs have nothing in common."""
     proven = commitment.ranges(tip.key, Verdict.PROVEN)
     others = intersection(group.between(tip.key, log.key).ranges(same=False), proven)
     return others[0].start if others else log.end_offset

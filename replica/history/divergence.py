@@ -130,7 +130,7 @@ def diverge(a: ReplicaLog, b: ReplicaLog) -> Divergence:
 
 
 def diverge_compared(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
-    """`diverge` for a comparison of `a` with `b` that is already there."""
+    """`diverge` for two logs that were compared before."""
     offset = comparison.divergence_offset
     if offset is None:
         return Divergence(_undiverged_relation(a, b, comparison))
@@ -162,7 +162,7 @@ def diverge_compared(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Di
 
 
 def election_loser(a: ReplicaLog, b: ReplicaLog) -> ReplicaLog | None:
-    """Which of the two can't win the other's vote; None if they stand equal (KIP-595, Vote)."""
+    """Which of the two the other would not vote for; None if they are equal (KIP-595, Vote)."""
     order_a, order_b = election_order(a.position()), election_order(b.position())
     if order_a == order_b:
         return None

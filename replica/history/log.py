@@ -123,10 +123,9 @@ class ReplicaLog:
         )
 
     def restarted_from_snapshot(self) -> bool:
-        """Whether the newest snapshot is newer than the log: Kafka then empties the log at start.
-
-        Legal between a fetched snapshot's rename and the truncation (truncateToLatestSnapshot).
-        """
+        """Whether the newest snapshot is newer than the log: then Kafka empties the log when it
+        starts. This is legal after a fetched snapshot was renamed, and before the log was truncated
+        (truncateToLatestSnapshot)."""
         snapshot = self.newest_snapshot
         if snapshot is None:
             return False

@@ -55,7 +55,7 @@ def _evidence(
     end = proven[-1].end if proven else 0
     snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)
     if snapshot.offset > end:
-        # what it replaced isn't in the log any more, or not yet
+        # a record that the snapshot replaced isn't in the log any more, or not yet
         own = Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
         return own, snapshot.offset
     if not end:
@@ -65,7 +65,7 @@ def _evidence(
 
 
 def _tells(group: GroupComparison, proof: Proof, log: ReplicaLog, end: int) -> bool:
-    """Whether the log that a proof is about holds the same entry below `end` as `log`."""
+    """Whether the log that the proof is about holds the same entry below `end` as `log` does."""
     if proof.key == log.key:
         return True
     spans = group.between(log.key, proof.key).spans

@@ -28,12 +28,14 @@ class CaughtUp:
 
 @dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """Case 1: held here, not known to be committed. The seed answers OFFSET_NOT_AVAILABLE."""
+    """Case 1 of KIP-392: the replica holds the offset, but doesn't know whether it is committed.
+    The answer is OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Case 2: not held here, and committed for all that is known here. OFFSET_NOT_AVAILABLE."""
+    """Case 2 of KIP-392: the replica does not hold the offset; by all that it knows the offset is
+    committed. The answer is OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from replica.model.voters import VoterKeys
 
 
 class Answer(Enum):
-    """What to think of going on with the winner."""
+    """Whether to go on with the winner."""
 
     SAFE = "safe"
     """It holds everything that was committed."""
@@ -134,8 +134,8 @@ def plan_recovery(
 def _rank(
     log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
 ) -> tuple[bool, tuple[int, int], bool, int, int, str]:
-    """Among equals a voter comes first, then the longer history, then the lower id, so that the
-    order of logs doesn't matter."""
+    """Orders the logs: among equals a voter comes first, then the longer history, then the lower
+    id. So the order of the arguments doesn't matter."""
     position, key = election_order(log.position()), log.key
     votes = voters is not None and is_voter(voters, key)
     return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
@@ -181,7 +181,7 @@ def _standing(
     same = comparison.ranges(same=True)
     held = group.runs[log.key]
     own = difference(held, same)
-    # below its log start the winner has a snapshot, which holds committed records alone
+    # below its log start the winner has a snapshot, which holds only committed records
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
     at_risk = intersection(own, above)
     lost = _counted(commitment, log.key, at_risk)

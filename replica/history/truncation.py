@@ -108,11 +108,11 @@ def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
 
 
 def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
-    """The same by the draft, which knows no snapshots: straight to NextFetchOffset.
+    """The same by the draft, which has no snapshots: one answer leads straight to NextFetchOffset.
 
-    NextFetchOffset is an end in the leader's log and may cut nothing from the follower's. Then the
-    follower drops its records of FetchEpoch, an epoch the leader never had: the seed gives that as
-    the reason for the answer, and without it the draft would ask the same for ever.
+    NextFetchOffset is an end in the leader's log. If the follower's log is shorter, nothing is cut
+    by it. Then the follower drops its records of FetchEpoch, because the leader never had this
+    epoch. Without this the draft would ask the same for ever.
     """
     leader_view, view = _logs_alone(leader), _logs_alone(follower)
     rounds = 0
@@ -146,12 +146,13 @@ def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:
-            # Records; or logs no Raft run leaves, where a real follower would ask for ever.
+            # Records; or logs that no run of Raft leaves, with which a real follower would ask for
+            # ever.
             return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
         view = truncated(view, end)
         rounds += 1
 
 
 def _logs_alone(log: ReplicaLog) -> LogView:
-    """Everything in the files, leftovers included, as if no snapshot stood in front of it."""
+    """Everything that the files hold, leftovers included, as if there were no snapshot."""
     return LogView(log.first_offset, log.end_offset, epochs_of(log.batches))

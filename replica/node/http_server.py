@@ -1,4 +1,4 @@
-"""One page over HTTP, such as Prometheus asks for, in the node's event loop.
+"""A few pages over HTTP, such as Prometheus and probes ask for, in the node's event loop.
 
 It takes few connections and little of each, for its clients are few: a new connection closes the
 oldest that has not asked yet. A connection is answered once and closed.
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from replica.wire.acceptor import Acceptor, streams
 from replica.wire.connections import Connected, Connections, address_of
@@ -20,15 +21,28 @@ MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
 """For a request to come, and for its answer to be taken."""
 
-Page = Callable[[str], tuple[str, bytes]]
-"""From what the client accepts (its Accept header) to the content's type and the content."""
+OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """kind: the content's type. status: with its number, as HTTP's first line has it."""
+
+    kind: str
+    content: bytes
+    status: str = OK
+
+
+Pages = Callable[[str, str], Answer]
+"""From the path (without a query) and what the client accepts (its Accept header) to an answer. It
+is asked in the event loop, so it must not wait."""
 
 
 class HttpServer:
-    """Answers GET and HEAD of any path by the page."""
+    """Answers GET and HEAD by the pages."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
         limits = NodeLimits(max_connections=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS)
         self._connections = Connections(limits)
         self._acceptor = Acceptor(self._arrived, self._failed)
@@ -82,16 +96,17 @@ class HttpServer:
         if request is None:
             return _response("431 Request Header Fields Too Large", "text/plain", b"")
         first, *headers = request.decode("latin-1").split("\r\n")
-        method = first.partition(" ")[0]
-        if method not in ("GET", "HEAD") or len(first.split(" ")) != 3:
+        words = first.split(" ")
+        if words[0] not in ("GET", "HEAD") or len(words) != 3:
             return _response("405 Method Not Allowed", "text/plain", b"")
         accepted = [
             value.strip()
             for name, _, value in (header.partition(":") for header in headers)
             if name.strip().lower() == "accept"
         ]
-        kind, content = self._page(",".join(accepted))
-        return _response("200 OK", kind, content, is_sent=method == "GET")
+        found = self._pages(words[1].partition("?")[0], ",".join(accepted))
+        is_sent = words[0] == "GET"
+        return _response(found.status, found.kind, found.content, is_sent=is_sent)
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:

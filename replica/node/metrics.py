@@ -1,4 +1,7 @@
-"""A node's metrics in Prometheus' format, over HTTP.
+"""A node's metrics in Prometheus' format, and what probes ask for, over HTTP.
+
+/healthz fails for what a restart of the process may cure, /readyz for whatever keeps the log from
+showing what the quorum commits; any other path gives the metrics.
 
 The names follow Kafka's own (group raft-metrics of KafkaRaftMetrics), with units as Prometheus has
 them. Values are read in the node's loop when somebody asks for them, so all of one answer belong to
@@ -7,22 +10,26 @@ the same moment; a node that hangs gives no answer, which is what an alert is fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from replica.errors import UsageError
 from replica.node.driver import Driver
-from replica.node.http_server import HttpServer
+from replica.node.http_server import OK, UNAVAILABLE, Answer, HttpServer
+from replica.node.readiness import Readiness, Wedge
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.raft.roles import Leader
 from replica.raft.transitions import ROLES
 from replica.wire.server import Server
 
+Collect = Callable[[], Iterable[Metric]]
+"""Gives further metrics; asked in the node's loop, so it must not wait."""
+
+CHANGE_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -39,7 +46,17 @@ class Sources:
 class Metrics:
     """Made in the node's loop, where it listens from `serve` until `close`."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        readiness: Readiness,
+        look: Callable[[], None],
+        more: Sequence[Collect] = (),
+    ) -> None:
+        """look: makes `readiness` take note of what is so now. more: further metrics."""
+        self._sources = sources
+        self._readiness = readiness
+        self._look = look
         self._registry = CollectorRegistry()
         self._latency = Histogram(
             "kraftlake_raft_append_latency_seconds",
@@ -48,89 +65,136 @@ class Metrics:
             registry=self._registry,
         )
         sources.driver.on_commit = self._latency.observe
+        without_leader = Histogram(
+            "kraftlake_leader_change_duration_seconds",
+            "From the last answer of a leader to a fetch of this replica to the first of its "
+            "successor's",
+            buckets=CHANGE_BUCKETS_S,
+            registry=self._registry,
+        )
+        sources.driver.heard.on_change = without_leader.observe
         ProcessCollector(registry=self._registry)
-        self._registry.register(_Collector(sources))
+        for collect in (lambda: _metrics(sources), lambda: _ready(readiness), *more):
+            self._registry.register(_Collector(collect))
         self._server = HttpServer(self._page)
 
     async def serve(self, host: str, port: int) -> int:
-        """Listen; returns the port, which port 0 lets the system choose. Raises UsageError where
-        the address can't be had."""
-        try:
-            return await self._server.start(host, port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"kraftlake.metrics.listener: {host}:{port}: {why}") from error
+        """Listen; returns the port, which port 0 lets the system choose. Raises OSError where the
+        address can't be had."""
+        return await self._server.start(host, port)
 
     async def close(self) -> None:
         """Listen no more."""
         await self._server.close()
 
-    def _page(self, accepted: str) -> tuple[str, bytes]:
+    def _page(self, path: str, accepted: str) -> Answer:
+        self._look()
+        if path in ("/healthz", "/readyz"):
+            return self._probed(path)
         encode, kind = choose_encoder(accepted)
-        return kind, encode(self._registry)
+        return Answer(kind, encode(self._registry))
+
+    def _probed(self, path: str) -> Answer:
+        """A line for each thing that isn't as it should be, on both pages."""
+        readiness = self._readiness
+        lines = readiness.lines()
+        if self._sources.driver.has_failed:
+            lines.insert(0, "failed: an error has stopped this replica")
+        is_fine = readiness.is_healthy if path == "/healthz" else readiness.is_ready
+        if self._sources.driver.has_failed or not is_fine:
+            return _text(lines, UNAVAILABLE)
+        return _text(["ok", *lines])
+
+
+def _text(lines: Iterable[str], status: str = OK) -> Answer:
+    return Answer(
+        "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode(), status
+    )
 
 
 class _Collector:
     """Asked by the registry when somebody scrapes."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, collect: Collect) -> None:
+        self._collect = collect
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the registry would collect to learn the names, before there is an answer."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        return _metrics(self._sources)
+        return self._collect()
+
+
+def _ready(readiness: Readiness) -> Iterator[Metric]:
+    yield gauge("ready", "1 while its log shows what the quorum commits", readiness.is_ready)
+    wedged = GaugeMetricFamily(
+        "kraftlake_wedged", "1 while that has lasted for 10 s or longer", labels=["reason"]
+    )
+    found = readiness.wedges()
+    for wedge in Wedge:
+        wedged.add_metric([wedge.value], int(wedge in found))
+    yield wedged
 
 
 def _metrics(sources: Sources) -> Iterator[Metric]:
     yield from _raft(sources.driver)
     yield from _log(sources.driver)
-    role = sources.driver.host.raft.role
+    role = sources.driver.raft.role
     if isinstance(role, Leader):
         yield _lag(sources.driver, role)
     yield from _requests(sources)
 
 
 def _raft(driver: Driver) -> Iterator[Metric]:
-    raft = driver.host.raft
+    raft = driver.raft
     role, voters = raft.role, raft.log.voters
-    local = driver.host.config.local
+    local = driver.config.local
     state = GaugeMetricFamily(
         "kraftlake_raft_state", "1 for the role that the replica has", labels=["state"]
     )
     for kind in ROLES:
         state.add_metric([kind.__name__.lower()], int(isinstance(role, kind)))
     yield state
-    yield _gauge("raft_current_epoch", "Newest epoch it knows", role.epoch)
-    yield _gauge("raft_current_leader", "Node id of the leader, -1 for none", role.leader_id)
-    voted = role.local if isinstance(role, Leader) else getattr(role, "voted", None)
+    yield gauge("raft_current_epoch", "Newest epoch it knows", role.epoch)
+    yield gauge("raft_current_leader", "Node id of the leader, -1 for none", role.leader_id)
+    voted = role.local if isinstance(role, Leader) else role.voted
     voted_id = -1 if voted is None else voted.node_id
-    yield _gauge("raft_current_vote", "Node id voted for in this epoch, -1 for none", voted_id)
+    yield gauge("raft_current_vote", "Node id voted for in this epoch, -1 for none", voted_id)
     is_voter = local is not None and voters.is_voter(local.key)
-    yield _gauge("raft_is_voter", "1 while in the voter set", int(is_voter))
-    yield _gauge("raft_number_of_voters", "Size of the voter set in force", len(voters))
+    yield gauge("raft_is_voter", "1 while in the voter set", int(is_voter))
+    yield gauge("raft_number_of_voters", "Size of the voter set in force", len(voters))
     yield CounterMetricFamily(
         "kraftlake_raft_elections", "Epochs in which it was a candidate", driver.elections
+    )
+    heard = driver.heard
+    yield CounterMetricFamily(
+        "kraftlake_leader_changes",
+        "Leaders of a newer epoch that answered its fetches after another one",
+        heard.leader_changes,
+    )
+    yield CounterMetricFamily(
+        "kraftlake_leader_epochs",
+        "Epochs that these changes took, those without a leader too",
+        heard.epochs_passed,
     )
 
 
 def _log(driver: Driver) -> Iterator[Metric]:
-    raft, log = driver.host.raft, driver.host.raft.log
+    raft, log = driver.raft, driver.raft.log
     watermark = -1 if raft.high_watermark is None else raft.high_watermark
     snapshot = 0 if log.latest_snapshot is None else log.latest_snapshot.offset
-    yield _gauge("raft_high_watermark", "End of what is committed (exclusive), -1", watermark)
-    yield _gauge("raft_log_end_offset", "End of the log (exclusive)", log.log_end)
-    yield _gauge("raft_log_end_epoch", "Epoch of its last record", log.last_epoch)
-    yield _gauge("raft_log_start_offset", "First offset in the log", log.log_start)
-    yield _gauge("raft_latest_snapshot_end_offset", "Of the newest snapshot, 0 for none", snapshot)
-    yield _gauge("raft_log_size_bytes", "Of the log's segments", driver.host.log.size_bytes)
+    yield gauge("raft_high_watermark", "End of what is committed (exclusive), -1", watermark)
+    yield gauge("raft_log_end_offset", "End of the log (exclusive)", log.log_end)
+    yield gauge("raft_log_end_epoch", "Epoch of its last record", log.last_epoch)
+    yield gauge("raft_log_start_offset", "First offset in the log", log.log_start)
+    yield gauge("raft_latest_snapshot_end_offset", "Of the newest snapshot, 0 for none", snapshot)
+    yield gauge("raft_log_size_bytes", "Of the log's segments", driver.log.size_bytes)
 
 
 def _lag(driver: Driver, role: Leader) -> Metric:
     """Only a leader knows how far the others are."""
-    end, voters = driver.host.raft.log.log_end, driver.host.raft.log.voters
+    end, voters = driver.raft.log.log_end, driver.raft.log.voters
     lag = GaugeMetricFamily(
         "kraftlake_raft_replica_lag",
         "Records by which a replica's last fetch was behind the leader's log end",
@@ -174,5 +238,6 @@ def _requests(sources: Sources) -> Iterator[Metric]:
     yield there
 
 
-def _gauge(name: str, text: str, value: float) -> Metric:
+def gauge(name: str, text: str, value: float) -> Metric:
+    """A gauge without labels; name: without kraftlake_ before it."""
     return GaugeMetricFamily(f"kraftlake_{name}", text, value)

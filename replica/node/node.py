@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 from replica.node.driver import Driver
 from replica.node.listeners import Listener
-from replica.node.metrics import Metrics, Sources
+from replica.node.metrics import Collect, Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
+from replica.node.readiness import Look, Readiness
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
 from replica.node.settings import Settings
 from replica.node.workload import Load, run_load
 from replica.raft.effects import Stopped
+from replica.raft.roles import Leader
 from replica.wire.server import Server
+
+LOOK_EVERY_S = 0.5
 
 
 @dataclass(slots=True)
 class Node:
-    """Made by assembly.opened; `run` ends when the replica has stopped."""
+    """Made by assembly.opened; `run` ends when the replica has stopped. collectors: of further
+    metrics, asked in the node's loop; to be added before `run`."""
 
     settings: Settings
     replica: ReplicaId
@@ -33,6 +39,19 @@ class Node:
     peers: Peers
     report: Report
     servers: dict[str, Server]
+    collectors: list[Collect] = field(default_factory=list)
+    readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
+
+    def look(self) -> None:
+        """Take note of whether the replica works now."""
+        raft, heard = self.driver.raft, self.driver.heard
+        leads, end = isinstance(raft.role, Leader), raft.log.log_end
+        mark = raft.leader_watermark
+        caught_up = mark is not None and end >= mark
+        now = Look(
+            leads, heard.answered_at, heard.described_at, raft.high_watermark, end, caught_up
+        )
+        self.readiness.take(now, time.monotonic())
 
     async def run(self, load: Load | None = None) -> Stopped:
         """Listen and take part; load: to append while leading. Raises what stopped the replica, and
@@ -66,17 +85,36 @@ class Node:
         listener = self.settings.metrics_listener
         if listener is None:
             return
-        metrics = Metrics(Sources(self.driver, self.dispatch, self.partition, self.servers))
-        port = await metrics.serve(*listener)
+        looking = asyncio.create_task(self._look())
+        open_things.callback(looking.cancel)
+        sources = Sources(self.driver, self.dispatch, self.partition, self.servers)
+        metrics = Metrics(sources, self.readiness, self.look, self.collectors)
+        try:
+            port = await metrics.serve(*listener)
+        except OSError as error:
+            raise self._without_metrics(listener, error.strerror or str(error)) from error
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
+
+    def _without_metrics(self, listener: tuple[str, int], why: str) -> UsageError:
+        host, port = listener
+        if self.settings.recording is not None:
+            return UsageError(f"--metrics {host}:{port}: {why}")
+        path = self.settings.path
+        return UsageError(f"{path}: kraftlake.metrics.listener: {host}:{port}: {why}")
+
+    async def _look(self) -> None:
+        """So that it is known since when something doesn't move, whenever somebody asks."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def _tell(self) -> None:
         """Report each new role or epoch."""
         told = None
         while True:
-            role = self.driver.host.raft.role
+            role = self.driver.raft.role
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""

@@ -37,6 +37,8 @@ def assignments_in(text: str, path: str) -> tuple[Assignment, ...]:
         )
     if content.get("version") != 1:
         raise UsageError(f"{path}: version {json.dumps(content.get('version'))}, expected 1")
+    if not partitions:
+        raise UsageError(f"{path}: partitions: none is named: there is nothing to reassign")
     found = tuple(_assignment(one, f"{path}: partitions[{i}]") for i, one in enumerate(partitions))
     seen: set[tuple[str, int]] = set()
     for place, one in enumerate(found):

@@ -40,15 +40,18 @@ from replica.scan.replay_tables import (
 from replica.scan.tables import MAX_WIDTH
 
 _REFILL_SHARE = 8
-"""Filling the kernel's tables takes as long as so many-th of their entities one by one."""
+"""To fill the kernel's tables takes as long as to replay the number of their entities, divided by
+this, one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The outcome of a run of rows. row: the row behind the last one that was replayed; this is the
-    end of the run unless the record there has no meaning. refused: how many rows can't be applied.
-    first: row and reason of the first of these; None where there is none, or where nobody asked for
-    it."""
+    """The outcome of a run of rows.
+
+    row: the row behind the last one that was replayed: the end of the run, or a record without a
+    meaning. refused: how many rows can't be applied. first: the row and the reason of the first
+    refused row; None where no row was refused, or where nobody asked for the reason.
+    """
 
     row: int
     refused: int
@@ -69,19 +72,20 @@ class BulkReplay:
 
     @property
     def state(self) -> State:
-        """As Replay's."""
+        """The state, as Replay has it."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.state
 
     def image(self) -> Image:
-        """As Replay's; what changed since the last one costs some 5 us an entity."""
+        """The image, as Replay makes it. It costs some 5 us for each entity that has changed since
+        the last one."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """As Replay's; every record is a barrier."""
+        """Apply one record, as Replay does. The kernel's tables are written out before it."""
         if isinstance(record, MetadataRecord):
             self._leave_kernel()
         return self._replay.apply(offset, record)
@@ -89,8 +93,8 @@ class BulkReplay:
     def take(
         self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
     ) -> Taken:
-        """Replay the rows low <= row < high of a chunk; source: all of its file; explain: whether
-        the reason of the first refusal is wanted, which costs as much as an image."""
+        """Replay the rows low <= row < high of a chunk. source: all of the chunk's file. explain:
+        whether the reason of the first refusal is wanted, which costs as much as an image."""
         first: tuple[int, Refusal] | None = None
         refused = 0
         row, base = low, self._log.add(source) + chunk.start
@@ -126,9 +130,9 @@ class BulkReplay:
         slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))
         slots.state[[STATE_REFUSED, STATE_EXPLAINED]] = 0, explained
         row = replay_rows(
-            *(chunk.array, chunk.rows.reshape(-1), low, high, base),
-            *(slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places),
-        )
+            chunk.array, chunk.rows.reshape(-1), low, high, base,
+            slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places,
+        )  # fmt: skip
         return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
@@ -154,7 +158,8 @@ class BulkReplay:
             self._one_by_one = 0
 
     def _enter_kernel(self) -> None:
-        """If records are replayed one by one, and it's time to change that."""
+        """Go back to the kernel, where records are replayed one by one and enough of them have gone
+        by."""
         state = self._replay.state
         entities = len(state.topics.values) + len(state.partitions.values)
         if (

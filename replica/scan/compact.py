@@ -31,15 +31,17 @@ from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
-"""The columns: of a LocatedBatch, with those of its header in its place."""
+"""Names of the columns: the fields of a LocatedBatch, and in place of `header` the fields of the
+header."""
 _PRODUCER_POSITION = 43
-"""Of the producer's three fields in a batch's header; see replica.format.batch."""
+"""Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
 class _Column(NamedTuple):
-    """Numbers as how much each is above the least of them; above: None where all are equal."""
+    """A column of numbers. least: the smallest of them. above: how much each number is above it;
+    None where all numbers are equal."""
 
     least: int
     above: np.ndarray | None
@@ -67,7 +69,7 @@ class _Column(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Batches that follow each other, by NAMES."""
+    """Batches that follow each other, as a column for each of NAMES."""
 
     size: int
     columns: tuple[_Column, ...]
@@ -86,7 +88,8 @@ class _Piece(NamedTuple):
         return LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
 
     def numbers(self, name: str) -> list[int]:
-        """By NAMES, or what a header tells by them."""
+        """The numbers of one column; `name` is one of NAMES, or a fact of the header that they
+        give."""
         if name in NAMES:
             found: list[int] = self.columns[NAMES.index(name)].longs(self.size).tolist()
             return found
@@ -98,14 +101,14 @@ class _Piece(NamedTuple):
             ]
         more = {"last_offset": 0, "next_offset": 1}[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
-        return [base + delta + more for base, delta in both]  # may be beyond 64 bits
+        return [base + delta + more for base, delta in both]  # a number may be beyond 64 bits
 
     def part(self, begin: int, end: int) -> _Piece:
         return _Piece(end - begin, tuple(column.part(begin, end) for column in self.columns))
 
 
 class CompactBatches(ColumnBatches):
-    """Equal to any other sequence of the same batches."""
+    """A sequence of batches, equal to any other sequence of the same batches."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -168,7 +171,7 @@ class CompactBatches(ColumnBatches):
 
 
 class Compacting:
-    """Takes what a walk of the kernels gives, in its order."""
+    """Collects the batches that a walk by the kernels gives, in the order of the walk."""
 
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []
@@ -189,7 +192,7 @@ class Compacting:
         self._count += region.batch_count
 
     def batches(self) -> CompactBatches:
-        """All so far."""
+        """All batches that were taken so far."""
         self._end_single()
         return CompactBatches(self._pieces)
 
@@ -200,7 +203,7 @@ class Compacting:
 
 
 def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
-    """One of NAMES, for all of the batches, however they are held."""
+    """One of NAMES for all of the batches, whether they are values or columns."""
     if isinstance(batches, CompactBatches):
         return batches.column(name)
     if name in BatchHeader._fields:
@@ -217,7 +220,7 @@ def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
 
 
 def _columns_of(chunk: Chunk) -> list[Longs]:
-    """By NAMES. A kernel takes batches with a right CRC alone."""
+    """The columns of a chunk, by NAMES. The kernel takes only batches with a right CRC."""
     table = chunk.batches[:, : chunk.batch_count]
     at = table[BATCH_POSITION][:, None] + np.arange(
         _PRODUCER_POSITION, _PRODUCER_POSITION + _PRODUCER.itemsize

@@ -8,69 +8,69 @@ _INPUT, _OUTPUT = Parameter.INPUT, Parameter.OUTPUT
 _LONGS, _LONG = Parameter.LONGS, Parameter.LONG
 
 walk_frames = Kernel(
-    *("frames", "walk_frames"),
-    *(_INPUT, _LONG, _LONG, _LONG, _LONGS, _LONGS, _LONGS, _LONGS),
-)
+    "frames", "walk_frames",
+    _INPUT, _LONG, _LONG, _LONG, _LONGS, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
 """(source, position, expected, with_records, program_of, batches, rows, state) -> STOP code."""
 
 write_variants = Kernel(
-    *("variant_rows", "write_variants"),
-    *(_INPUT, _LONGS, _LONG, _LONG, _LONG),
-    *(_OUTPUT, _LONGS, _OUTPUT, _LONGS),
-    *(_LONGS, _LONGS, _LONGS, _OUTPUT),
-)
+    "variant_rows", "write_variants",
+    _INPUT, _LONGS, _LONG, _LONG, _LONG,
+    _OUTPUT, _LONGS, _OUTPUT, _LONGS,
+    _LONGS, _LONGS, _LONGS, _OUTPUT,
+)  # fmt: skip
 """(source, rows, low, high, guarded, output, offsets, dictionaries, dictionary_offsets, refused,
 places, known, known_bytes) -> row behind the last."""
 
 write_lines = Kernel(
-    *("json_lines", "write_lines"),
-    *(_INPUT, _LONGS, _LONGS, _LONGS, _LONG, _LONG, _LONG, _LONGS, _INPUT),
-    *(_OUTPUT, _LONGS, _LONGS),
-)
+    "json_lines", "write_lines",
+    _INPUT, _LONGS, _LONGS, _LONGS, _LONG, _LONG, _LONG, _LONGS, _INPUT,
+    _OUTPUT, _LONGS, _LONGS,
+)  # fmt: skip
 """(source, batches, rows, chosen, low, high, guarded, shown, prefix, output, places, state) ->
 where in `chosen` it stopped."""
 
 gather_values = Kernel(
-    *("value_rows", "gather_values"),
-    *(_INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS),
-)
+    "value_rows", "gather_values",
+    _INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS,
+)  # fmt: skip
 """(source, rows, low, high, output, offsets) -> bytes."""
 
 find_odd_rows = Kernel(
-    *("odd_rows", "find_odd_rows"),
-    *(_INPUT, _LONGS, _LONG, _LONG, _LONGS, _LONGS, _LONGS),
-)
+    "odd_rows", "find_odd_rows",
+    _INPUT, _LONGS, _LONG, _LONG, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
 """(source, rows, count, guarded, sought, odd, places) -> rows in `odd`."""
 
 index_slots = Kernel(
-    *("slots", "index_slots"),
-    *(_LONGS, _LONGS, _OUTPUT, _LONGS, _LONG, _LONG),
-)
+    "slots", "index_slots",
+    _LONGS, _LONGS, _OUTPUT, _LONGS, _LONG, _LONG,
+)  # fmt: skip
 """(slots, index, arena, state, first, with_hashes) -> slots in use."""
 
 replay_rows = Kernel(
-    *("replay_rows", "replay_rows"),
-    *(_INPUT, _LONGS, _LONG, _LONG, _LONG),
-    *(_LONGS, _LONGS, _OUTPUT, _LONGS, _LONGS, _LONGS),
-)
+    "replay_rows", "replay_rows",
+    _INPUT, _LONGS, _LONG, _LONG, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
 """(source, rows, low, high, base, slots, index, arena, puts, state, places) -> row where it
 stopped."""
 
 write_versions = Kernel(
-    *("version_rows", "write_versions"),
-    *(_INPUT, _LONGS, _LONG, _LONG),
-    *(_LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONGS),
-)
+    "version_rows", "write_versions",
+    _INPUT, _LONGS, _LONG, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
 """(source, rows, low, high, slots, index, arena, texts, told, state, places) -> row where it
 stopped."""
 
 open_versions = Kernel(
-    *("version_rows", "open_versions"),
-    *(_LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG),
-)
+    "version_rows", "open_versions",
+    _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
+)  # fmt: skip
 """(slots, arena, texts, told, state, first) -> slot where it stopped."""
 
 KERNELS = (
-    *(walk_frames, write_lines, write_variants, gather_values),
-    *(find_odd_rows, index_slots, replay_rows, write_versions, open_versions),
-)
+    walk_frames, write_lines, write_variants, gather_values,
+    find_odd_rows, index_slots, replay_rows, write_versions, open_versions,
+)  # fmt: skip

@@ -1,9 +1,9 @@
-"""How much memory one file of a log may take while it is examined as a whole.
+"""How much memory one file of a log may take while all of it is examined.
 
-Who examines a directory keeps a header for each batch of its logs, and the bytes of small files;
-those of large ones are read where they are asked for. A few KB of a bundle unpack to millions of
-batches, so what one file takes is bounded; Kafka deletes all but some 100 MiB of a metadata log by
-default (metadata.max.retention.bytes).
+An examination of a directory keeps a header for each batch of the logs, and the bytes of small
+files. The bytes of large files are read when they are needed. A bundle of a few KB may unpack to
+millions of batches, so the memory for one file is bounded. Kafka keeps some 100 MiB of a metadata
+log by default (metadata.max.retention.bytes).
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from replica.scan.segments import compact_scan, is_large, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
-"""With what a command takes besides, less than 1 GiB."""
+"""Together with what a command takes besides, this is less than 1 GiB."""
 BATCH_BYTES = 560
-"""As measured: of a batch's header, as a scan and the rules of check hold it."""
+"""Measured: bytes for the header of one batch, as a scan and the rules of check hold it."""
 COMPACT_BYTES = 150
-"""The same of columns: some 30 bytes, and of several of them copies in 64 bits for a while."""
+"""Measured: bytes for one batch in columns. The columns take some 30; some of them are copied as
+64-bit numbers for a while."""
 MOST_OPEN = 128
-"""Files that stay open; of further ones each read opens the file."""
+"""So many files stay open. A read of a further file opens it again."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
-"""Of small files that stay in memory; of further ones the bytes are read where they are asked for.
-"""
+"""So many bytes of small files stay in memory. The bytes of further files are read when they are
+needed."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
 _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
@@ -54,7 +55,7 @@ class FileRoom:
 
     @staticmethod
     def of_environment() -> FileRoom:
-        """As KRAFTLAKE_FILE_MIB says. UsageError where that is no number of MiB."""
+        """The room that KRAFTLAKE_FILE_MIB sets. UsageError where that is no number of MiB."""
         text = os.environ.get(VARIABLE)
         if text is None:
             return FileRoom()
@@ -63,12 +64,13 @@ class FileRoom:
         return FileRoom(int(text))
 
     def read(self, path: str, limit: int) -> Source:
-        """A file that the user named: the `read` port of replica.format.directory, raises as
-        reading.open_file does."""
+        """Opens a file that the user named. It is the `read` port of replica.format.directory, and
+        raises what reading.open_file raises."""
         return self._keep(open_file(path, limit))
 
     def read_own(self, path: str, limit: int) -> Source:
-        """The same of a file that was found in a directory, opened as open_own_file does."""
+        """Opens a file that was found in a directory. It is the same port, and opens as
+        open_own_file does."""
         return self._keep(open_own_file(path, limit))
 
     def _keep(self, file: OpenFile) -> Source:
@@ -86,14 +88,15 @@ class FileRoom:
     def scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segment.scan. UnreadableFileError without a path where the batches don't fit."""
+        """segment.scan within this room. UnreadableFileError without a path where the batches don't
+        fit."""
         return self._scanned(scan, data, start, expected_offset)
 
     def compact_scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segments.compact_scan. UnreadableFileError as of `scan`, at many more batches of a large
-        file."""
+        """segments.compact_scan within this room. UnreadableFileError as `scan` raises it; many
+        more batches of a large file fit."""
         return self._scanned(compact_scan, data, start, expected_offset)
 
     def _scanned(
@@ -115,14 +118,15 @@ class FileRoom:
             raise UnreadableFileError("", self._reason(str(error))) from error
 
     def growing(self, batches: int) -> Growth:
-        """Of work on files of so many batches, whose headers are in memory already."""
+        """The memory that work on so many batches may take. Their headers are in memory already."""
         left = self.mib * _MIB - batches * BATCH_BYTES
-        most = max(left * 2 // 3, self.mib * _MIB // 4)  # arrays grow by leaps
+        most = max(left * 2 // 3, self.mib * _MIB // 4)  # arrays grow in steps
         return Growth(self, most, _resident())
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """The bytes that one file may take, or what the machine has left of them."""
+        """The bytes that one file may take: the room, or what the machine has left where that is
+        less."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
     def _reason(self, detail: str) -> str:
@@ -138,19 +142,20 @@ DEFAULT_ROOM = FileRoom()
 
 
 class TooMuchMemoryError(Exception):
-    """The work took more memory than it may. The text says so in one line."""
+    """Some work took more memory than it may. The text says so in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much memory some work may take: `most` bytes more than the `before` it began with."""
+    """How much memory some work may take: `most` bytes more than the process had at the beginning,
+    `before`."""
 
     room: FileRoom
     most: int
     before: int
 
     def look(self) -> None:
-        """TooMuchMemoryError where the work has taken more by now."""
+        """TooMuchMemoryError where the work has taken more until now."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(
                 f"more than {self.room.mib} MiB of memory for one log and its replay: "
@@ -159,7 +164,7 @@ class Growth:
 
 
 def _available() -> int:
-    """Bytes of memory that this process may still take, as the system says."""
+    """Bytes of memory that this process may still take, as the system reports."""
     free = _meminfo("MemAvailable")
     most, used = _number(f"{_GROUP}/memory.max"), _number(f"{_GROUP}/memory.current")
     return free if most is None or used is None else min(free, most - used)
@@ -187,5 +192,5 @@ def _number(path: str) -> int | None:
     try:
         with open(path, encoding="ascii") as file:
             return int(file.read())
-    except (OSError, ValueError):  # no group, or one without a limit
+    except (OSError, ValueError):  # no control group, or a group without a limit
         return None

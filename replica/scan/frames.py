@@ -10,16 +10,16 @@ from replica.format.batch import HEADER
 HEADER_BYTES = HEADER.size
 
 ROWS = 32_768
-"""Rows in one chunk. A batch that claims more is the scalar reader's."""
+"""Rows in one chunk. A batch that claims more records is read by the scalar reader."""
 BATCHES = 16_384
 """Batches in one chunk."""
 CHUNK_BYTES = 8 * 1024 * 1024
 """A chunk that holds as many bytes takes no further batch."""
 LARGEST_BATCH_BYTES = 16 * 1024 * 1024
-"""A larger one is the scalar reader's; Kafka's metadata batches end at 8 MiB."""
+"""A larger batch is read by the scalar reader. Kafka's metadata batches have at most 8 MiB."""
 
 LARGEST_VALUE_BYTES = 100_000
-"""A longer value is the scalar reader's, as only such a one has room for more elements than
+"""A longer value is read by the scalar reader. Only a longer value could have more elements than
 replica.metadata.reader takes."""
 
 # Columns of the chunk's two tables, each an int64 array of columns one behind another.
@@ -47,7 +47,7 @@ BATCH_COLUMNS = 10
     ROW_PROGRAM,
 ) = range(8)
 ROW_COLUMNS = 8
-"""Keys and values by their position in the buffer; a size of -1 is null."""
+"""A key or value is told by its position in the buffer and its size. A size of -1 is null."""
 
 # What the kernel leaves in `state`.
 STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_WANTED = range(5)
@@ -61,10 +61,10 @@ STOP_FRAME = 1
 STOP_RECORDS = 2
 """A batch that is in its place and has a right CRC, but whose records aren't plain."""
 STOP_SHORT = 3
-"""The bytes end here, or inside a batch that is in its place as far as its header tells."""
+"""The bytes end here, or inside a batch whose header is sound and in its place."""
 
 ENVELOPE_BYTES = 3
 """Bytes before the fields of a value that has a program: frame version, api key and version."""
 KEYS = 128
 VERSIONS = 16
-"""The table `program_of` has a line of VERSIONS for each of KEYS api keys."""
+"""The table `program_of` has VERSIONS numbers for each of KEYS api keys."""

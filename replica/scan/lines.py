@@ -33,7 +33,8 @@ from replica.scan.tables import (
 )
 
 OUTPUT_BYTES = 1024 * 1024
-"""Lines written at a time. A record whose line might be longer is the scalar reader's."""
+"""Bytes of lines that are written at a time. A record whose line might be longer is left to the
+scalar reader."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
 """(offsets, timestamps in ms, leader epochs) of rows -> which of them are wanted."""
@@ -41,7 +42,7 @@ Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class ScalarRecord:
-    """A record that the kernel refused. position: of its batch in the file."""
+    """A record that the kernel refused. position: where its batch stands in the file."""
 
     position: int
     leader_epoch: int
@@ -50,7 +51,8 @@ class ScalarRecord:
 
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
-"""Lines, valid until the next piece; or what the scalar reader has to read and to choose from."""
+"""Lines, valid until the next piece; or a record or batch that the scalar reader has to read, and
+to choose from."""
 
 
 def _every_type(record_type: str) -> bool:
@@ -93,7 +95,7 @@ class LineScan(Scan):
                 yield region
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The whole batch that was the last piece; nothing where its file was changed since."""
+        """The whole batch that was the last piece; empty where its file was changed since."""
         return self._regions.bytes_of(batch)
 
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
@@ -104,9 +106,9 @@ class LineScan(Scan):
         at = 0
         while at < chosen.size:
             at = write_lines(
-                *(chunk.array, batches, rows, chosen, at, chosen.size, guarded),
-                *(self._shown, self._prefix, self._output, self._places, state),
-            )
+                chunk.array, batches, rows, chosen, at, chosen.size, guarded,
+                self._shown, self._prefix, self._output, self._places, state,
+            )  # fmt: skip
             if state[LINES_WRITTEN]:
                 yield self._output.data[: state[LINES_WRITTEN]]
             if state[LINES_REFUSED]:

@@ -18,19 +18,19 @@ from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16
 _SPAN_BYTES = 1024 * 1024
-"""What is read at once, for places that lie
-_GAP_BYTES: no further apart than this. Behind the last of them
-_BEHIND_BYTES: so many bytes are read, too, in which most lists end."""
+"""Places that lie no further apart than _GAP_BYTES are read at once, up to _SPAN_BYTES. Behind the
+last place _BEHIND_BYTES more are read; most lists end within them."""
 _GAP_BYTES = 4096
 _BEHIND_BYTES = 512
 _LENGTH_BYTES = 5
-"""Of a length, at most."""
+"""The most bytes that a list's length takes."""
 
 
 class LogBytes:
-    """Files in the order of the log. A place is a position in all of them together.
+    """The files of a log in their order. A place is a position in all files together.
 
-    What is asked for was checked when the files were scanned; MovedError where it is otherwise now.
+    The bytes were checked when the files were scanned. MovedError where they are not the same any
+    more.
     """
 
     def __init__(self) -> None:
@@ -39,14 +39,15 @@ class LogBytes:
         self._texts: dict[bytes, str] = {}
 
     def add(self, file: ByteSource) -> int:
-        """The place of the first byte of a further file; the same as before for the last one."""
+        """The place of the first byte of a further file. Adding the last file again gives the same
+        place."""
         if not self._files or self._files[-1] is not file:
             self._files.append(file)
             self._bases.append(self._bases[-1] + file.size)
         return self._bases[-2]
 
     def at(self, place: int, size: int) -> bytes:
-        """Bytes that lie in one file."""
+        """The bytes at a place; all of them lie in one file."""
         number = bisect_right(self._bases, place, 0, len(self._files)) - 1
         return bytes(_read(self._files[number], place - self._bases[number], size))
 
@@ -60,7 +61,7 @@ class LogBytes:
         return found
 
     def uuid_lists(self, places: Longs) -> list[tuple[str, ...]]:
-        """The same for compact arrays of uuids."""
+        """The compact arrays of uuids that stand at these places."""
         found: list[tuple[str, ...]] = [()] * places.size
         for number, raw, count in self._lists(places, _UUID):
             ids = self._uuid_texts(raw.tobytes())
@@ -90,7 +91,7 @@ class LogBytes:
 
 
 def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
-    """Runs of rising positions that are read at once: low <= index < high."""
+    """Runs of rising positions that are read at once, each as low <= index < high."""
     starts = np.flatnonzero(np.diff(positions) > _GAP_BYTES) + 1
     for low, high in zip([0, *starts.tolist()], [*starts.tolist(), positions.size], strict=True):
         while low < high:
@@ -103,7 +104,7 @@ def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
 def _of_span(
     file: ByteSource, numbers: Longs, positions: Longs, size: int
 ) -> Iterator[tuple[list[int], Bytes, int]]:
-    """What _lists gives, of lists that lie close together; numbers: their indexes."""
+    """What _lists gives for lists that lie close together; numbers: their indexes."""
     begin = int(positions[0])
     behind = min(int(positions[-1]) + _BEHIND_BYTES, file.size)
     data = np.frombuffer(_read(file, begin, behind - begin), np.uint8)

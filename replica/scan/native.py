@@ -87,7 +87,7 @@ class Kernel:
         if kept is not None:
             try:
                 return self.link(kept)
-            except RuntimeError:  # LLVM's word for an object that is none
+            except RuntimeError:  # LLVM raises this for bytes that are no object file
                 pass
         from replica.scan.compiler import compile_kernel
 

@@ -14,11 +14,11 @@ def odd_records(
     expected_offset: int | None = None,
     types: Collection[str] = (),
 ) -> Iterator[int]:
-    """Rising offsets of records, in batches with a right CRC, that don't decode, are of an unknown
-    type or version, or of one of `types`. Now and then another one is among them: control records,
-    the first record of a batch that the kernels leave alone.
+    """Rising offsets of the records, in batches with a right CRC, that don't decode, that have an
+    unknown type or version, or whose type is one of `types`.
 
-    data: the bytes, of which the first is byte `start` of the file.
+    Some other records may be among them: control records, and the first record of a batch that the
+    kernels refuse. data: the bytes, of which the first is byte `start` of the file.
     """
     import numpy as np
 
@@ -33,8 +33,8 @@ def odd_records(
         if isinstance(region, Chunk):
             rows = region.rows.reshape(-1)
             count = find_odd_rows(
-                *(region.array, rows, region.row_count, NO_PROGRAM, sought, odd, places)
-            )
+                region.array, rows, region.row_count, NO_PROGRAM, sought, odd, places
+            )  # fmt: skip
             yield from region.rows[frames.ROW_OFFSET, odd[:count]].tolist()
         elif region.crc_valid:
             yield region.header.base_offset

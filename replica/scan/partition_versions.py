@@ -46,9 +46,9 @@ _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB
 """Bytes of the texts that one call tells, by kind of text."""
 _FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
 _LISTS = (
-    *(t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES),
-    *(t.PART_ELR, t.PART_LAST_KNOWN_ELR),
-)
+    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES,
+    t.PART_ELR, t.PART_LAST_KNOWN_ELR,
+)  # fmt: skip
 _UUID_BYTES = 16
 
 
@@ -213,7 +213,7 @@ class PartitionVersions:
         while slot < self._state[STATE_SLOTS]:
             before = slot
             slot = open_versions(
-                *(self._slots, self._arena, self._texts, self._told, self._state, slot)
+                self._slots, self._arena, self._texts, self._told, self._state, slot
             )
             assert slot > before or self._state[t.TOLD_VERSIONS], "a partition that has no room"
             yield self.told_versions()

@@ -36,10 +36,11 @@ _MAX_LONG = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one call of the kernel took; valid until the next one, as all arrays are used again.
+    """What one call of the kernel took. It is valid until the next call, which uses the arrays
+    again.
 
     array: the bytes, of which the first is byte `start` of the file. batches, rows: the tables of
-    replica.scan.frames, by column; positions count from the array.
+    replica.scan.frames, by column; positions count from the array's first byte.
     """
 
     array: Bytes
@@ -68,14 +69,15 @@ class Chunk:
 
 
 Region: TypeAlias = "Chunk | LocatedBatch"
-"""A run that the kernel took, or one batch for the scalar reader (its position in the file)."""
+"""A run of batches that the kernel took, or one batch for the scalar reader (its position in the
+file)."""
 
 
 class Regions:
     """The batches of a source in the order of the file, most of them in runs.
 
-    damages, end_position, zero_tail, next_offset: as of segment.SegmentScan, complete once `read`
-    has ended. data, start, expected_offset: as of arrow.BatchScan.
+    damages, end_position, zero_tail, next_offset: as in segment.SegmentScan; complete once `read`
+    has ended. data, start, expected_offset: as in arrow.BatchScan.
     """
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
@@ -107,7 +109,7 @@ class Regions:
         return self._source.size
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
-        """The regions; program_of: see walk_frames, None where only batches are wanted."""
+        """The regions. program_of: see walk_frames; None where only batches are wanted."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
         while not self._walk.at_end:
@@ -119,7 +121,7 @@ class Regions:
         yield from map(self._believed, self._judgement.rest())
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The bytes of a batch with a right CRC that was given last; as batch_bytes."""
+        """The bytes of the last batch with a right CRC; raises as batch_bytes does."""
         position, size = batch.position - self.start, batch.header.size_bytes
         if self._window.holds(position, size):
             return self._window.view(position, size)
@@ -139,7 +141,8 @@ class Regions:
         return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
     def _by_kernel(self, program_of: Longs | None) -> Iterator[Region]:
-        """Runs up to the next frame that is out of order, and batches with odd records between."""
+        """Runs up to the next frame that is out of order. Batches with records that the kernel
+        refuses stand between them."""
         more = True
         while more:
             stop = self._walk_frames(program_of)
@@ -192,7 +195,7 @@ class Regions:
 
 
 class Scan:
-    """What every reader of a source says of it, besides its batches or records."""
+    """What every reader of a source tells besides its batches or records."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         self._regions = Regions(data, start, expected_offset)
@@ -209,7 +212,8 @@ class Scan:
 
     @property
     def zero_tail(self) -> int:
-        """Bytes behind end_position; once the scan was read: the preallocated ones."""
+        """Zero bytes behind end_position, which Kafka allocated in advance. Complete once the scan
+        was read."""
         return self._regions.zero_tail
 
     @property

@@ -1,4 +1,5 @@
-"""The replay kernel's tables as numpy arrays: made from a state, grown, read."""
+"""The replay kernel's tables as numpy arrays: how they are made from a state, how they grow, how
+they are read."""
 
 from __future__ import annotations
 
@@ -21,15 +22,16 @@ Table = npt.NDArray[np.int64]
 """A row of SLOT_COLUMNS for each slot."""
 
 _PER_ROW = 2
-"""Slots, and keys of bytes, that one row can ask for: a topic and its name, a config and its
-topic's name."""
+"""The most slots, and keys of bytes, that one row can need: those of a topic and its name, or of a
+config and its topic's name."""
 
 
 class ReplaySlots:
-    """slots, index, arena, puts, state: what the kernels take; `reserve` replaces them."""
+    """The arrays that the kernels take: slots, index, arena, puts and state. `reserve` puts larger
+    ones in their place."""
 
     def __init__(self, known: State) -> None:
-        """The slots of what stands in `known`, none of it changed."""
+        """Slots for everything that stands in `known`; none counts as changed."""
         table, self.arena = _slots_of(known)
         self.state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
         self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
@@ -40,7 +42,7 @@ class ReplaySlots:
         self._index(with_hashes=False)
 
     def reserve(self, rows: int, size: int) -> None:
-        """Make room for whatever so many rows with values of `size` bytes in all ask for."""
+        """Make room for whatever so many rows can need. size: bytes of all their values."""
         slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
         if slots * t.SLOT_COLUMNS > self.slots.size:
             capacity = 1 << (slots - 1).bit_length()
@@ -52,12 +54,12 @@ class ReplaySlots:
             self.arena = _grown(self.arena, 2 * room)
 
     def table(self) -> Table:
-        """The slots in use, as a view: who changes the table changes the slots."""
+        """The slots in use. It is a view: a change of the table changes the slots."""
         count = int(self.state[t.STATE_SLOTS])
         return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
 
     def texts(self, slots: Table) -> list[str]:
-        """The keys of NAMEs."""
+        """The keys of the slots of kind NAME: texts."""
         places = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].tolist()
         return [self.arena[at : at + size].tobytes().decode() for at, size in places]
 
@@ -68,7 +70,7 @@ class ReplaySlots:
 
 
 def topic_ids(slots: Table) -> list[str]:
-    """The keys of TOPICs."""
+    """The keys of the slots of kind TOPIC."""
     raw = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].astype(">i8").tobytes()
     return [uuid_text(raw[at : at + 16]) for at in range(0, len(raw), 16)]
 
@@ -80,7 +82,7 @@ def _grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
 
 
 def _new(kind: int, count: int) -> Table:
-    """As the kernel makes them."""
+    """New slots, as the kernel makes them."""
     table = np.full((count, t.SLOT_COLUMNS), -1, np.int64)
     table[:, t.SLOT_KIND] = kind
     table[:, [t.SLOT_CHANGED, t.SLOT_LIFE]] = 0
@@ -88,7 +90,7 @@ def _new(kind: int, count: int) -> Table:
 
 
 def _slots_of(known: State) -> tuple[Table, Bytes]:
-    """Topics, their names, partitions, brokers; and the names' bytes."""
+    """Slots for topics, their names, partitions and brokers; and the bytes of the names."""
     number = {topic_id: k for k, topic_id in enumerate(known.topics.values)}
     names = {name: len(number) + k for k, name in enumerate(set(known.topics.values.values()))}
     raw = [name.encode() for name in names]
@@ -121,7 +123,7 @@ def _names(known: State, names: dict[str, int], raw: list[bytes], number: dict[s
 
 
 def _partitions(known: State, number: dict[str, int]) -> Table:
-    """Every list stays where it is."""
+    """Slots for partitions. Every list stays in the replay's tables, so its reference is KEPT."""
     table = _new(t.PARTITION, len(known.partitions.values))
     values = known.partitions.values.values()
     table[:, t.SLOT_KEY_A] = [number[topic_id] for topic_id, _ in known.partitions.values]

@@ -23,9 +23,9 @@ from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS
 _CONFIG = t.PUT + KERNEL_PROGRAMS[CONFIG_PROGRAM].schema.api_key
 
 _INT_LISTS = (
-    *(t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING),
-    *(t.PART_ELR, t.PART_LAST_KNOWN_ELR),
-)
+    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING,
+    t.PART_ELR, t.PART_LAST_KNOWN_ELR,
+)  # fmt: skip
 _NUMBERS = t.PART_LEADER, t.PART_RECOVERY, t.PART_LEADER_EPOCH, t.PART_EPOCH
 _PLACE_IN_PARTITION = {
     t.PART_REPLICAS: 0,
@@ -36,11 +36,11 @@ _PLACE_IN_PARTITION = {
     t.PART_ELR: 9,
     t.PART_LAST_KNOWN_ELR: 10,
 }
-"""Which field of Partition a list is."""
+"""Which field of Partition each list is."""
 
 
 def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Apply the PUTs that are still to be applied, but configs."""
+    """Apply the PUTs that are not applied yet, those of configs excepted."""
     count = int(slots.state[t.STATE_PUTS])
     if count:
         slots.state[t.STATE_PUTS] = 0
@@ -68,7 +68,8 @@ def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
-    """In the order of the log: two PUTs may mean one entity, if their keys are written apart."""
+    """Apply PUTs in the order of the log: two PUTs whose keys are written differently may mean one
+    entity."""
     ordered = puts[np.argsort(puts[:, t.PUT_VALUE])]
     columns = ordered[:, [t.SLOT_OFFSET, t.PUT_VALUE, t.PUT_SIZE]].tolist()
     for offset, place, size in columns:
@@ -81,7 +82,8 @@ def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
 
 
 def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """A topic that changed was made or removed: the partitions that it had are gone."""
+    """Write the topics. A topic that changed was made or removed, so the partitions that it had
+    before are gone."""
     names = slots.texts(table[topics[:, t.TOPIC_NAME]])
     columns = topics[:, [t.TOPIC_EXISTS, t.SLOT_OFFSET, t.TOPIC_REMOVED_AT]].tolist()
     for topic_id, name, told in zip(topic_ids(topics), names, columns, strict=True):
@@ -97,7 +99,8 @@ def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State)
 
 
 def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """A name that changed leads to another topic, or its topic was removed and its configs go."""
+    """Write the names. A name that changed leads to another topic, or its topic was removed, which
+    removes its configs."""
     ids = topic_ids(table[np.maximum(names[:, t.NAME_OWNER], 0)])
     columns = names[:, [t.NAME_OWNER, t.NAME_REMOVED_AT, t.NAME_CONFIGS_GO]].tolist()
     for name, topic_id, told in zip(slots.texts(names), ids, columns, strict=True):
@@ -114,14 +117,14 @@ def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -
 
 
 def _write_configs(configs: Table, table: Table, log: LogBytes, replay: Replay) -> None:
-    """But those that went with a topic since."""
+    """Write the configs, except those that were removed with their topic since."""
     names = configs[:, t.PUT_NAME]
     lives = table[np.maximum(names, 0), t.SLOT_LIFE]
     _apply(configs[(names == t.NOBODY) | (lives == configs[:, t.SLOT_LIFE])], log, replay)
 
 
 def _write_partitions(numbers: Longs, table: Table, log: LogBytes, state: State) -> None:
-    """Those of topics that exist; all others went with theirs."""
+    """Write the partitions of topics that exist. All others were removed with their topics."""
     topics = table[table[numbers, t.SLOT_KEY_A]]
     lives = topics[:, t.SLOT_LIFE] == table[numbers, t.SLOT_LIFE]
     alive = lives & (topics[:, t.TOPIC_EXISTS] == 1)
@@ -145,7 +148,7 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
-    """The partitions; old: what the replay's tables have of them."""
+    """The partitions. old: the lists that the replay's tables have."""
     replicas = _lists(parts, t.PART_REPLICAS, old, log)
     columns = (
         replicas,
@@ -175,7 +178,7 @@ def _lists(parts: Table, column: int, old: list[Partition | None], log: LogBytes
 def _directories(
     parts: Table, replicas: list[Any], old: list[Partition | None], log: LogBytes
 ) -> list[Any]:
-    """Where none is known: the zero uuid for each replica."""
+    """The directories of the replicas; where none is known, the zero uuid for each replica."""
     found = _lists(parts, t.PART_DIRECTORIES, old, log)
     for k in np.flatnonzero(parts[:, t.PART_DIRECTORY_COUNT] == 0).tolist():
         found[k] = (ZERO_UUID,) * len(replicas[k])

@@ -1,10 +1,9 @@
-"""What the replay kernel keeps: one table of slots for every entity that it knows, and their keys.
+"""What the replay kernel keeps: one table of slots for all entities that it knows, and their keys.
 
-A slot is SLOT_COLUMNS numbers in `slots`. Its key is a pair of numbers, or bytes in `arena`;
-`index` is a hash table with open addressing, whose items are slot + 1, or 0 where there is none.
-A list is held by reference: where in the log it stands, KEPT or EMPTY.
-
-See replica.scan.kernels.replay_rows, which is the kernel, and replica.scan.bulk_replay.
+A slot is SLOT_COLUMNS numbers in `slots`. Its key is a pair of numbers, or bytes in `arena`.
+`index` is a hash table with open addressing; an item is slot + 1, or 0 where there is none. A list
+is a reference: the place in the log where it stands, or KEPT, or EMPTY. The kernel is
+replica.scan.kernels.replay_rows; replica.scan.bulk_replay calls it.
 """
 
 from __future__ import annotations
@@ -25,23 +24,26 @@ SLOT_COLUMNS = 24
 
 TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
-"""Kinds. A TOPIC is a pair of the id's halves, a PARTITION of the topic's slot and its own id, a
-BROKER of its id and 0; a NAME is the text of a topic's name. PUT + api key: records of that type of
-which the last one with a key counts; the key is the bytes of its first fields."""
+"""Kinds of slots, and their keys. TOPIC: the two halves of the topic's id. PARTITION: the slot of
+the topic, and the partition's id. BROKER: its id and 0. NAME: the text of a topic's name. PUT + api
+key: records of a type of which only the last one with a key counts; the key is the bytes of its
+first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
-"""LIFE counts how often the partitions went; a partition of another LIFE is none. NAME: its slot.
-REMOVED_AT: offset of the last removal, NOWHERE_YET before."""
+"""Columns of a TOPIC. LIFE: how often its partitions were removed; a partition with another LIFE
+does not exist. NAME: the slot of the name. REMOVED_AT: offset of the last removal, NOWHERE_YET
+before the first."""
 
 NAME_OWNER, NAME_REMOVED_AT, NAME_CONFIGS_GO = range(_OWN, _OWN + 3)
-"""OWNER: the slot of the topic that the name leads to, NOBODY where none. LIFE counts how often the
-configs of the name went; CONFIGS_GO: 1 where they still stand in the replay's tables."""
+"""Columns of a NAME. OWNER: the slot of the topic with this name, NOBODY where there is none. LIFE:
+how often the configs of the name were removed. CONFIGS_GO: 1 where the replay's tables still hold
+the removed configs."""
 
 BROKER_EXISTS, BROKER_EPOCH = range(_OWN, _OWN + 2)
 
 PUT_VALUE, PUT_SIZE, PUT_NAME = range(_OWN, _OWN + 3)
-"""Where the record's value stands in the log. NAME: of a topic's config the slot of the NAME, whose
-LIFE it shares, NOBODY for others."""
+"""Columns of a PUT: where the value of its record stands in the log, and its size. NAME: for the
+config of a topic the slot of the NAME, whose LIFE it has; NOBODY for others."""
 
 (
     PART_LEADER,
@@ -58,7 +60,8 @@ LIFE it shares, NOBODY for others."""
     PART_ELR,
     PART_LAST_KNOWN_ELR,
 ) = range(_OWN, _OWN + 13)
-"""From REPLICAS on references. DIRECTORY_COUNT: 0 where no directory is known."""
+"""Columns of a PARTITION. Those from REPLICAS on are references. DIRECTORY_COUNT: 0 where no
+directory is known."""
 
 KEPT = -1
 """The list is what the replay's tables have."""
@@ -77,17 +80,18 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""SLOTS, ARENA: how many are in use, slots and bytes. PUTS: items of `puts`, the changed slots of
-kinds PUT but those of configs. REFUSED: records so far that can't be applied. EXPLAINED: 0 where
-the first of them is to be stopped at. SEEDS: random, as keys may be chosen by an enemy."""
+"""Items of `state`. SLOTS, ARENA: slots and bytes in use. PUTS: items in use of `puts`, which names
+the changed slots of the PUT kinds, except configs. REFUSED: records until now that can't be
+applied. EXPLAINED: 0 where the kernel has to stop at the first of them. SEEDS: random numbers for
+the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 STOP_APPLY = 1
-"""The row is for the scalar replay, and only PUTs before it matter to it."""
+"""The scalar replay takes the row, and of all slots only the PUTs before it matter to it."""
 STOP_BARRIER = 2
-"""The row is for the scalar replay, which must know everything, and may change everything."""
+"""The scalar replay takes the row. It must know everything, and may change everything."""
 STOP_REFUSED = 3
-"""The row can't be applied; the scalar replay says why."""
+"""The row can't be applied. The scalar replay says why."""
 
 (
     DO_BARRIER,
@@ -124,7 +128,8 @@ _ACTIONS = {
     "END_TRANSACTION_RECORD": DO_BARRIER,
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
-"""By record type. All others are families of their own, which no record named here looks at."""
+"""What the kernel does by record type. All other types are families of their own: no record named
+here reads them."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),
@@ -136,12 +141,12 @@ _KEY_FIELDS = {
 """The first fields of a PUT, which are its key."""
 
 _FIELDS = (
-    *(("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",)),
-    *(("leaderEpoch",), ("partitionEpoch",), ("replicas",), ("isr",), ("removingReplicas",)),
-    *(("addingReplicas",), ("directories",), ("eligibleLeaderReplicas",), ("lastKnownElr",)),
-    *(("resourceName",), ("brokerId", "id"), ("brokerEpoch", "epoch")),
+    ("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",),
+    ("leaderEpoch",), ("partitionEpoch",), ("replicas",), ("isr",), ("removingReplicas",),
+    ("addingReplicas",), ("directories",), ("eligibleLeaderReplicas",), ("lastKnownElr",),
+    ("resourceName",), ("brokerId", "id"), ("brokerEpoch", "epoch"),
     ("endPoints",),
-)
+)  # fmt: skip
 (
     FIELD_TOPIC_ID,
     FIELD_NAME,
@@ -169,7 +174,8 @@ NO_STEP = -1
 
 
 def _layout(program: Program) -> list[int]:
-    """Which step each field is, NO_STEP where the program has none; the action; the kind of PUT."""
+    """Numbers for one program: the step of each field, NO_STEP where the program lacks it; the
+    action; the kind of PUT."""
     own = program.steps[: program.width]
     number = {step.name: k for k, step in enumerate(own)}
     line = [next((number[name] for name in names if name in number), NO_STEP) for names in _FIELDS]

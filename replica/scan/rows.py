@@ -1,4 +1,5 @@
-"""Chunks of the frame kernel -> Arrow; rows that payload kernels refuse by the scalar reader."""
+"""Chunks of the frame kernel become Arrow batches. Rows that a payload kernel refuses are read by
+the scalar reader."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ from replica.scan.tables import (
 )
 
 PAYLOAD_BYTES = 24 * 1024 * 1024
-"""Payloads of one Arrow batch by kernels; the row that finds no room starts the next one. A record
-whose payload might be larger than this is the scalar reader's."""
+"""Bytes of the payloads in one Arrow batch by kernels. A row that finds no room starts the next
+batch. A record whose payload might be larger than this is read by the scalar reader."""
 _DICTIONARY_BYTES = 16 * 1024 * 1024
 
 _TYPE_NAMES = np.array([program.schema.name for program in KERNEL_PROGRAMS], object)
@@ -118,7 +119,8 @@ class RowWriter:
         count = high - low
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high].copy()
         hidden = [k for k, row in scalar]
-        chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1  # theirs are put in
+        # the scalar reader's payloads are put in below
+        chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1
         room = int(np.maximum(sizes, 0).sum()) + SLACK
         output = np.empty(room, np.uint8)
         offsets = self._value_offsets[: count + 1]
@@ -174,10 +176,10 @@ def _variant_kernel() -> _Kernel:
     def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)
         high = write_variants(
-            *(chunk.array, rows, low, chunk.row_count, guarded),
-            *(outputs[0], offsets[0], outputs[1], offsets[1]),
-            *(refused, places, known, known_bytes),
-        )
+            chunk.array, rows, low, chunk.row_count, guarded,
+            outputs[0], offsets[0], outputs[1], offsets[1],
+            refused, places, known, known_bytes,
+        )  # fmt: skip
         pieces: list[Any] = [
             Pieces(output, rows_at[: high - low + 1])
             for output, rows_at in zip(outputs, offsets, strict=True)

@@ -1,4 +1,4 @@
-"""Rows by the scalar reader: for what the kernels refuse, and the truth they are held to."""
+"""Rows by the scalar reader. It reads what the kernels refuse, and tests hold the kernels to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which batches of a large file may hold a secret; of those, what stands for the CRC is shown.
+"""Which batches of a large file may hold a secret. Of such a batch a redacted CRC is shown.
 
-A batch's CRC is a function of its bytes without a key: by it, and all else that is shown of the
-batch, anybody could check guesses of the secret. So is the CRC that a damaged batch should have.
+The CRC of a batch depends on its bytes and on no key. With the CRC, and with everything else that
+is shown of the batch, anybody could check guesses of the secret. The same holds for the CRC that a
+damaged batch should have.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, MAX_WIDTH, prog
 
 
 class ShownRegions:
-    """The regions of a file, with what may be shown for the CRCs of its batches."""
+    """The regions of a file, with the CRCs that may be shown for its batches."""
 
     def __init__(self, regions: Regions, redactor: Redactor | None) -> None:
         """redactor: None shows all CRCs as they are."""
@@ -42,7 +43,7 @@ class ShownRegions:
             yield region
 
     def last_bytes(self) -> memoryview:
-        """Of the batch with a right CRC that was given last: see Regions.bytes_of."""
+        """The bytes of the last batch with a right CRC; see Regions.bytes_of."""
         assert self._last is not None, "the last region was a chunk"
         return self._regions.bytes_of(self._last)
 
@@ -76,7 +77,8 @@ def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[i
 
 
 class _SecretRows:
-    """Finds them in chunks that were read by program_table(keep_secrets=False)."""
+    """Finds batches that may hold a secret, in chunks that were read by
+    program_table(keep_secrets=False)."""
 
     def __init__(self) -> None:
         self._sought: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
@@ -86,9 +88,9 @@ class _SecretRows:
     def batches_of(self, chunk: Chunk) -> list[int]:
         """Numbers of the chunk's batches that may hold a secret, rising."""
         count = find_odd_rows(
-            *(chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM),
-            *(self._sought, self._odd, self._places),
-        )
+            chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM,
+            self._sought, self._odd, self._places,
+        )  # fmt: skip
         found: list[int] = []
         for row in self._odd[:count].tolist():
             batch = int(chunk.rows[frames.ROW_BATCH, row])
@@ -100,7 +102,8 @@ class _SecretRows:
 
 
 def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
-    """In the chunk's own table, which the kernel fills anew for the next one."""
+    """The key of a record. The chunk's table holds it, and the kernel fills that table anew for the
+    next chunk."""
     for number in numbers:
         base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
         crc = int(chunk.batches[frames.BATCH_CRC, number])
@@ -108,7 +111,7 @@ def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
 
 
 def _is_secret(batch: LocatedBatch, regions: Regions, inflation: Inflation) -> bool:
-    """The same of a batch that `regions` has given last; inflation: of its file."""
+    """Whether the last batch of `regions` may hold a secret. inflation: of its file."""
     if not batch.crc_valid:
         return True
     return may_hold_secret(batch.header, regions.bytes_of(batch), inflation)

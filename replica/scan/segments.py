@@ -1,7 +1,7 @@
-"""A whole segment or snapshot by the bulk reader, as the scalar reader gives it.
+"""A whole segment or snapshot by the bulk reader, with the same result as the scalar reader's.
 
-For replica.format.directory, which takes either as its `scan` and knows of no kernels. Nothing is
-loaded before the first large file comes; Arrow never is.
+replica.format.directory takes either of the two readers as its `scan`, and knows nothing of
+kernels. Nothing is loaded before the first large file comes; Arrow is never loaded.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from replica.format.segment import (
 )
 
 MIN_BYTES = 8 * 1024 * 1024
-"""Below it, loading the compiled kernels takes longer than the scalar reader needs."""
+"""For a smaller file it takes longer to load the compiled kernels than the scalar reader takes."""
 MIN_BYTES_LOADED = 32 * 1024
-"""The same where this process has loaded them: below it, the buffers for a file cost more."""
+"""The same once this process has loaded the kernels: for a smaller file the buffers cost more than
+they save."""
 _KERNELS = "replica.scan.compiled"
 
 
@@ -41,8 +42,8 @@ def scan(
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """As scan, for who asks for damages and for where the log begins and ends: of all batches only
-    the first and the last are among its batches, and it takes no memory for the others."""
+    """As scan, for a caller that needs the damages, the log's begin and its end. Its batches are
+    only the first and the last one, and it takes no memory for the others."""
     found = walk(data, start=start, expected_offset=expected_offset)
     batches = iter(found)
     first = next(batches, None)
@@ -52,7 +53,7 @@ def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = Non
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """segment.BatchWalk, by that reader."""
+    """segment.BatchWalk, by the reader that is faster for a source of this size."""
     source = byte_source(data)
     chosen = bulk_walk if is_large(source.size) else BatchWalk
     return chosen(source, start=start, expected_offset=expected_offset)
@@ -71,7 +72,7 @@ def bulk_scan(
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """segment.scan's value from a walk by the kernels."""
+    """segment.scan's value, from a walk by the kernels."""
     return collected(bulk_walk(data, start=start, expected_offset=expected_offset), most_batches)
 
 

@@ -1,10 +1,10 @@
-"""Where the machine code of kernels is kept: a plain object file for each.
+"""Where the machine code of kernels is kept: a plain object file for each kernel.
 
-The folder's name holds a digest of all that machine code depends on: the sources that are compiled,
-the compiler and the CPU. A file's name holds the digest of its content, so that a torn or foreign
-one is seen; it is written aside and renamed, so that processes that compile at once don't disturb
-each other. Code is executed from there, so only folders and files of this user are taken: beside
-the sources where these are ours to write, else in the user's cache.
+The folder's name holds a digest of everything that the machine code depends on: the sources, the
+compiler and the CPU. A file's name holds the digest of its content, so a torn or foreign file is
+recognized. A file is written under another name and then renamed, so processes that compile at the
+same time don't disturb each other. Code in these files is executed. So only folders and files of
+this user are taken: beside the sources where this user may write there, else in the user's cache.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ import llvmlite
 from replica.scan.target import host
 
 SOURCES = (
-    *("errors.py", "format/batch.py", "format/checksum.py", "message/primitives.py"),
-    *("message/program.py", "message/schema.py"),
-    *("metadata/programs.py", "metadata/record.py", "metadata/records.py"),
-    *("metadata/known_configs.py", "metadata/redact.py"),
-    *("scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py"),
-    *("scan/replay_tables.py", "scan/version_tables.py"),
-)
-"""What kernels are compiled from besides replica.scan.kernels, below the package `replica`: all
-modules that theirs import, but for those that only find the machine code."""
+    "errors.py", "format/batch.py", "format/checksum.py", "message/primitives.py",
+    "message/program.py", "message/schema.py",
+    "metadata/programs.py", "metadata/record.py", "metadata/records.py",
+    "metadata/known_configs.py", "metadata/redact.py",
+    "scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py",
+    "scan/replay_tables.py", "scan/version_tables.py",
+)  # fmt: skip
+"""What kernels are compiled from, besides the modules of replica.scan.kernels, as paths below the
+package `replica`: all modules that the kernels import, except those that only find the machine
+code."""
 
 KEPT = 3
-"""Folders of other digests that stay beside a new one: other branches, another Python."""
+"""So many folders with other digests stay beside a new one. Other branches and other Pythons use
+them."""
 
 _PREFIX = "kernels-"
 

@@ -20,10 +20,10 @@ from replica.scan.native import Bytes, Longs
 
 # Kinds as numbers; those below TEXT are of fixed size.
 _KINDS = (
-    *(Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32),
-    *(Kind.BOOL, Kind.UUID, Kind.FLOAT64),
-    *(Kind.STRING, Kind.BYTES, Kind.STRUCT),
-)
+    Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32,
+    Kind.BOOL, Kind.UUID, Kind.FLOAT64,
+    Kind.STRING, Kind.BYTES, Kind.STRUCT,
+)  # fmt: skip
 (INT8, INT16, INT32, INT64, UINT16, UINT32, BOOL, UUID, FLOAT64, STRING, BYTES, STRUCT) = range(12)
 TEXT = STRING
 """The first kind whose size is told by its bytes."""
@@ -69,12 +69,12 @@ LINES_ITEMS = 2
 0 at the last row or for want of room."""
 
 MAX_WIDTH = 24
-"""Fields of one structure; room that kernels set aside."""
+"""The most fields of one structure. Kernels set aside so much room."""
 MAX_NAMES = 60
-"""Names of one program: they are bits of one int64."""
+"""The most names of one program. Names are bits of one int64."""
 
 _JSON_SIZES = (4, 6, 11, 20, 5, 10, 5, 24, 12, 4, 4)
-"""Bytes of the longest JSON text of a kind; of a text's: what comes on top of its content."""
+"""Bytes of the longest JSON text of each kind. For a text: the bytes besides its content."""
 _JSON_PER_BYTE = 6
 _VARIANT_SIZES = (2, 3, 5, 9, 5, 9, 1, 23, 9, 5, 9)
 _OFFSET_SIZE = 4
@@ -136,7 +136,7 @@ def _default(step: Step) -> int:
 
 
 def _bounds(program: Program) -> tuple[int, int, int, int]:
-    """The BASE and FACTOR of JSON and of VARIANT."""
+    """BASE and FACTOR of the longest output, for JSON and for VARIANT."""
     json_base, variant_base = 2, 16
     json_factor, variant_factor = _JSON_PER_BYTE, _VARIANT_PER_BYTE
     for step in program.steps[: program.width]:
@@ -154,7 +154,7 @@ def _bounds(program: Program) -> tuple[int, int, int, int]:
 
 
 def _element_bounds(program: Program, step: Step) -> tuple[int, int]:
-    """Bytes of one array element, the contents of its texts apart."""
+    """Bytes of one array element, without the contents of its texts."""
     if step.kind is not Kind.STRUCT:
         kind = _KINDS.index(step.kind)
         return _JSON_SIZES[kind] + 1, _VARIANT_SIZES[kind] + _OFFSET_SIZE
@@ -173,7 +173,7 @@ def _is_flat(program: Program) -> bool:
 
 
 KERNEL_PROGRAMS: tuple[Program, ...] = tuple(p for p in programs() if _is_flat(p))
-"""Those that kernels know, in the order of their numbers."""
+"""The programs that kernels know, in the order of their numbers."""
 
 
 def _build() -> tuple[Longs, Longs, Bytes, Longs]:
@@ -194,13 +194,14 @@ MAX_DICTIONARY = max(
     1 + 2 * (2 + len(p.names)) + sum(len(name.encode()) for name in p.names)
     for p in KERNEL_PROGRAMS
 )
-"""Bytes of the longest VARIANT dictionary."""
+"""Bytes of the longest dictionary of a VARIANT."""
 
 SLACK = 64
 """Bytes beyond what they write that kernels may overwrite."""
 
 KNOWN = 256
-"""VARIANT dictionaries remembered from row to row; records of a type have few."""
+"""How many dictionaries of VARIANTs are remembered from row to row. The records of a type have few
+different ones."""
 KNOWN_COLUMNS = 3
 """Program + 1, bits of the names, bytes of the dictionary."""
 KNOWN_STRIDE = MAX_DICTIONARY + SLACK
@@ -213,14 +214,15 @@ CONFIG_PROGRAM = next(
 
 
 NO_PROGRAM = -1
-"""In the place of a program's number: of a record that is the scalar reader's, or of no guard."""
+"""Stands in place of a program's number: the scalar reader reads the record, or no program is
+guarded."""
 
 
 def program_table(*, keep_secrets: bool) -> Longs:
-    """The program for each api key and version, -1 for those that the scalar reader reads.
+    """The program for each api key and version; -1 for those that the scalar reader reads.
 
-    Unless secrets are kept, that is each type which always holds one; of configs the kernels judge
-    the name.
+    Unless secrets are kept, the scalar reader reads each type that always holds a secret. Of a
+    config the kernels judge the name.
     """
     table = np.full(KEYS * VERSIONS, -1, np.int64)
     for number, program in enumerate(KERNEL_PROGRAMS):

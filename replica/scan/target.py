@@ -11,14 +11,14 @@ from llvmlite import binding
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A CPU in LLVM's words; features: `+sse4.2,-avx512f` and so on."""
+    """A CPU as LLVM names it. features: a text such as `+sse4.2,-avx512f`."""
 
     triple: str
     cpu: str
     features: str
 
     def has(self, feature: str) -> bool:
-        """Whether its instructions may be used."""
+        """Whether this CPU has the feature's instructions."""
         return f"+{feature}" in self.features.split(",")
 
 

@@ -1,7 +1,7 @@
-"""The part of a source that the kernels see: all of a buffer, a stretch of a file.
+"""The part of a source that the kernels see: all of a buffer, or a stretch of a file.
 
-A file goes through one buffer that is used again and again: it stays in the CPU's cache, no fresh
-page is asked of the system, and memory doesn't grow with the file.
+One buffer holds each stretch of a file in turn. It stays in the CPU's cache, the system need not
+give fresh pages, and memory doesn't grow with the file.
 """
 
 from __future__ import annotations
@@ -47,10 +47,8 @@ class Window:
         return self.array.data[at : at + size]
 
     def reach(self, position: int, size: int) -> bool:
-        """Move on to `position`, whose next `size` bytes are asked for.
-
-        False where that brings nothing that isn't in the window, and leaves it as it is.
-        """
+        """Move on to `position`, of which the next `size` bytes are needed. False where a move
+        would bring nothing new; then the window stays as it is."""
         if self._file is None or self.holds(position, size):
             return False
         if size > frames.LARGEST_BATCH_BYTES or position + size > self._file.size:
@@ -59,7 +57,7 @@ class Window:
         kept = self.array[self.array.size - left :]
         if size > self._buffer.size:
             self._buffer = np.empty(size, np.uint8)
-        self._buffer[:left] = kept  # numpy copes with an overlap
+        self._buffer[:left] = kept  # numpy copes with ranges that overlap
         filled = left + self._file.read_into(self._buffer.data[left:], position + left)
         self.begin = position
         self.array = self._part(filled)

@@ -1,11 +1,12 @@
-"""The simulator: one seed decides everything that happens to a quorum, and what breaks is said.
+"""The simulator: one seed decides everything that happens to a quorum. A broken promise ends the
+run.
 
 - `simulation`: the run; `schedule`: its events by time; `workload`: what is replicated.
 - `node`, `host`: a machine and the replica on it.
-- `disk`, `network`, `nemesis`: what goes wrong.
-- `invariants`: what must hold all the same, by names that `broken` explains; `elections`, `appends`
-  and `ledger`: what it remembers of votes, of clients and of logs.
-- `node_files`: from bytes to a node's disk and back.
-- `rehearsal`: captured directories, run on from there.
-- `scenarios`: runs in which nothing is left to chance, written as log directories.
+- `disk`, `network`, `nemesis`: the faults.
+- `invariants`: what must hold in spite of the faults; `broken` explains their names.
+  `elections`, `appends` and `ledger`: what it remembers of votes, of clients and of logs.
+- `node_files`: a node's disk made from bytes, and read back.
+- `rehearsal`: captured directories, run on from where they are.
+- `scenarios`: runs without chance, written as log directories.
 """

@@ -1,8 +1,9 @@
 """What clients see: an append is invoked, and then acknowledged or never heard of again.
 
-Linearizable means: each acknowledged batch is in the log once, where it was said to be; one whose
-outcome is unknown is there once or not at all; and what was invoked after an acknowledgement lies
-behind it. Clients know nothing of the engine but what its machines are given.
+Linearizable means three things. Each acknowledged batch is in the log once, at the acknowledged
+offset. A batch whose outcome is unknown is in the log once or not at all. An append that was
+invoked after an acknowledgement lies behind the acknowledged batch. Clients see only what the
+replicas' machines are given.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from replica.simulate.ledger import Ledger
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """One batch. leader: where it was invoked, in `epoch`; floor: the end (exclusive) of all that
-    was acknowledged by then. offset: its base offset, None before any machine was given it."""
+    """One batch. leader: where the append was invoked, in `epoch`. floor: the end (exclusive) of
+    everything that was acknowledged before. offset: its base offset, None before any machine was
+    given the batch."""
 
     leader: SimulatedHost
     epoch: int
@@ -30,7 +32,7 @@ class Append:
 
 
 class Appends:
-    """All appends of a run, by what no other batch has: the bytes that its CRC covers."""
+    """All appends of a run. The key is unique to a batch: the bytes that its CRC covers."""
 
     def __init__(self) -> None:
         self._appends: dict[bytes, Append] = {}
@@ -49,7 +51,8 @@ class Appends:
             self._appends[content] = Append(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
-        """A host's machine was given committed batches; where it leads, clients hear of theirs."""
+        """A host's machine was given committed batches. Where that host leads, its clients hear
+        that their batches are committed."""
         role = host.raft.role
         for batch in host.machine.committed:
             if batch.control:

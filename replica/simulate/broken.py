@@ -1,4 +1,4 @@
-"""The invariants by name, and the error that says which one broke."""
+"""The invariants by name, and the error that names the broken one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broken(name: str, detail: str) -> NoReturn:
 
 
 def demand(holds: bool, name: str, detail: str) -> None:
-    """Raises BrokenInvariantError unless it holds; where every event passes, an `if` in the place
-    of this saves the making of `detail`."""
+    """Raises BrokenInvariantError unless the condition holds. Code that every event runs uses `if`
+    and `broken` instead, so that `detail` is only made when it is needed."""
     if not holds:
         broken(name, detail)

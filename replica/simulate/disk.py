@@ -129,10 +129,8 @@ def _subset(random: Random, items: list[_T]) -> list[_T]:
 
 
 class SimulatedDisk(FileSystem):
-    """A FileSystem of one machine; `faults` may be changed at any time.
-
-    calls: calls made so far. busy_ms: time that slow calls took and nobody has taken account of.
-    """
+    """A FileSystem of one machine. `faults` may be changed at any time. calls: calls made so far.
+    busy_ms: time of slow calls that no clock has counted yet."""
 
     def __init__(self, random: Random, faults: DiskFaults | None = None) -> None:
         self.faults = faults if faults is not None else DiskFaults()
@@ -145,7 +143,8 @@ class SimulatedDisk(FileSystem):
         self._boots = 0
 
     def power_loss_in(self, calls: int | None) -> None:
-        """Lose power during the call that comes after `calls` more; None: not at all."""
+        """Lose power during the call that follows after `calls` more calls; None: don't lose
+        power."""
         self._calls_left = calls
 
     @property
@@ -154,7 +153,7 @@ class SimulatedDisk(FileSystem):
         return self._calls_left is not None
 
     def crash(self) -> None:
-        """Power is lost now; what was not synced survives or not. Nothing works until restart."""
+        """Power is lost now. Each unsynced write survives or not. No call works until `restart`."""
         self._is_down = True
         self._calls_left = None
         for folder in self._folders.values():
@@ -165,13 +164,13 @@ class SimulatedDisk(FileSystem):
                 inode.crash(self._random)
 
     def restart(self) -> None:
-        """Power is back. Files opened before are of no use any more."""
+        """Power is back. Files that were opened before can't be used any more."""
         self._is_down = False
         self._boots += 1
 
     @contextmanager
     def inspected(self) -> Iterator[None]:
-        """While it lasts a test looks at the disk: no call fails, counts or takes time."""
+        """A test looks at the disk while this lasts: no call fails, counts or takes time."""
         kept = self.faults, self.calls, self.busy_ms, self._calls_left
         self.faults, self._calls_left = DiskFaults(), None
         try:
@@ -183,13 +182,14 @@ class SimulatedDisk(FileSystem):
         return sum(len(i.content) for f in self._folders.values() for i in f.names.values())
 
     def put(self, path: str, data: bytes) -> None:
-        """A file that was there before all calls, synced; its folder is made where it isn't."""
+        """Put a synced file on the disk, as if it had always been there; its folder is made where
+        it is missing."""
         folder, name = _parts(path)
         names = self._folders.setdefault(folder, _Folder())
         names.names[name] = names.synced[name] = _Inode(Content(data), Content(data))
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file as a program would read them now; no call to the disk."""
+        """The bytes of a file as a program would read them now. This is no call to the disk."""
         folder, name = _parts(path)
         return bytes(self._folders[folder].names[name].content)
 
@@ -274,7 +274,8 @@ class SimulatedDisk(FileSystem):
         error: type[UnreadableFileError] | type[UnwritableFileError],
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Account for one call; `halfway` is what may still have happened when power went."""
+        """Count one call. halfway: what may have happened already when the power is lost during the
+        call."""
         self._check_power(path)
         self.calls += 1
         if halfway is not None:

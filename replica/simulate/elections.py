@@ -1,4 +1,4 @@
-"""Epochs, votes and leaders: what a replica has said once binds it, across restarts."""
+"""Epochs, votes and leaders: a replica must keep to what it has said, across restarts, too."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Elections:
         voted = self._votes.get((key, epoch))
         known = None if state is None else state.voted
         if state is not None and known is None and state.leader_id == key.node_id:
-            known = key  # who led an epoch voted for itself in it
+            known = key  # the leader of an epoch voted for itself in it
         same = voted is None or (known is not None and _same_vote(known, voted))
         demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
 

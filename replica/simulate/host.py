@@ -20,7 +20,7 @@ FOLDER = "node/__cluster_metadata-0"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
 
 Stepped = Callable[["SimulatedHost", Effects], None]
-"""Told what a host has done, before anybody hears of it."""
+"""Is told what a host has done, before any other node hears of it."""
 
 
 class ObservedMachine(StateMachine):
@@ -65,9 +65,9 @@ class ObservedMachine(StateMachine):
 
 
 class SimulatedHost(Host):
-    """effects_left: how many effects are still carried out before the power goes, None for all.
-    flushed_end: what its log has made durable (exclusive), whatever the core makes of it.
-    has_stopped: whether it has left in order."""
+    """The replica in the simulator. effects_left: how many effects are still carried out before the
+    power is lost, None for all. flushed_end: what its log has made durable (exclusive), whether or
+    not the core knows it. has_stopped: whether it was shut down in order."""
 
     machine: ObservedMachine
 

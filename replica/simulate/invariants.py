@@ -38,7 +38,7 @@ class Invariants:
         self._written: dict[tuple[int, int], Entry] = {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """After a restart: nothing promised is forgotten, nothing committed is lost."""
+        """A replica restarted: it has forgotten no promise, and lost nothing that is committed."""
         key, end = key_of(host), host.log.log_end
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
@@ -51,7 +51,7 @@ class Invariants:
             self._match(entry)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """After the effects of one step were carried out, before anybody hears of them."""
+        """The effects of one step were carried out. No other node has heard of them yet."""
         key = key_of(host)
         shadow = self.shadows[key]
         written = shadow.follow(host, effects)
@@ -70,7 +70,7 @@ class Invariants:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
-        """After the recovery: every disk gives what the log adds up to."""
+        """The run has recovered: every disk gives what the log adds up to."""
         for host in hosts:
             machine, end = self._workload.machine(), host.machine.next_offset
             newest = [f.snapshot_id for f in host.log.snapshots.facts()][-1:]
@@ -104,7 +104,8 @@ class Invariants:
         demand(offset < self.ledger.end, "voter sets", pending)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
-        """A new leader has what earlier epochs committed; by log matching its last batch says."""
+        """A new leader holds everything that earlier epochs committed. By log matching it is enough
+        to compare its last batch."""
         ledger = self.ledger
         if epoch <= ledger.epoch or not ledger.entries:
             return
@@ -118,7 +119,8 @@ class Invariants:
         demand(has_it, "committed", lacks)
 
     def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """A leader's: never falls, and is reached by a record of its epoch and by a majority."""
+        """The high watermark of a leader never falls, and a majority and a record of the leader's
+        epoch have reached it."""
         role = host.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -141,7 +143,7 @@ class Invariants:
         demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
 
     def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """What a machine was given is what was committed, and gives the same state."""
+        """A machine was given exactly what is committed, and has the state that follows from it."""
         end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
         for snapshot_id, leader in host.machine.loaded:
             leads = leader is not None and leader.leader_id == key.node_id
@@ -179,7 +181,7 @@ class Invariants:
         self.ledger.epoch = max(self.ledger.epoch, role.epoch)
 
     def _check_snapshots(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """The log starts at its oldest snapshot; what is new is read back from the disk."""
+        """The log starts at its oldest snapshot. A new snapshot is read back from the disk."""
         shadow.seen = host.raft.log.snapshots
         facts, start = host.log.snapshots.facts(), host.log.log_start
         oldest = facts[0].snapshot_id.offset if facts else 0

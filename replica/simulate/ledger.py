@@ -108,7 +108,7 @@ class Shadow:
         return [self.add(batch) for batch in effects.append]
 
     def begin_at(self, facts: SnapshotFacts) -> None:
-        """The log before its first batch is that snapshot."""
+        """The log begins anew at that snapshot."""
         if facts.voters is not None:
             self.sets.append(VotersFrom(facts.snapshot_id.offset - 1, facts.voters))
 
@@ -120,7 +120,7 @@ class Shadow:
 
 
 def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
-    """What is on a disk that was just opened: all of it is durable."""
+    """What is on a disk that was just opened. All of it is durable."""
     log = host.log
     shadow = Shadow(static_voters, flushed=log.log_end)
     with host.disk.inspected():

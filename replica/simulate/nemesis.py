@@ -1,6 +1,6 @@
-"""What goes wrong, and who changes the voters; never more than the quorum has to survive.
+"""The faults, and the changes of voters. They never exceed what the quorum has to survive.
 
-Of the voters at most one has a wiped disk at a time: more may lose what was committed.
+At most one voter at a time has a wiped disk: more could lose what was committed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replica.simulate.network import Network
 from replica.simulate.node import Layout, Node
 
 MAX_DRIFT = 50
-"""Of a clock, in 1/1000."""
+"""The largest drift of a clock, in 1/1000."""
 
 
 class Simulation(Protocol):
@@ -46,7 +46,7 @@ class Simulation(Protocol):
 
 
 def strike(simulation: Simulation) -> Node:
-    """One random fault, or the end of some; the node it was meant for."""
+    """Causes one random fault, or ends some; returns the node that it was meant for."""
     random = simulation.random
     node = random.choice(list(simulation.nodes.values()))
     action = random.choice(_ACTIONS)
@@ -60,7 +60,7 @@ def _crash(simulation: Simulation, node: Node) -> None:
 
 
 def _crash_soon(simulation: Simulation, node: Node) -> None:
-    """In some call to the disk, or between two effects."""
+    """The power is lost in some call to the disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
     elif node.host is not None:
@@ -103,25 +103,26 @@ def _snapshot(simulation: Simulation, node: Node) -> None:
 
 
 def _slow(simulation: Simulation, node: Node) -> None:
-    """Flushes wait in a queue, or no longer."""
+    """The flushes of a node wait in a queue, or cease to wait."""
     node.is_slow = not node.is_slow
 
 
 def _slow_disk(simulation: Simulation, node: Node) -> None:
-    """Every call to the disk holds the node up, or no longer."""
+    """Every call to the disk holds the node up, or none does any more."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
 def _fill(simulation: Simulation, node: Node) -> None:
-    """The disk takes a little more, or is emptied of what isn't ours."""
+    """The disk has room for a little more only, or has all its room again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
 def _fail_io(simulation: Simulation, node: Node) -> None:
-    """Calls to the disk fail now and then, or no longer; a replica stops at the first."""
+    """Calls to the disk fail now and then, or none fails any more. A replica stops at the first
+    failure."""
     faults = node.disk.faults
     is_sound = not (faults.write_error_rate or faults.sync_error_rate or faults.read_error_rate)
     rate = 0.02 if is_sound else 0.0
@@ -155,20 +156,21 @@ def _remove_leader(simulation: Simulation, node: Node) -> None:
 
 
 def _upgrade(simulation: Simulation, node: Node) -> None:
-    """kraft.version 1 for a static quorum; nothing for another."""
+    """Ask for kraft.version 1 for a static quorum; nothing for another quorum."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
 
 
 def _move(simulation: Simulation, node: Node) -> None:
-    """It restarts with another endpoint, and has its entry among the voters updated."""
+    """A node restarts with another endpoint, and its entry among the voters is updated."""
     node.move()
     _crash(simulation, node)
 
 
 def _wipe(simulation: Simulation, node: Node) -> None:
-    """Where the others of every set that may be in force still are a majority, in calm."""
+    """Wipe a node's disk, if all nodes run, agree on a voter set of three or more, and no voter's
+    disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}
     calm = len(running) == len(simulation.nodes) and len(sets) == 1
@@ -190,9 +192,9 @@ def _lost(simulation: Simulation) -> list[int]:
 
 
 _ACTIONS = (
-    *(_crash, _crash, _crash_soon, _crash_soon, _crash_soon, _crash_all, _shut_down, _resign),
-    *(_isolate, _isolate_leader, _heal, _heal, _heal, _heal),
-    *(_snapshot, _snapshot, _snapshot, _snapshot, _snapshot),
-    *(_slow, _slow_disk, _fill, _fill, _fail_io, _skew),
-    *(_change_voters, _change_voters, _change_voters, _remove_leader, _upgrade, _move, _wipe),
-)
+    _crash, _crash, _crash_soon, _crash_soon, _crash_soon, _crash_all, _shut_down, _resign,
+    _isolate, _isolate_leader, _heal, _heal, _heal, _heal,
+    _snapshot, _snapshot, _snapshot, _snapshot, _snapshot,
+    _slow, _slow_disk, _fill, _fill, _fail_io, _skew,
+    _change_voters, _change_voters, _change_voters, _remove_leader, _upgrade, _move, _wipe,
+)  # fmt: skip

@@ -1,4 +1,5 @@
-"""The network: every message has its own fate, so they overtake each other."""
+"""The network: each message is delayed, doubled or lost on its own, so messages overtake each
+other."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Network:
     cut_requests: set[Link] = field(default_factory=set)
 
     def delays(self, random: Random, sender: int, receiver: int, *, is_request: bool) -> list[int]:
-        """When the copies of one message arrive, ms from now; none where it is lost."""
+        """When the copies of one message arrive, in ms from now; none where the message is lost."""
         link = (sender, receiver)
         if link in self.cut or (is_request and link in self.cut_requests):
             return []

@@ -18,7 +18,7 @@ from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
-"""How many at the beginning of a directory id are the quorum's."""
+"""The first so many characters of a directory id are those of the quorum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,14 @@ class Node:
         return self.offset_ms + now_ms * (1000 + self.drift) // 1000
 
     def due(self, local_ms: int) -> int:
-        """The first moment at which its clock shows `local_ms` or more."""
+        """The first moment (ms) at which the node's clock shows `local_ms` or more."""
         if local_ms >= FOREVER:
             return FOREVER
         return -((self.offset_ms - local_ms) * 1000 // (1000 + self.drift))
 
     def skew(self, now_ms: int, drift: int) -> None:
-        """From now on its clock goes otherwise, and not back."""
+        """From now on the node's clock runs at another rate or shows another time, and never goes
+        back."""
         shown = self.clock(now_ms)
         self.drift, self.offset_ms = drift, 0
         self.offset_ms = shown - self.clock(now_ms)
@@ -101,7 +102,7 @@ class Node:
         return SimulatedHost(self.config, self.disk, machine, draw, now, watch, self.log_config)
 
     def wait_for_disk(self, now_ms: int) -> None:
-        """Be busy for as long as the calls to its disk took."""
+        """The node is busy for as long as its calls to the disk took."""
         took, self.disk.busy_ms = int(self.disk.busy_ms), 0.0
         self.busy_until = max(self.busy_until, now_ms) + took
 
@@ -113,14 +114,15 @@ class Node:
             self.host.effects_left = None
 
     def wipe(self, random: Random) -> None:
-        """An empty disk with a new directory id; the node is down."""
+        """Give the node an empty disk with a new directory id. The node is down."""
         assert self.host is None, "a running node's disk stays"
         self.wiped += 1
         self.disk = new_disk(random)
         self._name()
 
     def move(self) -> None:
-        """It listens elsewhere from its next start on; its voter set is to learn that."""
+        """The node listens at another endpoint from its next start on. It has to tell its voter set
+        so."""
         self.moved += 1
         self._name()
 

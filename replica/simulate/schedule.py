@@ -1,4 +1,5 @@
-"""What happens when: a queue of events by simulated time; of one moment, the first asked for first.
+"""When something happens: a queue of events by simulated time. Events of one moment come in the
+order in which they were asked for.
 
 Kafka's simulator has the same: RaftEventSimulationTest.EventScheduler.
 """
@@ -21,7 +22,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A replica's deadline; void where the node is to wake at another moment (ms) by now."""
+    """A replica's deadline. It has no effect if the node is to wake at another moment (ms) by
+    now."""
 
     node_id: int
     at: int
@@ -29,7 +31,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The flush that a replica owes; void once the node was started again."""
+    """The flush that a replica owes. It has no effect if the node was started again since."""
 
     node_id: int
     boot: int
@@ -37,7 +39,7 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A message reaches a node. boot: which of its lives it is for, 0 for any."""
+    """A message reaches a node. boot: the start of the node that it is meant for, 0 for any."""
 
     node_id: int
     boot: int

@@ -1,7 +1,5 @@
-"""One run: a seed in, what became of it out.
-
-The seed decides everything: no clock is read, nothing depends on the order of a set.
-"""
+"""One run: from a seed to its result. The seed decides everything: no clock is read, nothing
+depends on the order of a set."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ class Result:
 
     @property
     def replay_command(self) -> str:
-        """Runs this seed again, to the same end: the seed chooses all else."""
+        """The command that repeats this run exactly: the seed decides everything else."""
         return f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
 
 
@@ -143,15 +141,15 @@ class Simulation:
         self.invariants.ended([node.running for node in self.nodes.values()])
 
     def leaders(self) -> list[Node]:
-        """Who believes to lead; two of them don't know yet of one another."""
+        """The nodes that believe to lead. Where there are two, neither knows of the other yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
     def leader(self) -> Node | None:
-        """The one of the newest epoch, None where nobody leads."""
+        """The leader of the newest epoch, None where nobody leads."""
         return max(self.leaders(), key=lambda n: n.running.raft.role.epoch, default=None)
 
     def kill(self, node: Node) -> None:
-        """Power goes now, and stays away."""
+        """The power is lost now, and stays away."""
         node.host = None
         node.disk.crash()
 
@@ -160,7 +158,7 @@ class Simulation:
         self.schedule.after(1, Start(node.node_id))
 
     def crash(self, node: Node) -> None:
-        """Power goes now, and comes back after a while."""
+        """The power is lost now, and comes back after a while."""
         self.kill(node)
         self._come_back(node)
 
@@ -196,7 +194,8 @@ class Simulation:
         self.trace.update(f"{self.now} {name} {node_id} {shown}\n".encode())
 
     def _is_due(self, node: Node, event: Start | Wake | Flush | Deliver) -> bool:
-        """Not where it is void by now; a node that waits for its disk takes it later."""
+        """Whether an event has to happen now: some have no effect any more, and a node that waits
+        for its disk takes its event later."""
         if isinstance(event, Start):
             return node.host is None
         if isinstance(event, Wake) and event.at != node.wake_at:
@@ -243,7 +242,7 @@ class Simulation:
         return strike(self)
 
     def _propose(self) -> Node | None:
-        """A client appends at whoever it takes for the leader."""
+        """A client appends at the node that it takes for the leader."""
         self.schedule.after(self.random.randrange(1, 120), Propose())
         leaders = self.leaders()
         if not leaders:
@@ -289,7 +288,7 @@ class Simulation:
             self._plan(node, node.host)
 
     def _plan(self, node: Node, host: SimulatedHost) -> None:
-        """When its replica is to be looked after again."""
+        """Plan the next moment at which the replica has something to do."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
@@ -312,7 +311,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: Node, message: inputs.Input) -> None:
-        """Nobody listens at a node that is down."""
+        """The node is down, so nobody listens there, and the sender hears of it."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:

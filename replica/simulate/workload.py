@@ -1,4 +1,4 @@
-"""What is replicated in a run: a state machine, and what clients have its leader append."""
+"""What is replicated in a run: a state machine, and the batches that clients append."""
 
 from __future__ import annotations
 

@@ -96,9 +96,9 @@ class Archive:
 
 
 _OF_LOG = (
-    *(FileKind.SEGMENT, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX),
-    *(FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA),
-)
+    FileKind.SEGMENT, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX,
+    FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA,
+)  # fmt: skip
 
 
 def _is_replaced(name: FileName, snapshot_id: OffsetAndEpoch) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
@@ -38,41 +39,50 @@ READ_BYTES = 1024 * 1024
 _NO_LIMIT = 2**63 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a log lies. archive: what keeps the batches that the log loses to a truncation or to a
+    snapshot; None where nothing keeps them."""
+
+    files: FileSystem
+    folder: str
+    config: LogConfig
+    snapshots: SnapshotFiles
+    archive: Archive | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What opening found in the folder. closed: in the order of their offsets. log_start:
+    inclusive. control: the control batches from the offset `control_from` on."""
+
+    checkpoint: EpochCheckpoint
+    closed: list[ClosedSegment]
+    active: ActiveSegment
+    log_start: int
+    control: list[Batch]
+    control_from: int
+
+
 class FileLog(Log):
     """See the port for what each method promises.
 
-    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each. control: the
-    control batches from the offset control_from on. archive: what is told to keep whatever the log
-    loses to a truncation or a snapshot; None where it may go.
+    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each.
     """
 
-    def __init__(
-        self,
-        files: FileSystem,
-        folder: str,
-        config: LogConfig,
-        snapshots: SnapshotFiles,
-        checkpoint: EpochCheckpoint,
-        closed: list[ClosedSegment],
-        active: ActiveSegment,
-        log_start: int,
-        control: list[Batch],
-        control_from: int,
-        repairs: list[str],
-        archive: Archive | None = None,
-    ) -> None:
-        self.snapshots = snapshots
-        self.log_start = log_start
+    def __init__(self, place: Place, opened: Opened, repairs: list[str]) -> None:
+        self.snapshots = place.snapshots
+        self.log_start = opened.log_start
         self.repairs = repairs
-        self._files = files
-        self._folder = folder
-        self._config = config
-        self._checkpoint = checkpoint
-        self._closed = closed
-        self._active = active
-        self._control = control
-        self._control_from = control_from
-        self._archive = archive
+        self._files = place.files
+        self._folder = place.folder
+        self._config = place.config
+        self._archive = place.archive
+        self._checkpoint = opened.checkpoint
+        self._closed = opened.closed
+        self._active = opened.active
+        self._control = opened.control
+        self._control_from = opened.control_from
         self._failure: KraftlakeError | None = None
 
     @property

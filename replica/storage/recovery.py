@@ -34,7 +34,7 @@ from replica.storage.closed_segments import (
 )
 from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
 from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
-from replica.storage.log import FileLog
+from replica.storage.log import FileLog, Opened, Place
 from replica.storage.segment import (
     INDEXES,
     ActiveSegment,
@@ -66,7 +66,7 @@ def open_log(
     """The log in `folder`, which is made where it isn't there; all it holds is durable.
 
     Reads the newest segment from the newest snapshot's end on (whole without one), and of older
-    ones what no index covers and no snapshot contains. archive: see FileLog. Raises DataError,
+    ones what no index covers and no snapshot contains. archive: see Place. Raises DataError,
     with file, byte and what to do, where more is wrong than a crash explains; FileSystemError.
     """
     files.make_directory(folder)
@@ -153,20 +153,10 @@ class _Opening:
         control_from: int,
     ) -> FileLog:
         checkpoint.save()
-        return FileLog(
-            self.files,
-            self.folder,
-            self.config,
-            self.snapshots,
-            checkpoint,
-            [checked.segment for checked in closed],
-            active,
-            log_start,
-            self.control,
-            control_from,
-            self.repairs,
-            self.archive,
-        )
+        segments = [checked.segment for checked in closed]
+        place = Place(self.files, self.folder, self.config, self.snapshots, self.archive)
+        opened = Opened(checkpoint, segments, active, log_start, self.control, control_from)
+        return FileLog(place, opened, self.repairs)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
         """The log's first offset: that of the leader-epoch checkpoint where a snapshot ends there,

@@ -21,12 +21,12 @@ from replica.timeline.elections import Election, elections_of
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 OF_CHANGES = (
-    *("voters_changed", "kraft_version_changed"),
-    *("controller_registered", "controller_unregistered"),
-    *("broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced"),
-    *("broker_shutdown_started", "metadata_version_changed", "feature_level_changed"),
-    *("feature_removed", "zk_migration_state_changed"),
-)
+    "voters_changed", "kraft_version_changed",
+    "controller_registered", "controller_unregistered",
+    "broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced",
+    "broker_shutdown_started", "metadata_version_changed", "feature_level_changed",
+    "feature_removed", "zk_migration_state_changed",
+)  # fmt: skip
 """The changes that are events."""
 EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES)
 _AGAIN = ("controller_registered", "broker_registered")
@@ -81,9 +81,9 @@ def _of_change(cluster_id: str | None, change: LoggedChange) -> Event:
     _, name, (what, old, new) = change.told
     values = [None if text is None else json.loads(text) for text in (old, new)]
     return Event(
-        *(cluster_id, change.at, what, name, _detail(what, *values), None),
-        *(change.offset, change.leader_epoch, (), change.commitment),
-    )
+        cluster_id, change.at, what, name, _detail(what, *values), None,
+        change.offset, change.leader_epoch, (), change.commitment,
+    )  # fmt: skip
 
 
 def _detail(what: str, old: Any, new: Any) -> str:
@@ -134,9 +134,9 @@ def _of_election(branch: Branch, one: Election) -> Event:
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
     commitment = branch.commitment(won.offset, is_tail=not one.on_branch)
     return Event(
-        *(branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value),
-        *(won.offset, won.epoch, one.nodes, commitment),
-    )
+        branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value,
+        won.offset, won.epoch, one.nodes, commitment,
+    )  # fmt: skip
 
 
 def _snapshots(branch: Branch) -> Iterator[Event]:
@@ -186,9 +186,9 @@ def _of_tail(branch: Branch, tail: Tail) -> Iterator[Event]:
     for node in _without(branch, tail):
         detail = f"{records} from offset {tail.start} on are gone in another look at it"
         yield Event(
-            *(branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None),
-            *(*place, (node,), commitment),
-        )
+            branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
+            *place, (node,), commitment,
+        )  # fmt: skip
 
 
 def _without(branch: Branch, tail: Tail) -> list[int]:

@@ -62,6 +62,16 @@ def long_functions(root: Path) -> list[str]:
     return found
 
 
+def lines_saved_by_unpacking(root: Path) -> list[str]:
+    return [
+        f"{path.relative_to(root)}:{node.lineno}: unpacks a tuple to have several values in a "
+        "line: write the values, and `# fmt: skip` behind the table"
+        for path in python_files(root, *TOP_LEVEL, "tests/architecture")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple)
+    ]
+
+
 def vague_modules(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)}: name it after what it does"
@@ -101,7 +111,14 @@ def tracked_files() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "check", [long_files, long_functions, vague_modules, modules_without_docstring]
+    "check",
+    [
+        long_files,
+        long_functions,
+        lines_saved_by_unpacking,
+        vague_modules,
+        modules_without_docstring,
+    ],
 )
 def test_the_tree_is_tidy(check) -> None:  # type: ignore[no-untyped-def]
     found = check(REPOSITORY)
@@ -153,6 +170,15 @@ class TestTheChecksThemselves:
         assert [line.split(":")[0] for line in vague_modules(tmp_path)] == ["jobs/utils.py"]
         assert [line.split(":")[0] for line in modules_without_docstring(tmp_path)] == [
             "jobs/utils.py"
+        ]
+
+    def test_values_behind_a_star(self, tmp_path: Path) -> None:
+        (tmp_path / "jobs").mkdir()
+        (tmp_path / "jobs" / "names.py").write_text(
+            'NAMES = (\n    *("a", "b"),\n    *OTHERS,\n)\n'
+        )
+        assert [line.split()[0] for line in lines_saved_by_unpacking(tmp_path)] == [
+            "jobs/names.py:2:"
         ]
 
     @pytest.mark.parametrize("host", REGISTRY_HOSTS)

@@ -65,6 +65,12 @@ class Step:
     end: int = 0
 
 
+def anchors(text: str) -> set[str]:
+    """What the headings of a page are linked to by."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
 def blocks(text: str) -> list[Block]:
     """Every fenced block of a page; ValueError for one of a language that nobody would run or for
     a comment before one that says nothing of the above."""

@@ -24,6 +24,7 @@ from tests.docs.pages import (
     PAGES,
     ROOT,
     Step,
+    anchors,
     blocks,
     needs_lake,
     rewritten,
@@ -157,12 +158,7 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
             continue
         file = (page.parent / path).resolve() if path else page
         assert file.exists(), target
-        assert not anchor or anchor in _anchors(_text(file)), target
-
-
-def _anchors(text: str) -> set[str]:
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+        assert not anchor or anchor in anchors(_text(file)), target
 
 
 def test_the_page_of_questions_asks_those_of_the_demo() -> None:

@@ -51,6 +51,7 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 3
 PROGRESS = "kraftlake-publish-progress"
 ENDED_S = 120
+NO_HOOK = job.Hook(None)
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ def table(tmp_path: Path) -> FeedTable:
 
 def run(table: FeedTable, broker: str, topic: str, **pace: Any) -> int:
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
-    settings = job.Kafka(topic, broker)
-    return job.run(Lake(lake), table.feed.name, settings, None, job.Hook(None), job.Pace(**pace))
+    to = job.Destination(job.Kafka(topic, broker), None, NO_HOOK)
+    return job.run(Lake(lake), table.feed.name, to, job.Pace(**pace))
 
 
 def started(table: FeedTable, broker: str, topic: str, *options: str) -> subprocess.Popen[str]:
@@ -294,7 +295,7 @@ def test_a_row_too_large_for_the_topic_says_what_to_raise(broker: str, table: Fe
     made.result(30)
     lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("large", broker, properties=("message.max.bytes=4000000",))
-    arguments = (lake, CHANGES, large, None, job.Hook(None), job.Pace())
+    arguments = (lake, CHANGES, job.Destination(large, None, NO_HOOK), job.Pace())
     with pytest.raises(PeerError, match=r"raise max\.message\.bytes of the topic"):
         job.run(*arguments)
     assert read(broker, "large") == []
@@ -324,7 +325,7 @@ def test_a_transaction_that_has_to_be_aborted_is_done_again(
     monkeypatch.setattr(KafkaTarget, "_produce_all", produce_more)
     lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("again", broker, properties=("message.max.bytes=4000000",))
-    assert job.run(lake, CHANGES, large, None, job.Hook(None), job.Pace()) == 0
+    assert job.run(lake, CHANGES, job.Destination(large, None, NO_HOOK), job.Pace()) == 0
 
     assert {place(record) for record in read(broker, "again")} == {(1, n) for n in range(20)}
     assert len(read(broker, "again", "read_uncommitted")) > 20
@@ -362,7 +363,7 @@ def test_a_findings_key_is_the_tables_and_a_progress_topic_must_be_compacted(
     lake = str(tmp_path / "lake")
     settings = job.Kafka("other", broker, progress_topic="plain-target")
     with pytest.raises(UsageError, match=r"topic plain-target has cleanup.policy=delete"):
-        job.run(Lake(lake), CHANGES, settings, None, job.Hook(None), job.Pace())
+        job.run(Lake(lake), CHANGES, job.Destination(settings, None, NO_HOOK), job.Pace())
 
 
 def test_the_producer_s_file_says_who_publishes(
@@ -382,7 +383,7 @@ def test_the_producer_s_file_says_who_publishes(
             f"sasl.password={password}\n"
         )
         settings = job.Kafka("secure", listeners.secure, producer_config=str(config))
-        return job.run(Lake(lake), CHANGES, settings, None, job.Hook(None), job.Pace())
+        return job.run(Lake(lake), CHANGES, job.Destination(settings, None, NO_HOOK), job.Pace())
 
     with pytest.raises(
         AuthenticationError, match="authentication failed; see --producer-con"

@@ -15,14 +15,13 @@ OPTIONS = ("--cluster-metadata-decoder", "--print-data-log", "--deep-iteration")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "cluster", ["kafka-3.7.2-static", "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic"]
-)
+@pytest.mark.parametrize("capture", ["live", "split", "final"])
+@pytest.mark.parametrize("cluster", CLUSTERS)
 def test_kafka_dump_log_reads_every_record_of_a_copy(
-    data: Path, tmp_path: Path, cluster: str
+    data: Path, tmp_path: Path, cluster: str, capture: str
 ) -> None:
     class_path_or_skip()
-    source = data / cluster / "final"
+    source = data / cluster / capture
     ran = kraftlake("redact", "--names", str(source), "-o", str(tmp_path / "copy"))
     assert ran.returncode == 0, ran.stderr
     logs = [

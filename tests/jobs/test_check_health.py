@@ -93,6 +93,17 @@ def test_a_file_on_its_own_is_judged_where_health_is_asked_for(kraftlake: Kraftl
     )
 
 
+@pytest.mark.parametrize("family", ["health", "all"])
+def test_a_folder_that_tells_no_state_is_not_taken_for_a_healthy_cluster(
+    tmp_path: Path, kraftlake: Kraftlake, family: str
+) -> None:
+    (tmp_path / f"{0:020d}.log").write_bytes(b"noise" * 100)
+    ended = kraftlake("check", "--family", family, tmp_path)
+    assert ended.code == 1
+    assert "health: not known, for no log or snapshot here tells a state" in ended.out
+    assert kraftlake("check", "--family", "health", "--json", tmp_path).code == 1
+
+
 def test_a_broker_s_file_gives_the_defaults_that_no_log_holds(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import Stream, run
+from jobs.lake.ingest import Manner, Reading, Stream, run
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
@@ -45,14 +45,14 @@ def test_an_ingest_of_a_grown_log_reads_and_writes_what_is_new(
 ) -> None:
     node = large_node(data, tmp_path / "1", 5_000_000)
     lake = tmp_path / "lake"
-    assert run([str(node)], lake=Lake(lake), captured_at=T1) == 0
+    assert run([str(node)], lake=Lake(lake), reading=Reading(captured_at=T1)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert read == pytest.approx(held, abs=0.1)
     (before,) = query(lake, "log_records", "SELECT count(*) FROM t")[0]
     batches = query(lake, "log_batches", "SELECT count(*) FROM t")[0][0]
 
     new = grow(node, 300_000)
-    assert run([str(node)], lake=Lake(lake), captured_at=T2) == 0
+    assert run([str(node)], lake=Lake(lake), reading=Reading(captured_at=T2)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert held > 5.3
     assert 0.3 <= read < 0.6
@@ -77,7 +77,12 @@ def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
     lake = tmp_path / "lake"
     for hour, name in enumerate(("split", "final"), start=1):
         node = data / "kafka-3.7.2-static" / name / "12"
-        assert run([str(node)], lake=Lake(lake), captured_at=f"2026-11-21T0{hour}:00Z") == 0
+        assert (
+            run(
+                [str(node)], lake=Lake(lake), reading=Reading(captured_at=f"2026-11-21T0{hour}:00Z")
+            )
+            == 0
+        )
     held = "SELECT count(*), min(base_offset) FROM t WHERE last_seen IS NULL"
     assert query(lake, "log_batches", held) == [(133, 519)]
     assert query(lake, "log_batches", "SELECT count(*) FROM t") == [(133,)]
@@ -94,7 +99,9 @@ def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
     shutil.copy(recorded_lake / "_redaction.key", lake)
     for hour, capture in enumerate(CAPTURES, start=1):
         paths = [str(data / cluster / capture) for cluster in CLUSTERS]
-        assert run(paths, lake=Lake(lake), captured_at=f"2026-11-21T0{hour}:00Z") == 0
+        assert (
+            run(paths, lake=Lake(lake), reading=Reading(captured_at=f"2026-11-21T0{hour}:00Z")) == 0
+        )
     for table in TABLES:
         assert _rows(lake, table) == _rows(recorded_lake, table), table
 
@@ -123,7 +130,7 @@ def test_a_stream_ingests_what_has_grown_since_it_last_ran(
     lake = tmp_path / "lake"
 
     def drain() -> dict[str, int]:
-        assert run([str(node)], lake=Lake(lake), stream=Stream(None)) == 0
+        assert run([str(node)], lake=Lake(lake), manner=Manner(stream=Stream(None))) == 0
         out = capsys.readouterr().out
         return {name: int(count) for name, count in re.findall(r"(bronze\.\w+)\s+(\d+)", out)}
 

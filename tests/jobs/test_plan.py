@@ -88,6 +88,14 @@ def test_a_quorum_that_nobody_answers_for_is_given_up_in_time(kraftlake: Kraftla
     )
 
 
+def test_two_captures_of_one_node_are_refused_with_what_plan_can_be_told(
+    data: Path, kraftlake: Kraftlake
+) -> None:
+    ended = kraftlake("plan", "--to-dynamic", data / "kafka-4.4.0-dynamic")
+    assert ended.code == 2
+    assert ended.error.endswith("(node 1): name only what is left now")
+
+
 _ONE = '{"version":1,"partitions":[{"topic":%s,"partition":%s,"replicas":%s}]}'
 
 
@@ -118,6 +126,7 @@ def test_a_hostile_reassignment_is_refused_in_a_line(
     [
         ((), "name a change"),
         (("--stop-broker", "1,x"), "expected broker ids"),
+        (("--stop-rack", ""), "expected the name of a rack"),
         (("--upgrade", "2.8"), "expected one of 3.7"),
         (("--at-offset", "3", "--to-dynamic"), "--at-offset goes with --lake"),
         (("-b", "localhost:9093", "--to-dynamic"), "PATH and --bootstrap exclude each other"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -217,6 +218,13 @@ def test_a_log_that_cannot_be_read_to_its_end_is_never_safe(
         ("[[step]]\nwait_ms = 0", "step 1: wait_ms: expected simulated ms, from 1 to 3600000"),
         ("[[step]]\nadd_voter = true", "step 1: add_voter: True is no node of this quorum"),
         ("[[step]]\ndead = [1]\nempty = [1]", "step 1: empty: node 1 is in dead, too"),
+        (f"[[step]]\ndead = {'[' * 5000}{']' * 5000}", "scenario.toml: lists or tables nest deep"),
+        (f"[[step]]\nwait_ms = {'9' * 5000}", "scenario.toml: a number of more than"),
+        (f"[[step]]\ndead = [0x{'f' * 9000}]", "step 1: dead: a number of 36000 bits is no node"),
+        (f"[[step]]\ndead = ['{'x' * 9000}']", "step 1: dead: 'xxx"),
+        ("[[step]]\n" * 101, "scenario.toml: 101 steps: expected 100 at most"),
+        ("[[step]]\nwait_ms = 1800001\n" * 2, "step 2: wait_ms: the steps wait for more than"),
+        ("#" * 16_385, "scenario.toml: more than 16384 bytes"),
     ],
 )
 def test_a_wrong_scenario_is_refused_with_its_line_or_field_and_what_it_may_say(
@@ -227,6 +235,34 @@ def test_a_wrong_scenario_is_refused_with_its_line_or_field_and_what_it_may_say(
     ended = kraftlake("rehearse", "--scenario", path, f"{STATIC}/split")
     assert ended.code == 2
     assert said in ended.error
+    assert len(ended.error) < 300
+
+
+def test_written_outcomes_hold_secrets_and_are_their_owners_only(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    before = os.umask(0)
+    try:
+        kraftlake("rehearse", *FEW, "-o", tmp_path / "out", data / STATIC / "split")
+    finally:
+        os.umask(before)
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (tmp_path / "out").rglob("*")}
+    assert modes == {True: 0o700, False: 0o600}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+
+
+def test_outcomes_are_written_to_no_folder_that_somebody_else_can_change(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    for folder, said in (("open", "everybody may write to it"), ("link", "a link")):
+        ended = kraftlake("rehearse", *FEW, "-o", tmp_path / folder, data / STATIC / "split")
+        assert ended.code == 2
+        assert said in ended.error
+    assert not any((tmp_path / "mine").iterdir())
 
 
 def test_what_cannot_be_rehearsed_is_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from pathlib import Path
 
@@ -99,6 +100,29 @@ def test_what_cannot_be_is_refused(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("capture",),
+        ("redact",),
+        ("restore", "--release", "4.1"),
+        ("rehearse", "--seeds", "0:1", "--failures", "0"),
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.parametrize("inside", ["out", f"{METADATA_FOLDER}/a/out"])
+def test_nothing_is_written_into_the_log_directory_of_a_node(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, command: tuple[str, ...], inside: str
+) -> None:
+    """Kafka does not start with a folder there that is no partition's."""
+    node = shutil.copytree(data / "kafka-4.1.1-dynamic/final/1", tmp_path / "1")
+    (tmp_path / "link").symlink_to(node)
+    ended = kraftlake(*command, node, "-o", tmp_path / "link" / inside)
+    assert ended.code == 2
+    assert "a node's log directory, with which Kafka would not start any more" in ended.error
+    assert not (node / "out").exists()
+
+
 def test_a_folder_that_holds_something_is_refused(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
@@ -107,6 +131,26 @@ def test_a_folder_that_holds_something_is_refused(
     ended = kraftlake("restore", "--release", "4.1", source, "-o", tmp_path)
     assert ended.code == 2
     assert "holds mine" in ended.error
+
+
+def test_credentials_are_written_to_no_folder_that_somebody_else_can_change(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    source = data / "kafka-4.1.1-dynamic/final"
+    for folder, said in (
+        (tmp_path / "open", "everybody may write to it"),
+        (tmp_path / "link", "a link"),
+        ("s3://bucket/there", "name a local folder"),
+    ):
+        ended = kraftlake("restore", "--release", "4.1", source, "-o", folder)
+        assert ended.code == 2
+        assert said in ended.err
+    assert not any((tmp_path / "mine").iterdir())
+    assert not any((tmp_path / "open").iterdir())
 
 
 def test_a_directory_that_was_not_formatted_is_refused(

@@ -17,6 +17,7 @@ from tests.secret_log import (
     batch,
     config,
     plain,
+    sound_log,
     write_node,
 )
 
@@ -44,6 +45,43 @@ def test_no_secret_shows(node: Path, kraftlake: Kraftlake, command: tuple[str, .
         assert secret not in ended.out + ended.err
     kept = kraftlake("dump", "--json", "--keep-secrets", node)
     assert all(secret in kept.out for secret in SECRETS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("state", *options) for options in ((), ("--json",), ("--csv",), ("--plain-csv",))),
+        *(("history", *options) for options in ((), ("--json",), ("--csv",), ("--plain-csv",))),
+        *(("timeline", *options) for options in ((), ("--json",), ("--plain-csv",))),
+        *(("plan", "--to-dynamic", *options) for options in ((), ("--json",))),
+        *(("restore", "--release", "4.4", "--dry-run", *options) for options in ((), ("--json",))),
+        ("recover", "--plan"),
+        ("state", "--exposure"),
+        ("state", "--sizes"),
+        ("check", "--family", "health"),
+    ],
+    ids=" ".join,
+)
+def test_no_secret_of_a_state_or_of_its_history_shows(
+    tmp_path: Path, kraftlake: Kraftlake, command: tuple[str, ...]
+) -> None:
+    node = write_node(tmp_path / "1", content=sound_log(), with_snapshot=False)
+    ended = kraftlake(*command, node)
+    assert ended.code in (0, 1, 3), ended.err
+    assert ended.out
+    for secret in SECRETS:
+        assert secret not in ended.out + ended.err
+
+
+@pytest.mark.parametrize("content", [None, sound_log()], ids=["damaged", "sound"])
+def test_no_secret_is_in_the_report_of_a_directory(
+    tmp_path: Path, kraftlake: Kraftlake, content: bytes | None
+) -> None:
+    node = write_node(tmp_path / "1", content=content, with_snapshot=content is None)
+    ended = kraftlake("report", "-o", "-", node)
+    assert "<html" in ended.out
+    for secret in SECRETS:
+        assert secret not in ended.out + ended.err
 
 
 GUESSES = [f"{word}{number}" for word in ("changeit", "summer") for number in range(300)]

@@ -122,6 +122,18 @@ def test_a_text_that_a_spreadsheet_would_calculate_is_a_text_in_csv(
     assert row == [*texts, "-5", "-0.5"]
 
 
+def test_a_text_that_would_move_a_terminal_is_escaped_in_csv_and_plain_for_programs(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    text = "a\x1b]0;x\x07b\x9bc\u202ed\ne"
+    codes = " || ".join(f"chr({ord(char)})" for char in text)
+    query = f"select {codes} as c from gold.epochs where epoch = 1"
+    ended = kraftlake("sql", "--lake", lake, "--csv", query)
+    assert ended.out == "c\na\\x1b]0;x\\x07b\\x9bc\\u202ed\\ne\n"
+    ended = kraftlake("sql", "--lake", lake, "--plain-csv", query)
+    assert ended.out == f'c\n"{text}"\n'
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -189,7 +201,7 @@ def test_columns_of_one_name_stay_apart_in_json(kraftlake: Kraftlake, lake: Path
         ("select 1/0 from gold.epochs", "Divide by zero"),
         ("select interval '1 day' as i", "column i is an interval: cast it to VARCHAR"),
         ("select 1; select 2", "single SQL statement"),
-        ("select value:name from bronze.log_records", "needs --engine spark"),
+        ("select value:name from bronze.log_records", "needs --engine duckdb"),
     ],
 )
 def test_a_query_that_fails_gives_one_line_and_exit_code_1(
@@ -228,7 +240,7 @@ def test_wrong_arguments_are_refused_in_one_line(
         "no such folder": ("--lake", tmp_path / "none", "select 1"),
         "no tables in it": ("--lake", tmp_path, "select 1"),
         "give one query": ("--lake", lake),
-        "choose delta-rs or spark": ("--lake", lake, "--engine", "duck", "select 1"),
+        "choose delta-rs, duckdb or spark": ("--lake", lake, "--engine", "duck", "select 1"),
         "alone: drop the rest": ("--lake", lake, "--tables", "select 1"),
         "list what can be asked": ("--lake", lake, "--tables", "--questions"),
         "or --question NAME": ("--lake", lake, "--question", "leaders", "select 1"),

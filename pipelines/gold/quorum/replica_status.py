@@ -30,8 +30,12 @@ def replica_status(
     progress = groups.select(*_GROUP, F.inline("progress"))
     rows = captures.select(
         *REPLICA_KEYS,
-        *("capture_group", "capture_id", "captured_at", "round_name"),
-        *("log_start_offset", "log_end_offset"),
+        "capture_group",
+        "capture_id",
+        "captured_at",
+        "round_name",
+        "log_start_offset",
+        "log_end_offset",
     )
     by_capture = (
         replica_state.select("capture_id", *_STATE),

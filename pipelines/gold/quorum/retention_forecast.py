@@ -10,7 +10,7 @@ from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.quorum import RETENTION_FORECAST
 from replica.format.timestamps import LAST_MS
 
-# MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
+# Defaults of MetadataLogConfig, which KafkaMetadataLog.maybeClean applies
 
 _DAY_MS = 24 * 3_600_000
 
@@ -61,7 +61,9 @@ def _kept_snapshots(snapshots: DataFrame) -> DataFrame:
         in_order.alias("in_order"),
     )
     return found.select(
-        *("capture_id", "snapshots", "snapshot_bytes"),
+        "capture_id",
+        "snapshots",
+        "snapshot_bytes",
         F.get("in_order", F.lit(0))["at"].alias("oldest_time"),
         F.get("in_order", F.lit(1))["end_offset"].alias("second_end"),
     )
@@ -79,7 +81,8 @@ def _log_growth(branch_batches: DataFrame) -> DataFrame:
     measured = F.when(F.col("span") > 0, F.col("span"))
     per_day = F.round(F.col("bytes") * _DAY_MS / measured).cast("bigint")
     return grown.select(
-        *("cluster_id", "log_time"),
+        "cluster_id",
+        "log_time",
         measured.alias("measured_ms"),
         per_day.alias("log_bytes_per_day"),
     )

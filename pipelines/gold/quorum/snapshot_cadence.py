@@ -21,7 +21,7 @@ def snapshot_cadence(snapshots: DataFrame, branch_batches: DataFrame) -> DataFra
     """
     facts = ("size_bytes", "record_count", "last_contained_log_timestamp")
     complete = snapshots.where("end_offset > 0 AND state != 'part'")
-    # of two contents under one name the one last seen counts
+    # of two contents under one name the one that was seen last counts
     newest = F.max_by(F.struct(*facts), F.struct("last_seen", "content_sha256"))
     found = complete.groupBy(*_ID).agg(newest.alias("facts")).select(*_ID, "facts.*")
     ends = found.select("cluster_id", "end_offset").distinct()
@@ -52,7 +52,7 @@ def _log_below(ends: DataFrame, branch_batches: DataFrame) -> DataFrame:
     )
     marks = ends.select("cluster_id", F.col("end_offset").alias("offset"), "end_offset")
     events = batches.unionByName(marks, allowMissingColumns=True)
-    # what begins at a snapshot's end isn't in it
+    # a batch that begins at a snapshot's end isn't in it
     in_order = Window.partitionBy("cluster_id").orderBy("offset", F.col("end_offset").isNull())
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     counted = events.withColumns(
@@ -73,6 +73,6 @@ def _bytes_since() -> Column:
 def _reached() -> Column:
     by_bytes = F.col("log_bytes_since") >= MAX_BYTES
     by_interval = F.col("ms_since") >= MAX_INTERVAL_MS
-    # that one is reached is enough to know; that neither is takes both
+    # one threshold that is reached is enough to know; to know that none is reached takes both
     is_neither = ~by_bytes & ~by_interval
     return F.when(by_bytes, "bytes").when(by_interval, "interval").when(is_neither, "neither")

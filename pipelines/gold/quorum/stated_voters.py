@@ -1,4 +1,4 @@
-"""Whom each capture's files name as voters: one column for each source."""
+"""The voters that the files of each capture name: one column for each source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gold.voter_beliefs: the matrix of who takes whom for a voter."""
+"""gold.voter_beliefs: for each replica, which nodes it takes for voters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _agrees() -> Column:
     is_same_size = F.size(voters) == F.size(reference)
     all_match = F.forall(voters, lambda one: F.exists(reference, lambda other: _is(one, other)))
     is_voter = F.exists(reference, lambda other: other["voter_id"] == F.col("node_id"))
-    # What its own log has overtaken, a snapshot of older voters, is nothing that it goes by.
+    # A snapshot with older voters than its own log doesn't matter to a replica.
     is_overtaken = F.col("source").isin("log", "snapshot") & (
         F.col("belief.named") != F.col("in_force")
     )

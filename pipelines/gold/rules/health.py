@@ -21,16 +21,17 @@ from replica.health.past import WATCHED, Past, Step, look_back
 from replica.metadata.image import KINDS, entity_of, image_of
 
 JUDGED = (
-    *("topic", "partition", "config", "broker", "controller", "feature"),
-    *("voters", "kraft_version"),
-)
+    "topic", "partition", "config", "broker", "controller", "feature",
+    "voters", "kraft_version",
+)  # fmt: skip
 """The kinds of entities that rules and exposures look at."""
 SHOWN_SUBJECTS = 100
-"""Of one finding: more would be as large as the state itself, which gold.metadata_history has."""
+"""So many subjects of one finding are shown. All of them would be as large as the state itself,
+which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""Of more live brokers the table has no pairs: they would be more rows than all others."""
+"""With more live brokers the table has no pairs, which would be more rows than all others."""
 STATE, STEP = 1, 2
-"""What a row of HISTORY is: an entity of the state that is judged, or what one was before."""
+"""What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
 HISTORY = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -47,13 +48,13 @@ FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
 OF_FINDING = (
-    *("node_id", "directory_id", "capture_id"),
-    *("rule", "severity", "file", "position", "offset", "epoch", "message", "family", "subjects"),
-)
+    "node_id", "directory_id", "capture_id",
+    "rule", "severity", "file", "position", "offset", "epoch", "message", "family", "subjects",
+)  # fmt: skip
 OF_EXPOSURE = (
-    *("kind", "gone", "leaderless", "needs_unclean", "below_min_isr", "voters_left"),
-    *("has_majority", "since_offset", "since", "end_offset", "min_isr_unknown"),
-)
+    "kind", "gone", "leaderless", "needs_unclean", "below_min_isr", "voters_left",
+    "has_majority", "since_offset", "since", "end_offset", "min_isr_unknown",
+)  # fmt: skip
 JUDGEMENT = pa.schema(
     [
         *((name, pa.string()) for name in ("what", "cluster_id")),

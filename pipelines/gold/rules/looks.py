@@ -10,9 +10,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Row = dict[str, Any]
 
 STATUS = (
-    *("cluster_id", "node_id", "directory_id", "capture_id", "captured_at"),
-    *("agreed_end_offset", "snapshot_end_offset", "last_append_time"),
-)
+    "cluster_id", "node_id", "directory_id", "capture_id", "captured_at",
+    "agreed_end_offset", "snapshot_end_offset", "last_append_time",
+)  # fmt: skip
 """The columns of gold.replica_status that are read here; CAPTURES, RANGES and EPOCHS: those of
 bronze.captures, gold.state_ranges and gold.leader_epoch_history."""
 CAPTURES = ("capture_id", "ingest_seq", "source")
@@ -54,13 +54,13 @@ def looks(
 
 
 def _places(captures: Iterable[_Row]) -> dict[str, str]:
-    """Where each capture was first ingested from."""
+    """Where each capture was ingested from first."""
     ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
     return {row["capture_id"]: row["source"] for row in ordered}
 
 
 def _agreed_end(row: _Row) -> int:
-    """What of the agreed branch the capture has, in its log or its newest snapshot."""
+    """How far the capture's log, or its newest snapshot, has the agreed branch (end exclusive)."""
     return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
 
 
@@ -69,7 +69,7 @@ def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
 
 
 def _voters(epochs: Sequence[_Row], end: int) -> list[int]:
-    """Of the newest epoch below the end of which they are known."""
+    """The voters of the newest epoch below the end of which voters are known."""
     named = [
         row
         for row in epochs

@@ -1,4 +1,5 @@
-"""Findings about who the members of a round claim to be: replica.check.membership on rows."""
+"""Findings about the identity that the members of a round claim: replica.check.membership on
+rows."""
 
 from __future__ import annotations
 
@@ -71,13 +72,13 @@ def _is_bootstrap_snapshot(name: FileName) -> bool:
 
 
 def _path_of(row: dict[str, Any], is_it: Callable[[FileName], bool]) -> str | None:
-    """The capture's file of such a name, relative to the node's log directory."""
+    """The capture's file with such a name, relative to the node's log directory."""
     paths: list[str] = row["paths"]
     return next((path for path in paths if is_it(classify(os.path.basename(path)))), None)
 
 
 def _shown(row: dict[str, Any], path: str | None) -> str:
-    """The file as it was named to ingest, the directory where there is none."""
+    """The file as it was named to ingest; the directory where the capture has no such file."""
     source: str = row["source"]
     if path is None:
         return source

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from pipelines.in_memory.aggregates import grouped, hour_of, percentile_of
-from pipelines.in_memory.rows import BranchBatch, Row
+import numpy as np
+
+from pipelines.in_memory.aggregates import hours_of, percentile_of
+from pipelines.in_memory.batches import Batches
+from pipelines.in_memory.rows import Row
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def batch_sizes(branch: Iterable[BranchBatch]) -> Iterator[Row]:
+def batch_sizes(cluster_id: str, branch: Batches) -> Iterator[Row]:
     """The table's rows, from the batches of the agreed branch."""
-    by_hour = grouped(branch, lambda batch: (batch.cluster_id, hour_of(batch.max_timestamp)))
-    for (cluster, hour), batches in by_hour.items():
-        yield {"cluster_id": cluster, "hour": hour, **_sizes(batches)}
+    for hour, places in hours_of(branch.max_timestamp):
+        yield {"cluster_id": cluster_id, "hour": hour, **_sizes(branch.at(places))}
 
 
-def _sizes(batches: Sequence[BranchBatch]) -> Row:
-    sizes = sorted(batch.size_bytes for batch in batches)
-    # the first of those that are equally large
-    first_largest = max(batches, key=lambda batch: (batch.size_bytes, -batch.base_offset))
+def _sizes(batches: Batches) -> Row:
+    sizes = np.sort(batches.size_bytes)
+    largest = batches.base_offset[batches.size_bytes == sizes[-1]]
     return {
         "batches": len(batches),
-        "records": sum(batch.record_count for batch in batches),
-        "bytes": sum(sizes),
+        "records": int(batches.record_count.sum()),
+        "bytes": int(sizes.sum()),
         **{f"{name}_bytes": percentile_of(sizes, part) for name, part in PERCENTILES.items()},
-        "max_bytes": sizes[-1],
-        "max_records": max(batch.record_count for batch in batches),
-        "largest_offset": first_largest.base_offset,
+        "max_bytes": int(sizes[-1]),
+        "max_records": int(batches.record_count.max()),
+        "largest_offset": int(largest.min()),  # the first of those that are equally large
     }

@@ -3,53 +3,79 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 
-from pipelines.in_memory.aggregates import grouped, hour_of, rounded
+import numpy as np
+import pyarrow as pa
+
+from pipelines.in_memory.aggregates import hour_of, rounded
+from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.control import batch_key
-from pipelines.in_memory.rows import BranchBatch, Row
+from pipelines.in_memory.rows import Row
+from pipelines.tables.keys import BATCH_KEYS
 
 # What a record takes apart from its value: its length, attributes, two deltas, the lengths of key
 # and value, and the number of headers, a byte each at least.
-_ENVELOPE_BYTES = 7
+ENVELOPE_BYTES = 7
 
-_Kind = tuple[str, datetime | None, str]
-"""cluster_id, hour, record_type."""
+_ID = BATCH_KEYS[1:]
+LENGTHS = pa.schema(
+    [
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("base_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("hour", pa.timestamp("us", tz="UTC")),
+        ("record_type", pa.string()),
+        ("records", pa.int64()),
+        ("length", pa.int64()),
+    ]
+)
+"""The records of a batch of one replica that have one hour and type: how many they are, and how
+many bytes they take together."""
 
 
-def log_growth(branch: Iterable[BranchBatch], records: Iterable[Row]) -> Iterator[Row]:
-    """The table's rows, from the batches of the agreed branch and bronze.log_records.
+def lengths_of(records: Iterable[Row]) -> pa.Table:
+    """LENGTHS; records: rows that bronze.log_records has of one cluster."""
+    counts: dict[tuple[object, ...], int] = defaultdict(int)
+    lengths: dict[tuple[object, ...], int] = defaultdict(int)
+    for row in records:
+        kind = *batch_key(row)[1:], hour_of(row["timestamp"]), row["record_type"]
+        counts[kind] += 1
+        lengths[kind] += len(row["value"] or b"") + ENVELOPE_BYTES
+    names = LENGTHS.names[: len(_ID) + 2]
+    columns = dict(zip(names, zip(*counts, strict=True), strict=True)) if counts else {}
+    columns |= {"records": [*counts.values()], "length": [*lengths.values()]}
+    return pa.table({name: columns.get(name, []) for name in LENGTHS.names}, LENGTHS)
+
+
+def log_growth(cluster_id: str, branch: Batches, lengths: pa.Table) -> Iterator[Row]:
+    """The table's rows, from the batches of the agreed branch and LENGTHS of the cluster.
 
     A batch's bytes are spread over its records by their length, so those of a table add up to the
     log's.
     """
-    sizes = {batch_key(batch._asdict()): batch.size_bytes for batch in branch}
-    by_batch = grouped(records, batch_key)
-    counts: dict[_Kind, int] = defaultdict(int)
-    shares: dict[_Kind, float] = defaultdict(float)
-    # Sums of floats depend on the order, and Spark adds them in the order of the batches' keys.
-    for key in sorted(sizes.keys() & by_batch.keys()):
-        lengths = _lengths(by_batch[key])
-        whole = float(sum(map(sum, lengths.values())))
-        for kind, of_kind in lengths.items():
-            counts[kind] += len(of_kind)
-            shares[kind] += float(sizes[key] * sum(of_kind)) / whole
+    ids = branch.ids().append_column("place", pa.array(np.arange(len(branch))))
+    # sums of floats depend on the order: that of the batches' keys
+    found = lengths.join(ids, list(_ID), join_type="inner").sort_by(
+        [(name, "ascending") for name in (*_ID, "hour", "record_type")]
+    )
+    place, length = (found[name].to_numpy() for name in ("place", "length"))
+    whole = np.zeros(len(branch), np.int64)
+    np.add.at(whole, place, length)
+    share = (branch.size_bytes[place] * length).astype(float) / whole[place]
+    kinds = found.select(["hour", "record_type"]).to_pylist()
+    counts: dict[tuple[object, ...], int] = defaultdict(int)
+    shares: dict[tuple[object, ...], float] = defaultdict(float)
+    for row, records, part in zip(kinds, found["records"].to_pylist(), share.tolist(), strict=True):
+        kind = tuple(row.values())
+        counts[kind] += records
+        shares[kind] += part
     for kind, count in counts.items():
-        cluster, hour, record_type = kind
         yield {
-            "cluster_id": cluster,
-            "hour": hour,
-            "record_type": record_type,
+            "cluster_id": cluster_id,
+            **dict(zip(("hour", "record_type"), kind, strict=True)),
             "records": count,
             "bytes": rounded(shares[kind]),
         }
-
-
-def _lengths(records: Sequence[Row]) -> dict[_Kind, list[int]]:
-    """How long the records of a batch are, bytes, by their kinds."""
-    found: dict[_Kind, list[int]] = defaultdict(list)
-    for row in records:
-        kind = row["cluster_id"], hour_of(row["timestamp"]), row["record_type"]
-        found[kind].append(len(row["value"] or b"") + _ENVELOPE_BYTES)
-    return found

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest
+from pipelines.in_memory.batches import NO_TIME, Longs
 from pipelines.in_memory.groups import newest_groups
-from pipelines.in_memory.rows import HeldBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.rows import Row, from_microseconds, milliseconds, nulls_first
 from pipelines.in_memory.three_valued import both, equal, some
 from pipelines.in_memory.voters import known_directory
 from pipelines.tables.keys import REPLICA_KEYS
@@ -34,11 +36,11 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What the table's rows are made from. held, snapshots, state and stated have capture_ids as
+    """What the table's rows are made from. snapshots, state and stated have capture_ids as
     keys; stated tells whom a capture's files name as voters. The keys of groups are (cluster_id,
     capture_group)."""
 
-    held: Mapping[str, Sequence[HeldBatch]]
+    held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
     state: Mapping[str, Row]
     stated: Mapping[str, Row]
@@ -48,13 +50,13 @@ class _Parts(NamedTuple):
 
 def replica_status(
     captures: Iterable[Row],
-    held: Mapping[str, Sequence[HeldBatch]],
+    held: HeldBatches,
     snapshots: Iterable[Row],
     state: Iterable[Row],
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """The table's rows; held: from by_capture; stated: from stated_voters; groups: rows of
+    """The table's rows; stated: from stated_voters; groups: rows of
     group_findings; the others bronze's."""
     parts = _Parts(
         held=held,
@@ -92,7 +94,7 @@ def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> It
     rows = []
     for capture in members:
         own = progress.get(capture["capture_id"], {})
-        times = _log_times(parts.held.get(capture["capture_id"], ()), own.get("agreed_end"))
+        times = _log_times(parts.held, capture["capture_id"], own.get("agreed_end"))
         snapshot = parts.snapshots.get(capture["capture_id"], _Snapshot())
         # a log that begins at a snapshot holds nothing of the time before
         at = times.agreed_time or snapshot.time
@@ -105,15 +107,20 @@ def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> It
         yield {**row, "lag_ms": None if at_ms is None or newest is None else newest - at_ms}
 
 
-def _log_times(batches: Sequence[HeldBatch], agreed_end: int | None) -> _LogTimes:
-    """batches: of one capture; agreed_end: exclusive, None where its log was compared to none."""
-    if agreed_end is None:
+def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
+    """agreed_end: exclusive, None where the capture's log was compared to none."""
+    places = held.places(capture_id)
+    if agreed_end is None or not len(places):
         return _LogTimes()
-    return _LogTimes(
-        largest(batch.leader_epoch for batch in batches),
-        largest(batch.max_timestamp for batch in batches),
-        largest(batch.max_timestamp for batch in batches if batch.base_offset < agreed_end),
-    )
+    times = held.batches.max_timestamp[places]
+    is_agreed = held.batches.base_offset[places] < agreed_end
+    last_epoch = int(held.batches.leader_epoch[places].max())
+    return _LogTimes(last_epoch, _newest(times), _newest(times[is_agreed]))
+
+
+def _newest(times: Longs) -> datetime | None:
+    newest = int(times.max(initial=NO_TIME))
+    return None if newest == NO_TIME else from_microseconds(newest)
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pipelines.in_memory.aggregates import grouped, largest, rounded, smallest
+from pipelines.in_memory.aggregates import grouped, rounded, smallest
+from pipelines.in_memory.batches import NO_TIME, Batches
 from pipelines.in_memory.held import replica_of
-from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.timestamps import moment
 from replica.model.keys import ReplicaId
@@ -19,6 +20,7 @@ from replica.model.keys import ReplicaId
 MAX_BYTES = 100 * 1024 * 1024
 MAX_MS = 7 * 24 * 3_600_000
 
+_US_PER_MS = 1000
 _DAY_MS = 24 * 3_600_000
 FAR_MS = 1000 * 365 * _DAY_MS
 
@@ -46,17 +48,16 @@ class _Growth(NamedTuple):
 def retention_forecast(
     captures: Iterable[Row],
     snapshots: Iterable[Row],
-    branch: Iterable[BranchBatch],
+    branch: Batches,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """The table's rows; branch: the batches of the agreed branch; cadence: rows of
+    """The rows of one cluster; branch: the batches of its agreed branch; cadence: rows of
     gold.snapshot_cadence; the others bronze's.
 
     Sizes are those of the newest capture, and so is the growth: what will be isn't known.
     """
     kept = _kept_snapshots(snapshots)
-    by_cluster = grouped(branch, lambda batch: batch.cluster_id)
-    growths = {cluster: _log_growth(batches) for cluster, batches in by_cluster.items()}
+    growth = _log_growth(branch)
     by_snapshots = _snapshot_growth(cadence)
     for replica, looks in grouped(captures, replica_of).items():
         *_, capture_id, log_bytes = max(_look(capture) for capture in looks)
@@ -66,7 +67,7 @@ def retention_forecast(
             **_forecast(
                 log_bytes,
                 kept.get(capture_id, _Kept()),
-                growths.get(replica.cluster_id, _Growth()),
+                growth,
                 by_snapshots.get(replica),
             ),
         }
@@ -138,21 +139,18 @@ def _kept(rows: Sequence[Row]) -> _Kept:
     )
 
 
-def _log_growth(batches: Sequence[BranchBatch]) -> _Growth:
-    """batches: of one cluster."""
-    timed = [
-        (milliseconds(batch.max_timestamp), batch.size_bytes)
-        for batch in batches
-        if batch.max_timestamp is not None
-    ]
-    newest = largest(at for at, _ in timed)
-    if newest is None:
+def _log_growth(branch: Batches) -> _Growth:
+    """branch: the batches of the agreed branch."""
+    is_timed = branch.max_timestamp != NO_TIME
+    times, sizes = branch.max_timestamp[is_timed] // _US_PER_MS, branch.size_bytes[is_timed]
+    if not len(times):
         return _Growth()
-    recent = [(at, size) for at, size in timed if at >= newest - MAX_MS]
-    span = newest - min(at for at, _ in recent)
+    newest = int(times.max())
+    is_recent = times >= newest - MAX_MS
+    span = newest - int(times[is_recent].min())
     if span == 0:
         return _Growth(newest)
-    return _Growth(newest, span, _per_day(sum(size for _, size in recent), span))
+    return _Growth(newest, span, _per_day(int(sizes[is_recent].sum()), span))
 
 
 def _per_day(size_bytes: int, span_ms: int) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from pipelines.in_memory.aggregates import grouped
+from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.held import replica_of
-from pipelines.in_memory.rows import BranchBatch, Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 
 # MetadataLogConfig's defaults
@@ -26,22 +27,18 @@ class _Below(NamedTuple):
     offsets: int
 
 
-def snapshot_cadence(snapshots: Iterable[Row], branch: Iterable[BranchBatch]) -> Iterator[Row]:
-    """The table's rows; snapshots: bronze's; branch: the batches of the agreed branch.
+def snapshot_cadence(snapshots: Iterable[Row], branch: Batches) -> Iterator[Row]:
+    """The rows of one cluster; snapshots: bronze's; branch: the batches of the agreed branch.
 
     Files that were never complete, and the bootstrap snapshot 0-0, are left out.
     """
-    below = {
-        cluster: _log_below(batches)
-        for cluster, batches in grouped(branch, lambda batch: batch.cluster_id).items()
-    }
+    below = _log_below(branch)
     complete = (row for row in snapshots if row["end_offset"] > 0 and row["state"] != "part")
     for rows in grouped(complete, replica_of).values():
         replica = {name: rows[0][name] for name in REPLICA_KEYS}
-        below_offset = below.get(replica["cluster_id"], _nothing_below)
         previous: Row | None = None
         for row in _newest_contents(rows):
-            yield replica | row | _since(row, previous, below_offset)
+            yield replica | row | _since(row, previous, below)
             previous = row
 
 
@@ -61,23 +58,19 @@ def _seen(row: Row) -> tuple[object, ...]:
     return nulls_first([row["last_seen"], row["content_sha256"]])
 
 
-def _log_below(batches: Sequence[BranchBatch]) -> Callable[[int], _Below]:
-    """For the batches of one cluster, what is below an offset."""
-    in_order = sorted(batches, key=lambda batch: batch.base_offset)
-    starts = [batch.base_offset for batch in in_order]
-    sizes = [0, *accumulate(batch.size_bytes for batch in in_order)]
-    offsets = [0, *accumulate(batch.last_offset + 1 - batch.base_offset for batch in in_order)]
+def _log_below(branch: Batches) -> Callable[[int], _Below]:
+    """What is below an offset."""
+    order = np.argsort(branch.base_offset, kind="stable")
+    starts = branch.base_offset[order]
+    sizes = np.append(0, np.cumsum(branch.size_bytes[order]))
+    offsets = np.append(0, np.cumsum((branch.last_offset + 1 - branch.base_offset)[order]))
 
     def below(offset: int) -> _Below:
         # what begins at a snapshot's end isn't in it
-        count = bisect_left(starts, offset)
-        return _Below(sizes[count], offsets[count])
+        count = np.searchsorted(starts, offset)
+        return _Below(int(sizes[count]), int(offsets[count]))
 
     return below
-
-
-def _nothing_below(_offset: int) -> _Below:
-    return _Below(0, 0)
 
 
 def _since(row: Row, previous: Row | None, below: Callable[[int], _Below]) -> Row:

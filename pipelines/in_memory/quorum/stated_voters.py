@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.in_memory.aggregates import largest
-from pipelines.in_memory.control import SnapshotKey, snapshot_key
-from pipelines.in_memory.rows import HeldBatch, Row
+from pipelines.in_memory.control import ControlRecords, SnapshotKey, snapshot_key
+from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.rows import Row
 from pipelines.in_memory.voters import (
     configured_voters_as_voters,
     known_directory,
@@ -20,7 +21,7 @@ SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties"
 
 def stated_voters(
     captures: Iterable[Row],
-    held: Mapping[str, Sequence[HeldBatch]],
+    held: HeldBatches,
     snapshots: Iterable[Row],
     snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]],
     state: Iterable[Row],
@@ -28,7 +29,7 @@ def stated_voters(
     """By capture_id, a dict of SOURCES and `in_force`, the newest one of log and snapshot, else
     quorum-state's.
 
-    held: from by_capture; snapshot_voter_sets: from pipelines.in_memory.control; the others
+    snapshot_voter_sets: from pipelines.in_memory.control; the others
     bronze's. Each value is a dict of offset, epoch and voters, None where the source names nobody.
     An offset is that of the record, or the end offset of the snapshot.
     """
@@ -37,7 +38,7 @@ def stated_voters(
     return {
         (capture_id := row["capture_id"]): _stated(
             row,
-            held.get(capture_id, ()),
+            held.control(capture_id),
             in_snapshots.get(capture_id),
             states.get(capture_id, {}),
         )
@@ -45,11 +46,14 @@ def stated_voters(
     }
 
 
-def _stated(capture: Row, held: Sequence[HeldBatch], snapshot: Row | None, state: Row) -> Row:
-    log = _newest_voters_record(held)
+def _stated(
+    capture: Row, control: Sequence[ControlRecords], snapshot: Row | None, state: Row
+) -> Row:
+    """control: of the batches of the capture's log."""
+    log = _newest_voters_record(control)
     if log is None and snapshot is None:
         # LEADER_CHANGE repeats the ids of the voters records, where there are any (KIP-853)
-        log = _newest_leader_change(held)
+        log = _newest_leader_change(control)
     quorum_state = None
     if state.get("current_voters"):
         voters = node_ids_as_voters(state["current_voters"])
@@ -71,12 +75,12 @@ def _stated(capture: Row, held: Sequence[HeldBatch], snapshot: Row | None, state
     }
 
 
-def _newest_voters_record(held: Iterable[HeldBatch]) -> Row | None:
-    return largest(found for batch in held for found in batch.voter_sets or ())
+def _newest_voters_record(control: Iterable[ControlRecords]) -> Row | None:
+    return largest(found for one in control for found in one.voter_sets)
 
 
-def _newest_leader_change(held: Iterable[HeldBatch]) -> Row | None:
-    changes = (batch.leader_change for batch in held if batch.leader_change is not None)
+def _newest_leader_change(control: Iterable[ControlRecords]) -> Row | None:
+    changes = (one.leader_change for one in control if one.leader_change is not None)
     return largest(
         _named(change["offset"], change["epoch"], leader_voters_as_voters(change["voters"]))
         for change in changes

@@ -20,9 +20,9 @@ _ENTITIES = tuple(kind.name for kind in KINDS)
 _COUNTED = "committed_lost + unproven_lost + superseded_lost"
 _DIFFERENCE = ("divergence_offset", "epoch_a", "epoch_b")
 _LOSS = (
-    *("truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost"),
-    *("committed_lost", "unproven_lost", "superseded_lost"),
-)
+    "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
+    "committed_lost", "unproven_lost", "superseded_lost",
+)  # fmt: skip
 _OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_offset NULLS FIRST)"
 
 
@@ -234,6 +234,6 @@ FAILURE_EXPOSURE = Suite(
 )
 
 GOLD = (
-    *(LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS),
-    *(METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE),
-)
+    LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS,
+    METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE,
+)  # fmt: skip

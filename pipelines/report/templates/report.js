@@ -7,8 +7,11 @@
   document.getElementById("close-all").addEventListener("click", () => set(false));
 
   // a link to a finding shows it
+  const named = (text) => {
+    try { return document.getElementById(decodeURIComponent(text)); } catch { return null; }
+  };
   const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = location.hash && named(location.hash.slice(1));
     if (target && target.matches("details")) target.open = true;
   };
   addEventListener("hashchange", reveal);

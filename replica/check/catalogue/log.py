@@ -162,7 +162,7 @@ OPEN_TRANSACTION = Rule(
 )
 
 NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id})
-"""Ids of the rules that tell what this release is too old for; nothing is broken by it."""
+"""Ids of the rules that tell what this release doesn't know yet. They break nothing."""
 
 RULES = (
     CRC_MISMATCH,

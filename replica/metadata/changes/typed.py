@@ -41,19 +41,28 @@ _NAMES = {
     "config": _Names("config_set", "config_set", "config_removed", "value"),
     "broker": _Names("broker_registered", "", "broker_unregistered"),
     "controller": _Names(
-        *("controller_registered", "controller_registered", "controller_unregistered"),
+        "controller_registered",
+        "controller_registered",
+        "controller_unregistered",
     ),
     "feature": _Names(
-        *("feature_level_changed", "feature_level_changed", "feature_removed", "featureLevel"),
+        "feature_level_changed",
+        "feature_level_changed",
+        "feature_removed",
+        "featureLevel",
     ),
     "acl": _Names("acl_created", "acl_changed", "acl_deleted"),
     "scram": _Names("scram_credential_set", "scram_credential_set", "scram_credential_removed"),
     "client_quota": _Names("quota_set", "quota_set", "quota_removed", "value"),
     "delegation_token": _Names(
-        *("delegation_token_created", "delegation_token_changed", "delegation_token_removed"),
+        "delegation_token_created",
+        "delegation_token_changed",
+        "delegation_token_removed",
     ),
     "producer_ids": _Names(
-        *("producer_ids_allocated", "producer_ids_allocated", "producer_ids_removed"),
+        "producer_ids_allocated",
+        "producer_ids_allocated",
+        "producer_ids_removed",
         "nextProducerId",
     ),
     "zk_migration_state": _Names(

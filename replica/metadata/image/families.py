@@ -15,8 +15,8 @@ from replica.metadata.image import (
 )
 
 FAMILIES = (
-    *(topics, configs, brokers, controllers, features, acls, scram, client_quotas),
-    *(delegation_tokens, producer_ids, zk_migration),
-)
+    topics, configs, brokers, controllers, features, acls, scram, client_quotas,
+    delegation_tokens, producer_ids, zk_migration,
+)  # fmt: skip
 """Those of metadata records: each has HANDLERS by record type, and KINDS. Voters are apart: their
 records are the Raft layer's."""

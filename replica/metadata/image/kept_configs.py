@@ -14,18 +14,18 @@ KEPT_CONFIGS: dict[int, frozenset[str]] = {
     # ConfigResource.Type.TOPIC: LogConfig
     2: frozenset(
         {
-            *("cleanup.policy", "compression.gzip.level", "compression.lz4.level"),
-            *("compression.type", "compression.zstd.level", "delete.retention.ms"),
-            *("file.delete.delay.ms", "flush.messages", "flush.ms"),
-            *("follower.replication.throttled.replicas", "index.interval.bytes"),
-            *("internal.segment.bytes", "leader.replication.throttled.replicas"),
-            *("local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms"),
-            *("max.message.bytes", "message.timestamp.after.max.ms"),
-            *("message.timestamp.before.max.ms", "message.timestamp.type"),
-            *("min.cleanable.dirty.ratio", "min.compaction.lag.ms", "min.insync.replicas"),
-            *("preallocate", "remote.log.copy.disable", "remote.log.delete.on.disable"),
-            *("remote.storage.enable", "retention.bytes", "retention.ms", "segment.bytes"),
-            *("segment.index.bytes", "segment.jitter.ms", "segment.ms"),
+            "cleanup.policy", "compression.gzip.level", "compression.lz4.level",
+            "compression.type", "compression.zstd.level", "delete.retention.ms",
+            "file.delete.delay.ms", "flush.messages", "flush.ms",
+            "follower.replication.throttled.replicas", "index.interval.bytes",
+            "internal.segment.bytes", "leader.replication.throttled.replicas",
+            "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms",
+            "max.message.bytes", "message.timestamp.after.max.ms",
+            "message.timestamp.before.max.ms", "message.timestamp.type",
+            "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "min.insync.replicas",
+            "preallocate", "remote.log.copy.disable", "remote.log.delete.on.disable",
+            "remote.storage.enable", "retention.bytes", "retention.ms", "segment.bytes",
+            "segment.index.bytes", "segment.jitter.ms", "segment.ms",
             "unclean.leader.election.enable",
         }
     ),
@@ -34,14 +34,14 @@ KEPT_CONFIGS: dict[int, frozenset[str]] = {
     # ConfigResource.Type.GROUP: GroupConfig
     32: frozenset(
         {
-            *("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"),
-            *("share.auto.offset.reset", "share.heartbeat.interval.ms", "share.isolation.level"),
-            *("share.record.lock.duration.ms", "share.session.timeout.ms"),
-            *("streams.heartbeat.interval.ms", "streams.initial.rebalance.delay.ms"),
-            *("streams.num.standby.replicas", "streams.session.timeout.ms"),
+            "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms",
+            "share.auto.offset.reset", "share.heartbeat.interval.ms", "share.isolation.level",
+            "share.record.lock.duration.ms", "share.session.timeout.ms",
+            "streams.heartbeat.interval.ms", "streams.initial.rebalance.delay.ms",
+            "streams.num.standby.replicas", "streams.session.timeout.ms",
         }
     ),
-}
+}  # fmt: skip
 """Resource type -> the names that every release from 4.2 to 4.4 keeps. Newer names are left out: a
 release that does not know them yet leaves them out of its snapshots, too."""
 

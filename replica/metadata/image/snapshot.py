@@ -34,9 +34,9 @@ _ALWAYS = ((0, 0),)
 _ELR_FIELDS = ("eligibleLeaderReplicas", "lastKnownElr")
 
 _ORDER = (
-    *("feature", "zk_migration_state", "broker", "controller", "topic", "config"),
-    *("client_quota", "producer_ids", "acl", "scram", "delegation_token"),
-)
+    "feature", "zk_migration_state", "broker", "controller", "topic", "config",
+    "client_quota", "producer_ids", "acl", "scram", "delegation_token",
+)  # fmt: skip
 _PARTITION = KIND_OF["partition"]
 
 

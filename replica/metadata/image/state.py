@@ -53,10 +53,10 @@ TOPIC_RESOURCE = 2
 """Kafka's ConfigResource.Type.TOPIC."""
 
 TABLES = (
-    *("topics", "partitions", "configs", "brokers", "controllers", "features", "acls", "scram"),
-    *("client_quotas", "delegation_tokens", "producer_ids", "zk_migration"),
-    *("voters", "kraft_version"),
-)
+    "topics", "partitions", "configs", "brokers", "controllers", "features", "acls", "scram",
+    "client_quotas", "delegation_tokens", "producer_ids", "zk_migration",
+    "voters", "kraft_version",
+)  # fmt: skip
 """The attributes of State that are tables."""
 
 
@@ -71,8 +71,8 @@ class State:
 
     __slots__ = (
         *TABLES,
-        *("partition_ids", "registrations", "removals", "topic_configs", "topic_ids"),
-    )
+        "partition_ids", "registrations", "removals", "topic_configs", "topic_ids",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.topics: Table[str, str] = Table()

@@ -46,7 +46,8 @@ class Observation:
 
     folder: of the recording, made where it isn't there. node_id: None for the one it has, or a
     drawn one. is_anonymous: fetch as -1, which no leader counts and nobody lists. cluster_id: None
-    to be told by the nodes. listen: where readers are served, None for nowhere.
+    to be told by the nodes. listen, metrics: where readers and Prometheus are served, None for
+    nowhere.
     """
 
     bootstrap: tuple[Address, ...]
@@ -55,6 +56,7 @@ class Observation:
     is_anonymous: bool = False
     cluster_id: str | None = None
     listen: Address | None = None
+    metrics: Address | None = None
     client: ClientConfig = CLIENT
     topic: Topic = Topic()  # noqa: RUF009 (frozen)
 
@@ -71,10 +73,10 @@ class Recorder:
         self.node = node
         driver = node.driver
         self._lock = lock
-        self._raft = driver.host.raft
-        local = driver.host.config.local
+        self._raft = driver.raft
+        local = driver.config.local
         self._guard = Guard(driver.call, self._raft, None if local is None else local.key)
-        driver.call = self._guard.call
+        driver.call = self._guard.call  # the guard sees every request before it is sent
 
     def stop(self) -> None:
         self.node.driver.shut_down(SHUTDOWN_MS)
@@ -213,6 +215,8 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
+    """The observer's settings. They are made from the text of properties, so that they get the
+    checks and the defaults of a node's server.properties."""
     name = view.listener
     servers = ",".join(address_text(*each) for each in view.controllers)
     values = {
@@ -227,6 +231,8 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Sett
     }
     if wanted.listen is not None:
         values["listeners"] = f"{name}://{address_text(*wanted.listen)}"
+    if wanted.metrics is not None:
+        values["kraftlake.metrics.listener"] = address_text(*wanted.metrics)
     if not wanted.topic.is_metadata:
         values["kraftlake.topic.name"] = wanted.topic.name
         values["kraftlake.topic.id"] = wanted.topic.id

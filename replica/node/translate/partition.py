@@ -13,9 +13,9 @@ from replica.raft.messages import PeerResponse
 from replica.wire.schema import Message
 
 _TOP_LEVEL = (
-    *(ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE),
-    *(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION),
-)
+    ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION,
+)  # fmt: skip
 """These concern the whole request; all others stand beside the partition."""
 
 

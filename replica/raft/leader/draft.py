@@ -22,7 +22,7 @@ from replica.raft.roles import Leader, Progress
 def handle_fetch_quorum_records(
     core: Core, request_id: Hashable, request: FetchQuorumRecordsRequest
 ) -> None:
-    """Steps 1 to 3 of the seed; a draft fetch never waits."""
+    """Steps 1 to 3 of FetchQuorumRecords in KIP-595's draft. A fetch of the draft never waits."""
     role = core.role
     if min(request.fetch_offset, request.fetch_epoch) < 0 or (
         NO_NODE != request.replica.node_id == core.local_id

@@ -21,7 +21,8 @@ _ONES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """LLVM's name of a CPU's CRC-32C of one more operand, and bits of checksum and operand."""
+    """LLVM's name of a CPU's instruction that adds one more operand to a CRC-32C; the bits of the
+    checksum and of the operand."""
 
     name: str
     checksum_bits: int
@@ -32,16 +33,17 @@ SSE42 = (
     Instruction("llvm.x86.sse42.crc32.64.64", 64, 64),
     Instruction("llvm.x86.sse42.crc32.32.8", 32, 8),
 )
-"""Of eight bytes and of one, on x86-64."""
+"""The instructions of x86-64, for eight bytes and for one byte."""
 ARM_CRC = (
     Instruction("llvm.aarch64.crc32cx", 32, 64),
     Instruction("llvm.aarch64.crc32cb", 32, 32),
 )
-"""The same on 64-bit ARM; the byte is the lowest of its operand."""
+"""The instructions of 64-bit ARM, for eight bytes and for one byte; the byte is the lowest one of
+the operand."""
 
 
 def instructions(target: Target) -> tuple[Instruction, Instruction] | None:
-    """Those that the CPU has, None for the tables."""
+    """The instructions that the CPU has; None where the tables must do."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):
         return SSE42
@@ -72,7 +74,8 @@ def _resized(builder: Any, value: Any, kind: Any) -> Any:
 
 
 def _step(which: int) -> Any:
-    """The intrinsic function of one more operand; which: of eight bytes or of one."""
+    """The intrinsic function that adds one more operand; `which` is 0 for eight bytes, 1 for one
+    byte."""
     found = instructions(host())
 
     @intrinsic
@@ -91,7 +94,8 @@ _with_eight, _with_one = _step(0), _step(1)
 
 @inner
 def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
-    """Of the bytes start <= i < end, which the caller knows to exist."""
+    """The CRC of the bytes start <= i < end, by the CPU's instruction. The caller knows that the
+    bytes exist."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -104,7 +108,8 @@ def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
 
 
 def _slicing_tables() -> npt.NDArray[np.int64]:
-    """Eight tables of 256, one behind another: table k passes a byte over k further zero bytes."""
+    """Eight tables of 256 numbers, one behind another. Table k gives the CRC of a byte that k zero
+    bytes follow."""
     tables = [[0] * 256 for _ in range(8)]
     for byte in range(256):
         checksum = byte
@@ -123,7 +128,7 @@ _TABLES = _slicing_tables()
 
 @inner
 def crc_by_tables(source: Bytes, start: int, end: int) -> int:
-    """The same by slicing-by-8, on any machine."""
+    """The same CRC on any machine, by tables (slicing-by-8)."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:

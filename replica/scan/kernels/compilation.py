@@ -18,8 +18,8 @@ from replica.scan.native import Kernel, Parameter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Without wrappers for Python and C, which halves compile time; without _nrt numba counts no
-# references to arrays, which nobody needs where nothing is allocated.
+# numba makes no wrappers for Python and C, which halves compile time. Without _nrt it counts no
+# references to arrays; kernels allocate nothing, so nobody needs the counts.
 _OPTIONS = {
     **{"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False},
     **{"no_cpython_wrapper": True, "no_cfunc_wrapper": True},
@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def inner(function: F) -> F:
-    """A function for kernels to call."""
+    """Marks a function that kernels call."""
     compiled: F = njit(**_OPTIONS)(function)
     return compiled
 

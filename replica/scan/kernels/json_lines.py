@@ -49,12 +49,12 @@ _LABEL_PLACES = np.cumsum([len(_EPOCH + _TIME), *map(len, _LABELS)]).astype(np.i
 _EPOCH_SIZE, _TIME_SIZE = len(_EPOCH), len(_TIME)
 _LINE_END = int.from_bytes(b"}\n", "little")
 _FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + SLACK
-"""Of a line, its prefix and its data apart."""
+"""Bytes of a line besides its prefix and its data."""
 
 
 @inner
 def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
-    """All that comes before the data."""
+    """Writes everything of a line that comes before its data."""
     batch = item(rows, ROW_BATCH * ROWS + row)
     label = item(rows, ROW_PROGRAM * ROWS + row)
     to = copy(output, to, prefix, 0, prefix.size)

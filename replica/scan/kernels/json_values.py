@@ -52,12 +52,13 @@ _TRUE = int.from_bytes(b"true", "little")
 _FALSE = int.from_bytes(b"fals", "little")
 _POINT_ZERO = int.from_bytes(b".0", "little")
 _LARGEST_PLAIN_DOUBLE = 1e7
-"""From here on Java writes an exponent."""
+"""Java writes a double with an exponent from here on."""
 
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """A whole number below 10 million; REFUSED for the others, the scalar reader's."""
+    """Writes a whole number below 10 million. REFUSED for any other double, which the scalar reader
+    writes."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
         return REFUSED
@@ -88,7 +89,7 @@ def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """A value of fixed size; REFUSED for some doubles."""
+    """Writes a value of fixed size. REFUSED for some doubles."""
     if kind == UUID:
         return put_quoted_uuid(source, position, output, to)
     if kind == BOOL:
@@ -100,7 +101,7 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """A text whose length was checked."""
+    """Writes a text. Its length was checked before."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -116,7 +117,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar that was checked."""
+    """The position behind a scalar. The scalar was checked before."""
     size = step_item(step, STEP_SIZE)
     if size > 0:
         return position + size
@@ -134,7 +135,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
-    """(position behind the structure, behind its JSON or REFUSED)."""
+    """Writes a structure. (position behind the structure, position behind its JSON or REFUSED)"""
     first = step_item(step, STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1

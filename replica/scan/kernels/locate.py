@@ -55,7 +55,7 @@ from replica.scan.tables import (
 )
 
 ABSENT = -1
-"""The place of a tagged field that isn't there or holds its default."""
+"""The place of a tagged field that the value doesn't have, or that holds its default."""
 
 
 @inner
@@ -84,7 +84,7 @@ def read_number(source: Bytes, position: int, kind: int) -> int:
 
 @inner
 def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable: bool) -> int:
-    """The position behind a compact string or bytes, NOWHERE for one that can't be."""
+    """The position behind a compact string or bytes; NOWHERE where its length is impossible."""
     size, start = unsigned_varint(source, position, end)
     if size == 0:
         return start if nullable else NOWHERE
@@ -96,7 +96,8 @@ def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable:
 
 @inner
 def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable: bool) -> int:
-    """The same of a compact array of values of `size` bytes."""
+    """The position behind a compact array of values of `size` bytes; NOWHERE where its length is
+    impossible."""
     count, start = unsigned_varint(source, position, end)
     if count == 0:
         return start if nullable else NOWHERE
@@ -106,8 +107,8 @@ def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable
 
 @inner
 def pass_tags(source: Bytes, position: int, end: int) -> int:
-    """The position behind no tagged fields: unknown ones are the scalar reader's, which withholds
-    them."""
+    """The position behind a count of tagged fields that is 0. A value with unknown tags is left to
+    the scalar reader, which withholds their content."""
     count, at = unsigned_varint(source, position, end)
     return at if count == 0 else NOWHERE
 
@@ -123,7 +124,7 @@ def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bo
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
-    """The position behind one structure of the array that `step` is."""
+    """The position behind one structure of the array; `step` is the step of the array."""
     for within in range(step_item(step, STEP_FIRST), step_item(step, STEP_END)):
         nullable = step_item(within, STEP_NULLABLE) != 0
         position = _pass_scalar(source, position, end, within, nullable)
@@ -140,7 +141,7 @@ def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
     if count == 0:
         return at if nullable else NOWHERE
     for _ in range(count - 1):
-        if at >= end:  # each element takes a byte: a claimed count costs no more than the bytes
+        if at >= end:  # an element takes a byte: a false count costs no more than the bytes
             return NOWHERE
         if kind == STRUCT:
             at = pass_struct(source, at, end, step)
@@ -158,7 +159,7 @@ def _pass_step(source: Bytes, position: int, end: int, step: int) -> int:
 
 @inner
 def _is_default(source: Bytes, position: int, step: int) -> bool:
-    """Whether the tagged field at a place that was passed holds its default."""
+    """Whether a tagged field, whose place was passed before, holds its default."""
     default = step_item(step, STEP_DEFAULT)
     kind = step_item(step, STEP_KIND)
     if step_item(step, STEP_IS_ARRAY) or kind >= TEXT:
@@ -217,7 +218,7 @@ def locate_program(source: Bytes, position: int, end: int, program: int, places:
 
 
 def _plain_names() -> list[bytes]:
-    """Configs whose values are shown, unless there is user info in them; sorted."""
+    """Names of configs whose values are shown, unless a value has user info in it; sorted."""
     assert all(name.isascii() for name in KNOWN_CONFIGS)
     return sorted(name.encode() for name in KNOWN_CONFIGS if not redact.is_secret_config(name))
 
@@ -230,7 +231,8 @@ _COLON, _SLASH, _AT = b":/@"
 
 @inner
 def _order(source: Bytes, start: int, end: int, name: int) -> int:
-    """Below 0 where the text comes before the plain name of that number, 0 where it is that."""
+    """The order of a text and of the plain name with that number: below 0 where the text comes
+    first, 0 where both are equal."""
     first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
     for k in range(min(end - start, stop - first)):
         difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))
@@ -256,7 +258,7 @@ def _is_plain_name(source: Bytes, start: int, end: int) -> bool:
 
 @inner
 def _has_user_info(source: Bytes, start: int, end: int) -> bool:
-    """Whether `://` stands there, and @ behind it."""
+    """Whether `://` stands in the text, with an @ behind it."""
     in_url = False
     for at in range(start, end):
         byte = byte_at(source, at)
@@ -279,7 +281,8 @@ assert [
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
     """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
 
-    True too for some that don't: listeners' configs, and those that the user has named.
+    It is true for some configs without a secret, too: those of listeners, and those that the user
+    has named.
     """
     name = pass_text(source, position + 1, end, True, False)
     value = pass_text(source, name, end, True, False)

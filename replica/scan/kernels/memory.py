@@ -72,7 +72,7 @@ load_i32 = _loader(32, is_signed=True, swap=True)
 load_i64 = _loader(64, is_signed=True, swap=True)
 load_u64 = _loader(64, is_signed=False, swap=True)
 load_raw64 = _loader(64, is_signed=False, swap=False)
-"""Eight bytes as they lie: the first one lowest, on the little-endian machines numba has."""
+"""Eight bytes as they lie. The first byte is the lowest one: numba's machines are little-endian."""
 
 store_8 = _storer(8)
 store_16 = _storer(16)

@@ -31,7 +31,7 @@ from replica.scan.replay_tables import (
 )
 
 _FAR, _NEAR = 24, 8
-"""Rows ahead, of the first step and of the last; the second is half-way."""
+"""How many rows ahead the first step and the last step look. The second step looks half-way."""
 _MIDDLE = (_FAR + _NEAR) // 2
 _KEY_BYTES = 4 + 16
 """partitionId and topicId, with which both records of partitions begin."""
@@ -94,7 +94,7 @@ def _partition_place(source: Bytes, index: Longs, state: Longs, key: int, topic:
 def fetch_ahead(
     source: Bytes, rows: Longs, row: int, high: int, slots: Longs, index: Longs, state: Longs
 ) -> None:
-    """To be called with each row."""
+    """Fetches what rows ahead will need. The replay kernel calls it with each row."""
     key = _partition_key(source, rows, row + _FAR, high)
     if key >= 0:
         prefetch(index, _topic_place(source, index, state, key))

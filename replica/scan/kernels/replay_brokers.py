@@ -1,6 +1,8 @@
-"""The kernel's part for registrations of brokers, as replica.metadata.image.brokers judges them.
+"""The kernel's part for registrations of brokers; it judges them as replica.metadata.image.brokers
+does.
 
-Only what decides about refusals is kept of a broker: whether it is registered, and its epoch.
+Of a broker it keeps only what decides about refusals: whether the broker is registered, and its
+epoch.
 """
 
 from __future__ import annotations
@@ -38,10 +40,10 @@ _END_POINT = {
 }
 assert {
     (
-        *(("name", Kind.STRING), ("host", Kind.STRING)),
-        *(("port", Kind.UINT16), ("securityProtocol", Kind.INT16)),
+        ("name", Kind.STRING), ("host", Kind.STRING),
+        ("port", Kind.UINT16), ("securityProtocol", Kind.INT16),
     )
-} == _END_POINT, "_has_nameless_listener knows what a listener consists of"
+} == _END_POINT, "_has_nameless_listener knows what a listener consists of"  # fmt: skip
 
 
 @inner
@@ -52,7 +54,8 @@ def _place(places: Longs, program: int, field: int) -> int:
 
 @inner
 def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
-    """Whether a name is empty among the listeners at `position`, whose bytes were checked."""
+    """Whether one of the listeners at `position` has an empty name. Their bytes were checked
+    before."""
     count, at = unsigned_varint(source, position, end)
     for _ in range(count - 1):
         name_size, _ = unsigned_varint(source, at, end)

@@ -1,4 +1,5 @@
-"""Partitions in the replay kernel: replica.metadata.image.partition, with references for lists."""
+"""Partitions in the replay kernel, as in replica.metadata.image.partition. Lists are references
+into the log."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ _UUID_BYTES = 16
 
 @inner
 def _place(places: Longs, program: int, field: int) -> int:
-    """Where the field stands; ABSENT too where the program has none such."""
+    """Where the field stands. ABSENT also where the program has no such field."""
     step = item(LAYOUTS, program * LAYOUT_COLUMNS + field)
     if step == NO_STEP:
         return ABSENT
@@ -98,7 +99,7 @@ def register_partition(
     number: int,
     offset: int,
 ) -> bool:
-    """False where the record can't be applied."""
+    """Enter a partition. False where the record can't be applied."""
     replicas = _place(places, program, FIELD_REPLICAS)
     replica_count = _count(source, replicas)
     directories = _place(places, program, FIELD_DIRECTORIES)
@@ -153,7 +154,7 @@ def change_partition(
     slot: int,
     offset: int,
 ) -> bool:
-    """False where the change can't be merged."""
+    """Merge a change into a partition. False where the change can't be applied."""
     replicas = _place(places, program, FIELD_REPLICAS)
     directories = _place(places, program, FIELD_DIRECTORIES)
     recovery = _place(places, program, FIELD_RECOVERY)
@@ -163,7 +164,8 @@ def change_partition(
         replica_count = _count(source, replicas)
     if directories != ABSENT:
         claimed = _count(source, directories)
-        # Only a record with replicas of its own is refused for zero uuids too few or too many.
+        # A count of directories that differs from that of replicas refuses only a record that has
+        # replicas.
         if replicas != ABSENT and claimed != 0 and claimed != replica_count:
             return False
         known = _known_directories(source, directories)

@@ -1,8 +1,9 @@
 """The kernel that replays rows, as replica.metadata.image does record by record.
 
-It keeps what decides about refusals (which topics, partitions and brokers there are) and where the
-newest word on everything stands; nothing is decoded that a later record replaces. It stops at each
-row that it can't take, which is then the scalar replay's; see replica.scan.bulk_replay.
+It keeps what decides about refusals: which topics, partitions and brokers there are. Of every
+entity it keeps where its newest record stands, so a record that a later one replaces is never
+decoded. The kernel stops at each row that it can't take; the scalar replay takes that row. See
+replica.scan.bulk_replay.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _layout(program: int, column: int) -> int:
 
 @inner
 def _place(places: Longs, program: int, field: int) -> int:
-    """Where a field stands that every version has, and on the wire always."""
+    """Where a field stands. Every version has the field, and it is always written."""
     place: int = item(places, _layout(program, field))
     return place
 
@@ -105,7 +106,7 @@ def _live_topic(source: Bytes, slots: Longs, index: Longs, state: Longs, place: 
 
 @inner
 def _forget_name(slots: Longs, topic: int) -> None:
-    """Unless the name has meanwhile become another topic's."""
+    """Frees the name, unless it belongs to another topic by now."""
     name = get(slots, topic, TOPIC_NAME)
     if get(slots, name, NAME_OWNER) == topic:
         put(slots, name, NAME_OWNER, NOBODY)
@@ -188,7 +189,7 @@ def _set_config(
     program: int,
     slot: int,
 ) -> None:
-    """Ties a topic's config to the topic's name, with which it goes."""
+    """Ties the config of a topic to the topic's name: the config goes when the name goes."""
     put(slots, slot, SLOT_CHANGED, 1)
     if load_i8(source, item(places, 0)) == _TOPIC_RESOURCE:
         text = _place(places, program, FIELD_RESOURCE)

@@ -44,7 +44,8 @@ def put(slots: Longs, slot: int, column: int, number: int) -> None:
 
 @inner
 def _mixed(number: int) -> int:
-    """Each bit of the result hangs on each bit of the number (all arithmetic wraps at 64 bits)."""
+    """A mixed number: each of its bits depends on each bit of `number`. All arithmetic wraps at 64
+    bits."""
     number = (number ^ (number >> 32)) * _FIRST_FACTOR
     number = (number ^ (number >> 29)) * _SECOND_FACTOR
     return number ^ (number >> 32)
@@ -73,7 +74,7 @@ def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int)
 
 @inner
 def find_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: int) -> int:
-    """The slot with this key, NONE where there is none."""
+    """The slot with this key; NONE where no slot has it."""
     mask = index.size - 1
     place = hash_of_pair(state, kind, a, b) & mask
     while True:
@@ -150,7 +151,7 @@ def slot_of_bytes(
 def _new_slot(
     slots: Longs, index: Longs, state: Longs, kind: int, hashed: int, a: int, b: int
 ) -> int:
-    """A slot of its kind whose other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
+    """A new slot of this kind. Its other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
     slot = item(state, STATE_SLOTS)
     set_item(state, STATE_SLOTS, slot + 1)
     for column in range(SLOT_COLUMNS):

@@ -129,8 +129,9 @@ def variant_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> 
 
 @dataclass(frozen=True)
 class _Form:
-    """What is made of a program: `arguments` of the function, `refusal` where the value isn't
-    sound, else what `body` writes. interpret: the function for all other programs."""
+    """How one kind of kernel is written. arguments: its parameters. refusal: what it returns for a
+    value that isn't sound. body: the code that follows for a sound value. interpret: the function
+    for all programs without code of their own."""
 
     arguments: str
     refusal: str
@@ -224,7 +225,8 @@ def _locating(program: Program, refusal: str) -> _Lines:
 
 
 def _passed(step: Step) -> str:
-    """The position behind a value at `at`; where that lies beyond `end`, so does all after it."""
+    """Code that gives the position behind a value at `at`. Where that lies beyond `end`, all
+    positions behind it do, too."""
     if step.is_array:
         return f"pass_fixed_array(source, at, end, {step.least_size}, {step.nullable})"
     if step.kind is Kind.STRING:

@@ -49,7 +49,8 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
     """`size` bytes, 8 at a time; the last ones singly at the very end of the source array."""
-    # One loop with an uneven step: LLVM would make vector code of two, and most copies are short.
+    # One loop with an uneven step: of two loops LLVM would make vector code, and most copies are
+    # short.
     end = start + size
     while start < end:
         if start + 8 <= source.size:

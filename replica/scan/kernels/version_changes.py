@@ -47,13 +47,11 @@ from replica.scan.version_tables import (
     TOLD_CHANGES,
 )
 
-_LISTS = np.array(
-    [
-        *(5, PART_REPLICAS, REPLICAS, PART_ISR, ISR, PART_ELR, ELR),
-        *(PART_LAST_KNOWN_ELR, LAST_KNOWN_ELR, PART_DIRECTORIES, DIRECTORIES),
-    ],
-    np.int64,
-)
+_COLUMNS_AND_CHANGES = (
+    PART_REPLICAS, REPLICAS, PART_ISR, ISR, PART_ELR, ELR,
+    PART_LAST_KNOWN_ELR, LAST_KNOWN_ELR, PART_DIRECTORIES, DIRECTORIES,
+)  # fmt: skip
+_LISTS = np.array([len(_COLUMNS_AND_CHANGES) // 2, *_COLUMNS_AND_CHANGES], np.int64)
 """How many lists have changes of their own; the column of each, and its change."""
 
 

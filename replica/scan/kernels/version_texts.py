@@ -64,11 +64,11 @@ from replica.scan.version_tables import (
 )
 
 _WORDS = (
-    *('{"addingReplicas":', ',"directories":', ',"eligibleLeaderReplicas":', ',"isr":'),
-    *(',"lastKnownElr":', ',"leader":', ',"leaderEpoch":', ',"leaderRecoveryState":'),
-    *(',"partitionEpoch":', ',"partitionId":', ',"removingReplicas":', ',"replicas":'),
-    *(',"topicId":"', '"}', "}"),
-)
+    '{"addingReplicas":', ',"directories":', ',"eligibleLeaderReplicas":', ',"isr":',
+    ',"lastKnownElr":', ',"leader":', ',"leaderEpoch":', ',"leaderRecoveryState":',
+    ',"partitionEpoch":', ',"partitionId":', ',"removingReplicas":', ',"replicas":',
+    ',"topicId":"', '"}', "}",
+)  # fmt: skip
 (
     _ADDING,
     _DIRECTORIES,

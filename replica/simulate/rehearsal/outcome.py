@@ -57,7 +57,7 @@ class Outcome:
 
     @property
     def behind(self) -> tuple[int, ...]:
-        """The nodes that run and are not where the leader is."""
+        """The nodes that run and don't hold everything that the leader holds."""
         return tuple(fate.node_id for fate in self.fates if fate.is_behind)
 
 

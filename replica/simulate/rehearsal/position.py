@@ -1,4 +1,5 @@
-"""What a rehearsal replicates: positions. It asks what becomes of offsets, not what they mean."""
+"""The rehearsal's state machine is a position: a rehearsal asks what becomes of offsets, not what
+they mean."""
 
 from __future__ import annotations
 

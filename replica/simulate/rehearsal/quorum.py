@@ -35,12 +35,12 @@ from replica.simulate.simulation import Simulation
 from replica.storage.segment import LogConfig
 
 PATIENCE_MS = 30_000
-"""Simulated time after which a step is over though the quorum hasn't settled; with Kafka's default
+"""Simulated time after which a step ends although the quorum has not settled. With Kafka's default
 timeouts it is enough for more than ten elections."""
 START_WITHIN_MS = 5_000
 """The nodes that a step starts do so at random moments within that time."""
 ASK_AGAIN_MS = 2_000
-"""An administrator asks again so long after a request for other voters that came to nothing."""
+"""After so long an administrator repeats a request for other voters that had no effect."""
 
 
 class RehearsedQuorum:
@@ -116,10 +116,11 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Whether the quorum has settled, or else what is asked for was reached, in time."""
+        """Waits until the quorum has settled, or until the condition holds; whether this came in
+        time."""
         try:
             self.simulation.run_until(is_reached or self.has_settled, patience_ms)
-        except BrokenInvariantError:  # patience is over
+        except BrokenInvariantError:  # patience has ended
             return False
         return True
 
@@ -131,7 +132,7 @@ class RehearsedQuorum:
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Power comes back to those of them that are down."""
+        """Power comes back to those of the nodes that are down."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):
@@ -170,7 +171,7 @@ class RehearsedQuorum:
         self._begin_anew(stand_in.key.node_id, source.log.end_offset)
 
     def _begin_anew(self, node_id: int, end: int) -> None:
-        """The node's disk is another one, with a log that ends there (exclusive)."""
+        """The node's disk is another one now. Its log ends there (exclusive)."""
         self.failed.pop(node_id, None)
         self.replaced[node_id] = self.replaced.get(node_id, 0) + 1
         self.watch.kept[node_id] = end
@@ -187,7 +188,8 @@ class RehearsedQuorum:
             self._ask(step.add_voter, "added to", is_voter=True)
 
     def _ask(self, node_id: int, what: str, *, is_voter: bool) -> None:
-        """An administrator asks again where the leader refuses, as for a voter that lags behind."""
+        """An administrator asks. Where the leader refuses, as for a voter that lags behind, the
+        administrator asks again."""
         until = self.simulation.now + PATIENCE_MS
         while self.simulation.now < until:
             leader = self.simulation.leader()

@@ -1,4 +1,4 @@
-"""Many runs of one scenario: their outcomes with their shares, and what to think of them."""
+"""Many runs of one scenario: their outcomes with their shares, and the answer that follows."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs that had one outcome. seeds: theirs, ascending; epochs: of their leaders, from the
-    lowest to the highest, None without a leader."""
+    """The runs with one outcome. seeds: of these runs, ascending. epochs: of their leaders, from
+    the lowest to the highest, None without a leader."""
 
     outcome: Outcome
     seeds: tuple[int, ...]
@@ -123,7 +123,7 @@ def _share(rehearsal: Rehearsal, found: Found) -> str:
 
 
 def _offsets(ranges: Ranges) -> str:
-    """Both ends inclusive."""
+    """The offsets as a text, both ends inclusive."""
     told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
     return f"offsets {told}"
 

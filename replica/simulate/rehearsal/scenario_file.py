@@ -11,6 +11,7 @@ start = [3]
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Collection
 from typing import Any
@@ -19,7 +20,13 @@ from replica.errors import UsageError
 from replica.simulate.rehearsal.captured import CapturedQuorum
 from replica.simulate.rehearsal.step import Link, Scenario, Step
 
+MAX_FILE_BYTES = 16 * 1024
+"""Far more than MAX_STEPS take; TOML's dotted keys cost time by the square of their length."""
+MAX_STEPS = 100
 _MAX_WAIT_MS = 3_600_000
+"""Of one step, and of all steps of a file together."""
+_MAX_SHOWN_BITS = 64
+_MAX_SHOWN_CHARS = 60
 FIELDS = ("heal", "cut", "dead", "empty", "start", "remove_voter", "add_voter", "wait_ms")
 _PAIRS = "expected a list of pairs of node ids, such as [[1, 2]]"
 
@@ -30,11 +37,18 @@ def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from error
+    except ValueError as error:  # Python's own bound
+        digits = sys.get_int_max_str_digits()
+        raise UsageError(f"{path}: a number of more than {digits} digits") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: lists or tables nest deeper than any of a scenario") from error
     steps = content.pop("step", None)
     if content:
-        raise UsageError(f"{path}: {min(content)}: expected nothing but tables [[step]]")
+        raise UsageError(f"{path}: {_cut(min(content))}: expected nothing but tables [[step]]")
     if not isinstance(steps, list) or not steps or not all(isinstance(s, dict) for s in steps):
         raise UsageError(f"{path}: expected tables [[step]], with {', '.join(FIELDS)}")
+    if len(steps) > MAX_STEPS:
+        raise UsageError(f"{path}: {len(steps)} steps: expected {MAX_STEPS} at most")
     reader = _Reader(path, captured)
     return Scenario(tuple(reader.step(number, one) for number, one in enumerate(steps, start=1)))
 
@@ -62,12 +76,13 @@ class _Reader:
         self._known = captured.node_ids
         self._disks = set(captured.nodes)
         self._place = ""
+        self._waits_ms = 0
 
     def step(self, number: int, fields: dict[str, Any]) -> Step:
         self._place = f"{self._path}: step {number}"
         unknown = sorted(fields.keys() - set(FIELDS))
         if unknown:
-            raise UsageError(f"{self._place}: {unknown[0]}: expected {', '.join(FIELDS)}")
+            raise UsageError(f"{self._place}: {_cut(unknown[0])}: expected {', '.join(FIELDS)}")
         dead, empty = self._nodes(fields, "dead") or (), self._nodes(fields, "empty") or ()
         start = self._nodes(fields, "start")
         self._refuse_both("dead", dead, "empty", empty)
@@ -105,7 +120,7 @@ class _Reader:
     def _known_node(self, name: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value not in self._known:
             known = ", ".join(map(str, self._known))
-            raise self._wrong(name, f"{value!r} is no node of this quorum: expected {known}")
+            raise self._wrong(name, f"{_shown(value)} is no node of this quorum: expected {known}")
         return value
 
     def _links(self, fields: dict[str, Any]) -> tuple[Link, ...]:
@@ -131,9 +146,15 @@ class _Reader:
     def _wait(self, fields: dict[str, Any]) -> int | None:
         value = fields.get("wait_ms")
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        if value is None or (is_number and 0 < value <= _MAX_WAIT_MS):
-            return value
-        raise self._wrong("wait_ms", f"expected simulated ms, from 1 to {_MAX_WAIT_MS}")
+        if value is None:
+            return None
+        if not (is_number and 0 < value <= _MAX_WAIT_MS):
+            raise self._wrong("wait_ms", f"expected simulated ms, from 1 to {_MAX_WAIT_MS}")
+        self._waits_ms += value
+        if self._waits_ms > _MAX_WAIT_MS:
+            reason = f"the steps wait for more than {_MAX_WAIT_MS} ms together"
+            raise self._wrong("wait_ms", reason)
+        return int(value)
 
     def _refuse_both(self, a: str, of_a: Collection[int], b: str, of_b: Collection[int]) -> None:
         for node_id in of_a:
@@ -142,3 +163,14 @@ class _Reader:
 
     def _wrong(self, name: str, reason: str) -> UsageError:
         return UsageError(f"{self._place}: {name}: {reason}")
+
+
+def _shown(value: object) -> str:
+    """A value of the file as an error shows it, which is a line."""
+    if isinstance(value, int) and value.bit_length() > _MAX_SHOWN_BITS:
+        return f"a number of {value.bit_length()} bits"
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}..."

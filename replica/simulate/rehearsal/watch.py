@@ -12,10 +12,11 @@ from replica.simulate.node import key_of
 
 
 class Watch(Invariants):
-    """Nothing is demanded: what breaks Raft's promises is what a rehearsal is to find out.
+    """Watches a run and demands nothing: whether Raft's promises hold is what a rehearsal is to
+    find out.
 
-    kept: by node the end (exclusive) of what it holds of the log it began with. replaced: by node
-    the snapshot that took its log's place.
+    kept: by node the end (exclusive) of what it still holds of its first log. replaced: by node the
+    snapshot that took the log's place.
     """
 
     kept: dict[int, int]

@@ -1,7 +1,6 @@
 """A quorum whose faults a script chooses: the simulator's nodes, disks and network, the engine on
-them, and metadata records in its log. Nothing happens by chance, and nothing by itself but what the
-replicas do.
-"""
+them, and metadata records in its log. Nothing happens by chance. Only the replicas act by
+themselves."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from replica.simulate.workload import MetadataWorkload, Values
 START_MS = 1_767_225_600_000
 """What all clocks show in the beginning: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
-"""Simulated time within which what a script waits for comes, or never."""
+"""What a script waits for must come within this simulated time."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
 
 
@@ -55,7 +54,8 @@ class _Scripted(MetadataWorkload):
 
 
 class Unwatched(Invariants):
-    """For what no quorum survives, such as voters that forget their votes with their disks."""
+    """No invariants: for scenarios that break them, such as voters whose disks forgot their
+    votes."""
 
     def opened(self, host: SimulatedHost) -> None:
         pass
@@ -204,7 +204,7 @@ class ScriptedQuorum:
         self.simulation.network.split(inside, set(self.nodes) - inside)
 
     def lose_requests(self, node_ids: Iterable[int]) -> None:
-        """From now on what these nodes ask gets lost, until `heal` or `elect`."""
+        """From now on the requests of these nodes get lost, until `heal` or `elect`."""
         links = {(a, b) for a in node_ids for b in self.nodes}
         self.simulation.network.cut_requests.update(links)
 
@@ -240,7 +240,8 @@ class ScriptedQuorum:
         return deepcopy(self.nodes[node_id].disk)
 
     def restore(self, node_id: int, image: SimulatedDisk) -> None:
-        """A node that is down gets a former disk back, whatever it has promised since."""
+        """Give a node that is down a former disk. What the node promised since then is
+        forgotten."""
         assert self.nodes[node_id].host is None, "a running node's disk stays"
         self.nodes[node_id].disk = image
 

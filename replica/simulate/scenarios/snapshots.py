@@ -1,4 +1,4 @@
-"""Snapshots that are sound, and such as versions of Kafka with a fault in them have written."""
+"""Sound snapshots, and snapshots as releases of Kafka with a fault wrote them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What no correct engine writes: each function takes all files of a node and gives them back with
-one changed, or one gone.
-"""
+"""Changes that no correct engine makes. Each function takes all files of a node and returns them
+with one file changed or gone."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")
 
 
 def flip_bit(path: str, position: int) -> Callable[[Files], Files]:
-    """The lowest bit of the byte at `position` is another: what a failing disk may give."""
+    """The lowest bit of the byte at `position` is flipped, as by a failing disk."""
 
     def change(files: Files) -> Files:
         data = bytearray(files[_FOLDER + path])
@@ -39,12 +38,13 @@ def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
 
 
 def empty_newest_snapshot(files: Files) -> Files:
-    """Its name was on the disk when the power went, its bytes were not."""
+    """The name of the newest snapshot was on the disk when the power was lost; its bytes were
+    not."""
     return replace_with(_snapshots(files)[-1], b"")(files)
 
 
 def halve_newest_snapshot(files: Files) -> Files:
-    """It ends after half of its bytes."""
+    """The newest snapshot ends after half of its bytes."""
     name = _snapshots(files)[-1]
     data = files[_FOLDER + name]
     return replace_with(name, data[: len(data) // 2])(files)
@@ -80,7 +80,8 @@ def shift_last_epoch(files: Files) -> Files:
 
 
 def remove_first_segment(files: Files) -> Files:
-    """With its indexes: retention went further than the newest snapshot."""
+    """The first segment and its indexes are gone: retention went further than the newest
+    snapshot."""
     first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
     gone = {first + suffix for suffix in _SEGMENT_SUFFIXES}
     return {path: data for path, data in files.items() if path not in gone}

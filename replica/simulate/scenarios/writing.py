@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,11 +51,17 @@ def captured_at(capture: Capture) -> datetime:
     return datetime.fromtimestamp(capture.captured_at_ms / 1000, UTC)
 
 
-def _write(capture: Capture, directory: Path) -> None:
+def files_of(capture: Capture) -> Iterator[tuple[str, bytes]]:
+    """Paths below the capture's folder, '/' between the parts, with their bytes."""
     for node_id, files in capture.files.items():
         for path, data in files.items():
-            file = directory / str(node_id) / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            yield f"{node_id}/{path}", data
     info = capture_file.CaptureInfo(captured_at(capture))
-    (directory / capture_file.FILE_NAME).write_bytes(capture_file.encode(info))
+    yield capture_file.FILE_NAME, capture_file.encode(info)
+
+
+def _write(capture: Capture, directory: Path) -> None:
+    for path, data in files_of(capture):
+        file = directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)

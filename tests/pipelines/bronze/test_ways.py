@@ -75,8 +75,8 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
         ingest.run(
             [str(captures / name)],
             lake=Lake(lake),
-            captured_at=f"2026-11-21T0{hour}:00Z",
-            keep_secrets="--keep-secrets" in options,
+            reading=ingest.Reading(captured_at=f"2026-11-21T0{hour}:00Z"),
+            secrets=ingest.Secrets(keep="--keep-secrets" in options),
         )
     return tables(lake)
 
@@ -125,7 +125,12 @@ def test_a_capture_of_the_past_changes_the_rows_of_every_window(
     for lake in (whole, pieces):
         for name, hour in (("split", 5), ("live", 3)):
             node, at = str(captures / name / "1"), f"2026-11-21T0{hour}:00Z"
-            ingest.run([node], lake=Lake(lake), captured_at=at, accept_damage=True)
+            ingest.run(
+                [node],
+                lake=Lake(lake),
+                reading=ingest.Reading(captured_at=at),
+                manner=ingest.Manner(accept_damage=True),
+            )
         monkeypatch.setattr(batch_windows, "MOST_ROWS", 50)
     found = tables(pieces)
     assert found == tables(whole)

@@ -67,6 +67,16 @@ def test_the_same_by_uri(nodes: Path, tmp_path: Path) -> None:
     assert by_uri == by_path
 
 
+def test_a_log_in_a_folder_that_only_its_user_knows_is_found_in_its_capture(
+    nodes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mail").mkdir()
+    (nodes / "1" / METADATA_FOLDER / LOG).rename(tmp_path / "mail" / LOG)
+    capture(tmp_path / "mail", tmp_path / "capture")
+    (one,) = directories([str(tmp_path / "capture")])
+    assert (Path(one.path).name, Path(one.path, LOG).is_file()) == (METADATA_FOLDER, True)
+
+
 def test_two_nodes_with_one_id_get_a_folder_each(nodes: Path, tmp_path: Path) -> None:
     shutil.copytree(nodes / "1", nodes / "1 again")
     taken = capture(nodes, tmp_path / "capture")

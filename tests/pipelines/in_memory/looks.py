@@ -8,17 +8,12 @@ from typing import Any
 
 from pyspark.sql import Row as SparkRow
 
-from pipelines.in_memory.branch import branch_batches
-from pipelines.in_memory.capture_groups import group_findings
-from pipelines.in_memory.committed import committed_log
-from pipelines.in_memory.control import control_records, snapshot_voter_sets
-from pipelines.in_memory.epochs import known_epochs
-from pipelines.in_memory.held import by_capture, held_batches, replica_logs
-from pipelines.in_memory.histories import leader_epoch_history
-from pipelines.in_memory.quorum.views import Sources
-from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.derived import Gold, Silver, SmallRecords
+from pipelines.in_memory.rows import Row
 from pipelines.tables import bronze
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
+from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.quorums import Look, bronze_values
 
 _TABLES = (
@@ -28,27 +23,24 @@ _TABLES = (
 
 
 def bronze_rows(looks: Iterable[Look]) -> BronzeRows:
-    """All columns of bronze's tables; control records have the bytes that Kafka would write."""
+    """All columns of bronze's tables, of looks at one cluster; control records have the bytes that
+    Kafka would write."""
     found = bronze_values(looks)
-    rows = (
+    captures, log_batches, *others = (
         [
             _with_value({name: row.get(name) for name in contract.column_names})
             for row in found[contract]
         ]
         for contract in _TABLES
     )
-    return BronzeRows(*rows, [])
+    return BronzeRows(captures, batches(log_batches), *others, [])
 
 
-def quorum_sources(of: BronzeRows) -> Sources:
-    """What the tables about the quorum are made from, by the modules that build a small lake."""
-    control = control_records(of.records)
-    voter_sets = snapshot_voter_sets(of.snapshot_records)
-    held = by_capture(held_batches(of, control))
-    groups = group_findings(of.captures, replica_logs(of, held, voter_sets))
-    batches = branch_batches(committed_log(held, groups), of.batches)
-    history = leader_epoch_history(known_epochs(of, control), groups)
-    return Sources(of, held, batches, groups, history, voter_sets)
+def gold_of(of: BronzeRows) -> Gold:
+    """What gold's tables are made from, of a small cluster."""
+    cluster_ids = {row["cluster_id"] for row in of.captures}
+    silver = Silver(*cluster_ids, of)
+    return Gold(silver, silver.committed, SmallRecords(silver, silver.committed))
 
 
 def as_spark(value: Any) -> Any:

@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 
+from pipelines.gold.rules.looks import looks
 from pipelines.in_memory.health import Health, health
+from pipelines.in_memory.metadata import state_ranges
 from pipelines.in_memory.replay import replayed
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures
@@ -43,7 +45,8 @@ def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> He
     looked = statuses or (status(1, len(records)),)
     places = [capture(one["node_id"], seq) for one in looked for seq in (2, 1)]
     written = replayed(rows, [], []).written
-    return health(written, looked, places, [{**EPOCH, "voters": named}])
+    ranges = state_ranges(written).to_pylist()
+    return health(written, looks(looked, places, ranges, [{**EPOCH, "voters": named}]))
 
 
 def test_findings_are_those_of_the_state_at_the_end_with_their_subjects() -> None:
@@ -98,7 +101,8 @@ def test_behind_an_unknown_record_health_is_that_of_the_state_before() -> None:
 
 
 def test_a_cluster_without_a_known_state_has_no_rows() -> None:
-    assert health(replayed([], [], []).written, [status(1, 0)], [capture(1)], []) == ([], [])
+    looked = looks([status(1, 0)], [capture(1)], [], [])
+    assert health(replayed([], [], []).written, looked) == ([], [])
 
 
 @settings(deadline=None, max_examples=15)

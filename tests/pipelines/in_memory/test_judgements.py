@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
-from pipelines.in_memory.judgements import judgements, refused_records
-from pipelines.in_memory.membership import members_of, membership_findings
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.judgements import findings, refused_records
+from pipelines.in_memory.membership import Member, members_of, membership_findings
 from pipelines.in_memory.replay import replayed
-from pipelines.in_memory.rows import BronzeRows, HeldBatch
-from pipelines.in_memory.snapshots import same_snapshot_findings
+from pipelines.in_memory.snapshots import (
+    judged_snapshots,
+    same_snapshot_findings,
+    snapshot_validity,
+)
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
 from replica.metadata.image import ReplayedRecord
 from replica.metadata.record import UnknownRecord
+from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch, snapshot
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 
@@ -53,14 +59,15 @@ def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows
         "snapshots": [row for row, _ in snapshots],
         "snapshot_records": [row for _, rows in snapshots for row in rows],
     }
-    return BronzeRows(**{**usual, **tables})
+    found: dict[str, Any] = {**usual, **tables}
+    return BronzeRows(**{**found, "batches": batches(found["batches"])})
 
 
-def judged(of: BronzeRows, rows: list[Row], **given: Any) -> dict[str, list[Row]]:
-    committed = {(row["cluster_id"], row["offset"]): row for row in rows}
-    usual = {"committed": committed, "groups": []}
+def judged(of: BronzeRows, rows: list[Row]) -> dict[str, list[Row]]:
     compared = replayed(rows, of.snapshots, of.snapshot_records).compared
-    return dict(judgements(of, compared, **{**usual, **given}))
+    snapshots = judged_snapshots(of, compared)
+    found = findings(of, snapshots, compared, Committed.of_rows(CLUSTER, rows), [])
+    return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
 
 
 def verdicts(of: BronzeRows, rows: list[Row]) -> list[tuple[str, list[str], list[str]]]:
@@ -159,14 +166,14 @@ def test_a_snapshot_is_shown_by_the_name_it_had_when_it_was_complete(file: str, 
 def test_a_record_that_cannot_be_applied_is_a_finding_of_each_capture_that_held_it() -> None:
     rows = branch([topic(), remove_topic(OTHER_TOPIC), config("1"), remove_topic(OTHER_TOPIC)])
     looks = [capture(node_id) for node_id in (1, 2, 3, 4)]
-    batches = [
+    held = [
         batch(1, leader_epoch=7),
         batch(1),
         batch(2, in_log=[{"from": at(11), "to": None}]),
         batch(3, in_log=[{"from": at(0), "to": at(9)}, {"from": at(10), "to": at(10)}]),
         batch(4, base_offset=2),
     ]
-    found = judged(bronze(captures=looks, batches=batches), rows)[FINDINGS.name]
+    found = judged(bronze(captures=looks, batches=held), rows)[FINDINGS.name]
     assert [(row["node_id"], row["file"], row["position"]) for row in found] == [
         (1, "/nodes/1/0.log", 61),
         (3, "/nodes/3/0.log", 61),
@@ -182,11 +189,10 @@ def test_refused_records_of_several_runs_are_counted_together_with_the_first_one
     base = held_snapshot([topic()], ID._replace(end_offset=3))
     rows += branch([*bad, *bad], 3)
     compared = replayed(rows, [base[0]], base[1]).compared
-    committed = {(row["cluster_id"], row["offset"]): row for row in rows}
-    (found,) = refused_records(compared, committed)
+    (found,) = refused_records(compared, Committed.of_rows(CLUSTER, rows))
     assert (found["refused"], found["first_refused"]["offset"]) == (3, 0)
     assert found["leader_epoch"] == 1
-    assert refused_records(compared, {}) == []
+    assert refused_records(compared, Committed.of_rows(CLUSTER, [])) == []
 
 
 def test_a_finding_that_occurs_twice_is_told_once() -> None:
@@ -236,31 +242,30 @@ def test_equal_bootstrap_broken_and_unreadable_snapshots_are_not_held_against_ea
     assert beside(*boots) == []
 
 
-def held_batch(capture_id: str, base_offset: int, last_offset: int, crc: int = 1) -> HeldBatch:
-    return HeldBatch(
-        *(capture_id, CLUSTER, 1, "d", base_offset, 1, crc, last_offset, 1, 90, None, None, None)
-    )
-
-
 def members(captures: list[Row], **given: Any) -> list[tuple[str, str, int | None]]:
-    state = given.pop("state", [])
-    usual = {"held": {}, "snapshot_sets": {}}
-    looks = members_of(bronze(captures=captures, state=state), **{**usual, **given})
-    found = membership_findings(looks)
-    return [(row["rule"], row["capture_id"], row["offset"]) for row in found]
+    found: list[Member] = []
+    sets = given.pop("snapshot_sets", {})
+    for cluster_id in {row["cluster_id"]: None for row in captures}:
+        mine = [row for row in captures if row["cluster_id"] == cluster_id]
+        held = [row for row in given.get("batches", []) if row["cluster_id"] == cluster_id]
+        of = bronze(captures=mine, **{**given, "batches": held})
+        found += members_of(of, sets, compared=True)
+    told = membership_findings(found)
+    return [(row["rule"], row["capture_id"], row["offset"]) for row in told]
 
 
 def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
     looks = [capture(1), capture(2), capture(3, cluster_id="other")]
-    held = {
-        "c1": [held_batch("c1", 0, 4), held_batch("c1", 5, 9, crc=2)],
-        "c2": [held_batch("c2", 0, 4)],
-        "c3": [held_batch("c3", 5, 9, crc=2)],
-    }
-    assert members(looks, held=held) == [("cluster-id-mismatch", "c3", 5)]
-    assert members([{**look, "cluster_id": CLUSTER} for look in looks], held=held) == []
+    last = {"base_offset": 5, "crc": 2}
+    held = [
+        *(batch(1, last_offset=4, crc=1), batch(1, **last), batch(2, last_offset=4, crc=1)),
+        batch(3, cluster_id="other", **last),
+    ]
+    assert members(looks, batches=held) == [("cluster-id-mismatch", "c3", 5)]
+    one = [{**row, "cluster_id": CLUSTER} for row in looks]
+    assert members(one, batches=[{**row, "cluster_id": CLUSTER} for row in held]) == []
     later = [looks[0], {**looks[2], "ingest_seq": 2}]
-    assert members(later, held=held) == []
+    assert members(later, batches=held) == []
 
 
 def test_two_leaders_of_one_epoch_are_told_by_the_round_that_saw_both() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pipelines.in_memory.metadata import metadata_changes, metadata_tables
+from pipelines.in_memory.metadata import metadata_changes, metadata_history, state_ranges
 from pipelines.in_memory.replay import replayed
 from pipelines.replay.written import CHANGE, WRITTEN
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
@@ -23,7 +23,12 @@ def changed(commitment: str | None, new: str = "x", offset: int = 5, old: str | 
 
 
 def tables_of(written: pa.Table) -> dict[str, list[Row]]:
-    return {name: rows.to_pylist() for name, rows in metadata_tables(written)}
+    made = {
+        METADATA_HISTORY: metadata_history(written),
+        METADATA_CHANGES: metadata_changes(written),
+        STATE_RANGES: state_ranges(written),
+    }
+    return {contract.name: rows.to_pylist() for contract, rows in made.items()}
 
 
 def written(rows: list[Row], tails: list[Row] | None = None) -> pa.Table:

@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.derived import Gold, Silver, SmallRecords
 from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.quorum.batch_sizes import batch_sizes
 from pipelines.in_memory.quorum.elections import elections
-from pipelines.in_memory.quorum.log_growth import log_growth
+from pipelines.in_memory.quorum.log_growth import lengths_of, log_growth
+from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.retention_forecast import retention_forecast
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
-from pipelines.in_memory.quorum.views import Sources, quorum_tables
 from pipelines.in_memory.quorum.votes import votes
-from pipelines.in_memory.rows import BranchBatch, BronzeRows, Row
+from pipelines.in_memory.rows import Row
+from pipelines.nodes import GOLD_NODES
+from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID
-from tests.pipelines.in_memory.looks import bronze_rows, quorum_sources
+from tests.pipelines.in_memory.batch_rows import batches
+from tests.pipelines.in_memory.looks import bronze_rows, gold_of
 from tests.pipelines.quorums import START, Batch, Look, epoch
 
 HERE = "aGVyZS1kaXJlY3RvcnktMQ"
@@ -26,8 +31,9 @@ REPLICA = {"cluster_id": "c", "node_id": 1, "directory_id": HERE}
 FIRST = epoch(1, 1, 0, 10)
 
 
-def _batch(base: int, size: int, at: datetime | None, *, records: int = 1) -> BranchBatch:
-    return BranchBatch("c", base, 1, 7, 1, HERE, base + records - 1, records, size, at)
+def _batch(base: int, size: int, at: datetime | None, *, records: int = 1) -> Row:
+    row = {**REPLICA, "base_offset": base, "leader_epoch": 1, "crc": 7, "size_bytes": size}
+    return {**row, "last_offset": base + records - 1, "record_count": records, "max_timestamp": at}
 
 
 def _record(base: int, kind: str, value: bytes | None, at: datetime | None = START) -> Row:
@@ -47,16 +53,20 @@ def _capture(**others: Any) -> Row:
 
 
 def _tables(*looks: Look) -> dict[str, list[Row]]:
-    return dict(quorum_tables(quorum_sources(bronze_rows(looks))))
+    return _made(gold_of(bronze_rows(looks)))
+
+
+def _made(of: Gold) -> dict[str, list[Row]]:
+    return {contract.name: [*GOLD_NODES[contract](of)] for contract in QUORUM}
 
 
 def _after(**span: float) -> datetime:
     return START + timedelta(**span)
 
 
-def test_an_empty_lake_has_empty_tables() -> None:
-    nothing = BronzeRows([], [], [], [], [], [], [])
-    tables = dict(quorum_tables(Sources(nothing, [], [], [], [], {})))
+def test_a_cluster_without_captures_has_empty_tables() -> None:
+    silver = Silver("c", BronzeRows([], batches(), [], [], [], [], []))
+    tables = _made(Gold(silver, silver.committed, SmallRecords(silver, silver.committed)))
     assert len(tables) == 8
     assert not any(tables.values())
 
@@ -64,7 +74,7 @@ def test_an_empty_lake_has_empty_tables() -> None:
 def test_a_percentile_is_a_size_that_a_batch_has() -> None:
     timed = [_batch(10 * size, size, START, records=2) for size in range(1, 101)]
     untimed, rows = _batch(5000, 7, None, records=9), {}
-    for row in batch_sizes([untimed, *timed]):
+    for row in batch_sizes("c", batches([untimed, *timed])):
         rows[row["hour"]] = row
     sizes = [rows[START][f"{name}_bytes"] for name in ("p50", "p95", "p99", "max")]
     assert sizes == [50, 95, 99, 100]
@@ -78,7 +88,7 @@ def test_a_percentile_is_a_size_that_a_batch_has() -> None:
 
 
 def test_of_equally_large_batches_the_first_is_the_largest() -> None:
-    (row,) = batch_sizes([_batch(base, 100, START) for base in (30, 10, 20)])
+    (row,) = batch_sizes("c", batches(_batch(base, 100, START) for base in (30, 10, 20)))
     assert row["largest_offset"] == 10
 
 
@@ -86,30 +96,32 @@ def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
     kinds = (("TOPIC_RECORD", b"x" * 33), ("NO_OP_RECORD", b"x" * 3), ("SECRET", None))
     records = [_record(0, *kind) for kind in kinds]
     of_another_replica = [{**row, "node_id": 2} for row in records]
-    rows = log_growth([_batch(0, 570, START, records=3)], [*records, *of_another_replica])
+    lengths = lengths_of([*records, *of_another_replica])
+    rows = log_growth("c", batches([_batch(0, 570, START, records=3)]), lengths)
     # 7 bytes each besides the value: 40, 10 and 7 of 57
-    assert [(row["record_type"], row["records"], row["bytes"]) for row in rows] == [
-        ("TOPIC_RECORD", 1, 400),
+    assert sorted((row["record_type"], row["records"], row["bytes"]) for row in rows) == [
         ("NO_OP_RECORD", 1, 100),
         ("SECRET", 1, 70),
+        ("TOPIC_RECORD", 1, 400),
     ]
 
 
 def test_half_a_byte_is_rounded_up_and_records_of_other_hours_are_apart() -> None:
     times = (_after(minutes=59), _after(minutes=60))
-    rows = log_growth([_batch(0, 101, START)], [_record(0, "A", b"", at) for at in times])
+    lengths = lengths_of([_record(0, "A", b"", at) for at in times])
+    rows = log_growth("c", batches([_batch(0, 101, START)]), lengths)
     assert [(row["hour"], row["bytes"]) for row in rows] == [(START, 51), (_after(hours=1), 51)]
 
 
 def test_a_snapshot_that_was_never_complete_and_the_first_one_have_no_cadence() -> None:
     snapshots = [_snapshot(5, START, state="part"), _snapshot(0, START, epoch=0)]
-    assert list(snapshot_cadence(snapshots, [])) == []
+    assert list(snapshot_cadence(snapshots, batches())) == []
 
 
 def test_of_two_contents_of_a_snapshot_the_one_last_seen_counts() -> None:
     older = _snapshot(5, START, content_sha256="b", size_bytes=1)
     newer = _snapshot(5, START, last_seen=_after(minutes=1), size_bytes=2)
-    (row,) = snapshot_cadence([newer, older], [])
+    (row,) = snapshot_cadence([newer, older], batches())
     assert row["size_bytes"] == 2
 
 
@@ -122,19 +134,19 @@ def test_of_two_contents_of_a_snapshot_the_one_last_seen_counts() -> None:
         (20 * 1024 * 1024 - 1, timedelta(minutes=59), "neither"),
     ],
 )
-def test_that_neither_default_is_reached_is_said_only_where_both_are_known(
+def test_no_default_is_called_reached_where_time_or_size_is_unknown(
     size: int, later: timedelta | None, reached: str | None
 ) -> None:
     at = None if later is None else START + later
     branch = [_batch(5, size, START), _batch(6, 10**9, START)]
-    first, second = snapshot_cadence([_snapshot(6, at), _snapshot(5, START)], branch)
+    first, second = snapshot_cadence([_snapshot(6, at), _snapshot(5, START)], batches(branch))
     assert (first["reached"], first["log_bytes_since"]) == (None, None)
     assert (second["log_bytes_since"], second["reached"]) == (size, reached)
 
 
 def test_a_log_without_a_span_of_time_has_no_growth() -> None:
     branch = [_batch(0, 100, START), _batch(1, 100, START), _batch(2, 100, None)]
-    (row,) = retention_forecast([_capture()], [], branch, [])
+    (row,) = retention_forecast([_capture()], [], batches(branch), [])
     assert (row["measured_ms"], row["log_bytes_per_day"], row["bytes_reached_at"]) == (None,) * 3
     assert (row["snapshots"], row["snapshot_bytes"], row["head_goes_at"]) == (0, 0, None)
 
@@ -142,7 +154,7 @@ def test_a_log_without_a_span_of_time_has_no_growth() -> None:
 def test_growth_is_measured_over_the_newest_seven_days() -> None:
     days = [(0, 10**9), (1, 0), (8, 700)]
     branch = [_batch(n, size, _after(days=day)) for n, (day, size) in enumerate(days)]
-    (row,) = retention_forecast([_capture()], [], branch, [])
+    (row,) = retention_forecast([_capture()], [], batches(branch), [])
     assert (row["measured_ms"], row["log_bytes_per_day"]) == (7 * 86_400_000, 100)
     assert row["bytes_reached_at"] is None, "100 MiB at 100 bytes a day take 2,872 years"
 
@@ -152,21 +164,21 @@ def test_only_log_files_of_segments_count_as_log_bytes() -> None:
     names = (f"{first}.log", f"{first}.log.deleted", f"{first}.index", "00000000000000000000.log")
     files = [{"path": name, "size_bytes": 10**n} for n, name in enumerate(names)]
     older = _capture(capture_id="b", captured_at=_after(hours=-1))
-    (row,) = retention_forecast([_capture(files=files), older], [], [], [])
+    (row,) = retention_forecast([_capture(files=files), older], [], batches(), [])
     assert (row["capture_id"], row["log_bytes"]) == ("a", 1)
 
 
 def test_no_time_beyond_the_year_9999_is_forecast() -> None:
     end = datetime(9999, 12, 31, tzinfo=UTC)
     branch = [_batch(0, 1, end - timedelta(days=1)), _batch(1, 1, end)]
-    (row,) = retention_forecast([_capture()], [_snapshot(1, end)], branch, [])
+    (row,) = retention_forecast([_capture()], [_snapshot(1, end)], batches(branch), [])
     assert row["log_bytes_per_day"] == 2
     assert (row["bytes_reached_at"], row["ms_reached_at"]) == (None, None)
 
 
 def test_the_oldest_snapshot_without_a_time_says_nothing_of_when_it_goes() -> None:
     snapshots = [_snapshot(9, START), _snapshot(5, None)]
-    (row,) = retention_forecast([_capture()], snapshots, [], [])
+    (row,) = retention_forecast([_capture()], snapshots, batches(), [])
     assert (row["ms_reached_at"], row["head_goes_at"]) == (None, None)
     assert (row["snapshots"], row["next_log_start_offset"]) == (2, None)
 
@@ -215,16 +227,10 @@ def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
 
 def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
     looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
-    sources = quorum_sources(bronze_rows(looks))
-    unreadable = {"offset": 9, "epoch": 1, "voters": None}
-    held = {
-        capture_id: [
-            one._replace(voter_sets=[unreadable], leader_change=None) if one.node_id == 1 else one
-            for one in batches
-        ]
-        for capture_id, batches in sources.held.items()
-    }
-    tables = dict(quorum_tables(replace(sources, held=held)))
+    of = bronze_rows(looks)
+    unreadable = {"record_type": "KRAFT_VOTERS", "value": None}
+    records = [row | unreadable if row["node_id"] == 1 else row for row in of.records]
+    tables = _made(gold_of(replace(of, records=records)))
     beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}
     assert beliefs[1, "log"]["voters"] is None
     assert beliefs[1, "log"]["agrees"] is None
@@ -233,8 +239,9 @@ def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> No
 
 
 def test_a_replica_that_no_group_compares_is_not_behind() -> None:
-    sources = quorum_sources(bronze_rows([Look("c", 1, 0, FIRST, quorum_epoch=1)]))
-    (row,) = dict(quorum_tables(replace(sources, groups=[])))["gold.replica_status"]
+    gold = gold_of(bronze_rows([Look("c", 1, 0, FIRST, quorum_epoch=1)]))
+    of, held = gold.bronze, gold.silver.held
+    (row,) = replica_status(of.captures, held, of.snapshots, of.state, gold.stated, [])
     assert (row["is_latest"], row["lag_records"], row["lag_ms"]) == (False, 0, None)
     assert (row["agreed_end_offset"], row["last_epoch"], row["high_watermark"]) == (None,) * 3
 

@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pipelines.clusters.computing import bronze_rows
 from pipelines.in_memory.branch import branch_records, lost_tails
-from pipelines.in_memory.derived import derived
+from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.replay import replayed as replayed_here
-from pipelines.in_memory.rows import BronzeRows, Row
+from pipelines.in_memory.rows import Row
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.quality.admitted import Admitted
@@ -45,23 +46,27 @@ def test_a_log_without_its_head_with_holes_and_unknown_records_is_replayed_alike
     )
     versions = newest_versions(Lake(built_lake), (one.name for one in tables))
     held = Admitted(Lake(built_lake), versions)
-    of = derived(BronzeRows(*(held.rows_of(one).to_pylist() for one in tables)))
-    branch = _with_holes(branch_records(of.committed, of.bronze.records))
-    snapshots = _with_a_broken_one(of.bronze.snapshots)
-    tails = list(lost_tails(of.held, of.committed, of.bronze.records))
+    content = [held.rows_of(one) for one in tables]
+    branch, tails, snapshots, snapshot_records = [], [], [], []
+    for cluster_id in (DYNAMIC, STATIC):
+        of = Silver(cluster_id, bronze_rows(cluster_id, content))
+        branch += _with_holes(branch_records(of.committed, of.bronze.records))
+        tails += lost_tails(of.held, of.committed, of.bronze.records)
+        snapshots += _with_a_broken_one(of.bronze.snapshots)
+        snapshot_records += of.bronze.snapshot_records
     assert len(tails) == 44
     inputs = (
         _frame(spark, branch, _record_types({"commitment": "string"}, _BRANCH)),
         _frame(spark, snapshots, bronze.SNAPSHOTS.schema),
-        _frame(spark, of.bronze.snapshot_records, bronze.SNAPSHOT_RECORDS.schema),
+        _frame(spark, snapshot_records, bronze.SNAPSHOT_RECORDS.schema),
     )
     tail_rows = _frame(spark, tails, _record_types(_TAIL, bronze.LOG_RECORDS.keys))
     for buckets in (1, 3):
         on_spark = agreed_replay(*inputs, buckets, tail_rows).where("what <> 'compared'")
-        here = replayed_here(branch, snapshots, of.bronze.snapshot_records, tails).written
+        here = replayed_here(branch, snapshots, snapshot_records, tails).written
         assert _counted(here) == _counted(_collected(on_spark.drop("compared"), WRITTEN))
         assert here.num_rows > 5000
-    compared = replayed_here(branch, snapshots, of.bronze.snapshot_records).compared
+    compared = replayed_here(branch, snapshots, snapshot_records).compared
     here = pa.Table.from_pylist(compared, REPLAYED)
     assert _counted(here) == _counted(
         _collected(compared_rows(agreed_replay(*inputs, 1)), REPLAYED)

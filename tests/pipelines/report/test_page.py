@@ -17,6 +17,7 @@ from replica.errors import UsageError
 from replica.message.schema import REDACTED
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.incidents import split
+from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change, report_of
 from tests.pipelines.report.reading import read_page
 from tests.pipelines.report.small_lake import CLUSTER, capture, held, replica, together
@@ -82,10 +83,9 @@ def test_a_span_without_an_end_lasts_until_the_newest_capture(reported: Reported
 
 
 def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
-    rows = together(split(healed=True), {"gold.metadata_changes": [change("topic_created", 3)]})
-    lake = small_lake.write_lake(tmp_path / "lake", rows)
+    lake = small_lake.write_lake(tmp_path / "lake", journey())
     page = read_page(render(report_of(lake)))
-    assert len(page.sql) == 22
+    assert len(page.sql) == 25
     asked = source(Lake(lake))
     for sql in page.sql:
         asked.ask(sql)
@@ -124,7 +124,7 @@ def test_hostile_names_are_shown_and_never_run(reported: Reported) -> None:
     report, page = reported(rows)
     assert report.clusters[0].cluster_id == cluster
     assert {"img", "b", "i"}.isdisjoint(tag for tag, _ in page.tags)
-    assert len(page.named("script")) == 1
+    assert len(page.named("script")) == 2  # the journey is data in one of them
     assert page.text.count("<script>alert('x')</script>") >= 6
     assert "\u202e" not in page.text
     assert "\x1b" not in page.text
@@ -135,7 +135,7 @@ def test_activity_is_typed_where_the_lake_has_typed_changes(reported: Reported) 
     changes = [change("topic_created", offset) for offset in (1, 2, 9)]
     ghost = change("topic_deleted", 10, commitment="superseded")
     report, page = reported(together(split(), {"gold.metadata_changes": [*changes, ghost]}))
-    (kind,) = report.clusters[0].activity
+    ((kind,),) = (group.kinds for group in report.clusters[0].activity)
     assert (kind.name, kind.changes, kind.first, kind.last) == ("topic_created", 3, 1, 9)
     assert "Typed changes of entities" in page.text
     assert "superseded" in page.text
@@ -152,7 +152,7 @@ def test_activity_is_counted_by_record_type_where_it_has_none(reported: Reported
         },
     )
     report, page = reported(rows)
-    (kind,) = report.clusters[0].activity
+    ((kind,),) = (group.kinds for group in report.clusters[0].activity)
     assert (kind.name, kind.changes) == ("NO_OP_RECORD", 3)
     assert "Records by type" in page.text
 

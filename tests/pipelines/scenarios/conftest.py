@@ -87,6 +87,7 @@ def lake(
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
     from jobs.lake.build import run as build
+    from jobs.lake.ingest import Reading
     from jobs.lake.ingest import run as ingest
 
     names = set()
@@ -97,7 +98,7 @@ def built(plays: list[Played], folder: Path) -> ScenarioLake:
             write_capture(moment.capture, str(shown))
     order = [name for name in ORDER if name in names]
     lake = ScenarioLake(folder / "lake")
-    ingest([str(folder / "captures")], lake=Lake(lake.path), order=order)
+    ingest([str(folder / "captures")], lake=Lake(lake.path), reading=Reading(order=order))
     assert build(lake=Lake(lake.path)) == 0
     for played in plays:
         for row in lake.rows(CAPTURES, played):

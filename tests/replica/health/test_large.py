@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
 from replica.health.cluster import Cluster
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
+from replica.health.past import WATCHED, Step, look_back
 from replica.message.primitives import uuid_text
+from replica.metadata.image import VersionedReplay
+from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after
-from tests.replica.metadata.image.made import config, feature, topic
+from tests.replica.metadata.image.made import broker_change, config, feature, topic
 
 BROKERS, TOPICS, PARTITIONS = 30, 1000, 100
 WITHIN_S = 5.0
+VOTERS = frozenset({101, 102, 103})
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Cluster:
+def records() -> list[Any]:
     """Of each partition three random replicas, of which some have left the in-sync ones; broker 7
     is fenced."""
     dice = random.Random(7)
@@ -39,7 +46,12 @@ def cluster() -> Cluster:
             isr = [one for one in replicas if one != 7 and dice.random() > 0.02]
             leader = isr[0] if isr else NO_NODE
             records.append(a_partition(partition, replicas, isr, leader, topic_id))
-    return cluster_after(records, voters=frozenset({101, 102, 103}))
+    return records
+
+
+@pytest.fixture(scope="module")
+def cluster(records: list[Any]) -> Cluster:
+    return cluster_after(records, voters=VOTERS)
 
 
 def test_exposure_takes_seconds(cluster: Cluster) -> None:
@@ -50,6 +62,44 @@ def test_exposure_takes_seconds(cluster: Cluster) -> None:
     live = BROKERS - 1
     assert len(found) == 1 + 5 + live + live * (live - 1) // 2 + 3
     assert max(one.harm.leaderless for one in found) > found[0].harm.leaderless
+    assert took < WITHIN_S, f"{took:.1f} s"
+
+
+def restart_of(broker: int, records: list[Any]) -> Iterator[Any]:
+    """A broker is fenced, leaves all in-sync replicas, comes back, and catches up."""
+    mine = [
+        record.fields
+        for record in records
+        if record.type == "PARTITION_RECORD" and broker in record.fields["isr"]
+    ]
+    change = partial(new_record, "PARTITION_CHANGE_RECORD", 0)
+    yield broker_change(brokerId=broker, fenced=1)
+    for gone in (broker, NO_NODE):
+        for fields in mine:
+            isr = tuple(one for one in fields["isr"] if one != gone)
+            leader = isr[0] if isr else NO_NODE
+            keys = {"partitionId": fields["partitionId"], "topicId": fields["topicId"]}
+            yield change({**keys, "isr": isr, "leader": leader})
+        yield broker_change(brokerId=broker, fenced=-1)
+
+
+def test_since_when_it_is_so_takes_seconds(records: list[Any]) -> None:
+    """Three brokers were restarted, one after the other, so that each failure began somewhere in
+    60,000 records; looked back over them and over all that made the partitions."""
+    whole = [*records, *(one for broker in (1, 2, 3) for one in restart_of(broker, records))]
+    replay, steps = VersionedReplay(), []
+    for offset, record in enumerate(whole):
+        writes = replay.apply(offset, record)
+        watched = (write for write in writes if write.kind.table in WATCHED)
+        before = tuple((write.kind.table, write.key, write.old) for write in watched)
+        steps.append(Step(offset, offset, before))
+    newest = cluster_after(whole, voters=VOTERS)
+    began = time.process_time()
+    past = look_back(newest, reversed(steps))
+    took = time.process_time() - began
+    assert len(whole) > 150_000
+    assert past.unknown == 0
+    assert len(past.exposed) > 400
     assert took < WITHIN_S, f"{took:.1f} s"
 
 

@@ -76,6 +76,7 @@ def test_all_replicas_in_one_rack_are_unsafe_unless_they_were_before() -> None:
         ("{", "line 1 column 2"),
         ("[]", "expected"),
         ('{"version": 2, "partitions": []}', "version 2, expected 1"),
+        ('{"version": 1, "partitions": []}', "there is nothing to reassign"),
         ('{"version": 1, "partitions": [3]}', "partitions[0]: expected an object"),
         ('{"version": 1, "partitions": [{"partition": 0}]}', "partitions[0].topic"),
         ('{"version": 1, "partitions": [{"topic": "t", "partition": "0"}]}', ".partition"),

@@ -36,7 +36,12 @@ class Stage:
         """The step of each node that was told last."""
 
     def perform(self, command: Command) -> list[str]:
-        """Do what a command says; the lines of its output."""
+        """Do what a command says; the lines of its output. `quietly COMMAND` has the state of each
+        node in their place, `silently COMMAND` nothing."""
+        if command.name == "silently":
+            name, *words = command.words
+            self.perform(Command(name, tuple(words), command.settings))
+            return []
         if command.name == "quietly":
             name, *words = command.words
             self.perform(Command(name, tuple(words), command.settings))

@@ -1,0 +1,126 @@
+# ruff: noqa: S608 (all that is put into the SQL is ours)
+"""Queries by DuckDB: SQL with JSON functions, in this process and without Java.
+
+delta-rs says which rows a table has, and DuckDB reads them as Arrow. payload, a VARIANT, is a
+column of type JSON here: payload->>'name' is a text in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from duckdb.func import ARROW
+
+from jobs.asking.answer import Answer, QueryError
+from jobs.asking.sql_delta_rs import line_of, variant_text
+from jobs.asking.sql_text import lists_tables
+from jobs.asking.sql_views import AT_END, DuckDb, View, statements
+from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.delta_rs import open_table
+from replica.errors import UnreadableFileError
+
+_VARIANT = "STRUCT(metadata BLOB, value BLOB)"
+_TABLES = (
+    "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_schema IN ('bronze', 'silver', 'gold') ORDER BY ALL"
+)
+"""What SHOW TABLES shows: DuckDB's own answer has names of this module, too."""
+_ROWS = 1000
+"""Rows of a batch of the answer."""
+
+
+def answer(
+    lake: Lake,
+    tables: Sequence[str],
+    query: str,
+    views: Sequence[View] = (),
+    valid: str = AT_END,
+) -> Answer:
+    """Run `query`, with `tables` opened and `views` of them made.
+
+    valid: the condition that views show a version. QueryError where it fails, also while rows are
+    read.
+    """
+    database = duckdb.connect()
+    try:
+        _prepare(database, lake, tables)
+        for statement in statements(views, DuckDb(), valid):
+            database.execute(statement)
+        # from here on the query can reach nothing but what was made above
+        database.execute("SET enable_external_access = false")
+        database.execute("SET lock_configuration = true")
+        if len(database.extract_statements(query)) > 1:
+            raise QueryError("more than one statement: ask one query at a time")
+        found = database.sql(_TABLES if lists_tables(query) else query)
+        converters = [_converter(str(kind)) for kind in found.types]
+        batches = found.to_arrow_reader(_ROWS)
+    except duckdb.Error as error:
+        raise QueryError(line_of(error)) from error
+    return Answer(tuple(found.columns), _rows(batches, converters))
+
+
+def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:
+    database.execute("SET TimeZone = 'UTC'")
+    database.execute("SET python_enable_replacements = false")
+    database.create_function("variant_json", _json_of, [_VARIANT], "VARCHAR", type=ARROW)
+    for schema in SCHEMAS:
+        database.execute(f"CREATE SCHEMA {schema}")
+    for number, table in enumerate(tables):
+        uri = lake.table_uri(table)
+        try:
+            rows = open_table(uri).to_pyarrow_dataset()
+        except (DeltaError, TableNotFoundError, OSError) as error:
+            raise UnreadableFileError(uri, line_of(error)) from error
+        held = f"lake_{number}"
+        database.register(held, rows)
+        schema, _, name = table.partition(".")
+        database.execute(
+            f'CREATE VIEW {schema}."{name}" AS SELECT {_columns(rows.schema)} FROM {held}'
+        )
+
+
+def _columns(schema: pa.Schema) -> str:
+    variants = [field.name for field in schema if _is_variant(field.type)]
+    shown = ", ".join(f'CAST(variant_json("{name}") AS JSON) AS "{name}"' for name in variants)
+    return f"* REPLACE ({shown})" if shown else "*"
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) and {field.name for field in kind} == {"metadata", "value"}
+
+
+def _json_of(values: pa.ChunkedArray) -> pa.Array:
+    """The JSON of each VARIANT."""
+    texts = (
+        None if one is None else variant_text(one["value"], one["metadata"])
+        for one in values.to_pylist()
+    )
+    return pa.array(texts, pa.string())
+
+
+def _converter(kind: str) -> Callable[[Any], Any] | None:
+    """What a column's values need before they are shown: JSON is shown as what it holds."""
+    return _parsed if kind == "JSON" else None
+
+
+def _parsed(value: str | None) -> Any:
+    return None if value is None else json.loads(value)
+
+
+def _rows(
+    batches: pa.RecordBatchReader, converters: Sequence[Callable[[Any], Any] | None]
+) -> Iterator[Sequence[Any]]:
+    try:
+        for batch in batches:
+            values = [
+                column.to_pylist() if convert is None else list(map(convert, column.to_pylist()))
+                for column, convert in zip(batch.columns, converters, strict=True)
+            ]
+            yield from zip(*values, strict=True)
+    except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
+        raise QueryError(line_of(error)) from error

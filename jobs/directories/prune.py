@@ -1,0 +1,54 @@
+"""`kraftlake prune`: captures that are older than they need be are taken away."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from jobs.output import counted, time_text, write_json, write_line
+from pipelines.capture.pruning import OldCapture, old_captures, remove
+from replica.errors import UsageError
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def run(folder: str, older_than: str, *, dry_run: bool = False, json_output: bool = False) -> int:
+    """Remove the captures in the folder that are older than `older_than`, such as 36h; 0.
+
+    dry_run: only name them. Raises KraftlakeError.
+    """
+    before = datetime.now(UTC) - age_of(older_than)
+    count = 0
+    for old in old_captures(folder, before):
+        if not dry_run:
+            remove(old)
+        count += 1
+        _show(old, dry_run=dry_run, json_output=json_output)
+    if not json_output:
+        done = "would be removed" if dry_run else "removed"
+        write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
+    return 0
+
+
+def age_of(text: str) -> timedelta:
+    """From a number and m, h, d or w. UsageError for other text, and for no time at all."""
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhdw])", text, re.ASCII)
+    if found is None:
+        raise UsageError(f"--older-than {text}: expected a number and m, h, d or w, such as 36h")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _show(old: OldCapture, *, dry_run: bool, json_output: bool) -> None:
+    if json_output:
+        write_json(
+            {
+                "folder": old.path,
+                "captured_at": int(old.captured_at.timestamp() * 1000),
+                "files": old.files,
+                "size_bytes": old.size_bytes,
+                "removed": not dry_run,
+            }
+        )
+    else:
+        content = f"{counted(old.files, 'file')}, {counted(old.size_bytes, 'byte')}"
+        write_line(f"{old.path}: captured {time_text(old.captured_at)}, {content}")

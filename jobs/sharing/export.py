@@ -1,0 +1,193 @@
+"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that read no Delta.
+
+delta-rs reads the tables as for `kraftlake sql`, so neither Java nor Spark is needed. Batches
+stream through: memory doesn't grow with a table. What is written becomes visible at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.asking.answer import QueryError
+from jobs.asking.sql import explained
+from jobs.asking.sql_text import check_reads_only, tables_named
+from jobs.output import complain, write_json, write_table
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
+from replica.errors import UnwritableFileError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jobs.sharing.export_targets import Exported, Target
+
+FORMS = {
+    "duckdb": (".duckdb",),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "parquet": (".parquet",),
+    "csv": (".csv",),
+}
+"""Each form with the endings by which a place is known to want it."""
+_OF_FILES = ("parquet", "csv")
+ANSWER = "answer"
+"""What the table of a query's answer is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `export` was asked for.
+
+    tables: names such as gold.findings; none for all. query: SQL instead of tables. form: None for
+    what output's ending says. overwrite: whether what lies at output may be replaced.
+    """
+
+    lake: Lake
+    output: str
+    tables: Sequence[str] = ()
+    query: str | None = None
+    form: str | None = None
+    overwrite: bool = False
+    json_output: bool = False
+
+
+def run(request: Request) -> int:
+    """Write the tables and print how many rows each has; 0. Raises KraftlakeError."""
+    form = _form(request)
+    in_lake = tables_of(request.lake)
+    queries = _queries(request, in_lake)
+    is_one_file = request.output.lower().endswith(FORMS[form])
+    if form in _OF_FILES and is_one_file and len(queries) > 1:
+        raise UsageError(
+            f"-o {request.output}: one {form} file holds one table, and {len(queries)} are wanted: "
+            "name one table, or a folder"
+        )
+    counts = {}
+    with _replaced(request) as draft, _opened(form, draft, is_one_file) as target:
+        for name, query in queries.items():
+            if len(queries) > 1:
+                complain(f"export: {name}")
+            counts[name] = _written(target, name, _table(request.lake, name, query, in_lake))
+    if request.json_output:
+        for name, rows in counts.items():
+            write_json({"table": name, "rows": rows, "file": request.output})
+    else:
+        write_table(("table", "rows"), counts.items())
+    return 0
+
+
+def _form(request: Request) -> str:
+    """The form that --to names, or the ending of -o."""
+    if request.form is not None:
+        if request.form not in FORMS:
+            raise UsageError(f"--to {request.form}: choose one of {', '.join(FORMS)}")
+        return request.form
+    for form, endings in FORMS.items():
+        if request.output.lower().endswith(endings):
+            return form
+    raise UsageError(
+        f"-o {request.output}: its ending doesn't say what is wanted: end it with "
+        f"{', '.join(ends[0] for ends in FORMS.values())}, or add --to {'|'.join(FORMS)}"
+    )
+
+
+def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
+    """A query for each table to write, by the table's name."""
+    if request.query is not None:
+        check_reads_only(request.query)
+        return {ANSWER: request.query}
+    for name in request.tables:
+        if name not in in_lake:
+            raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
+    names = request.tables or in_lake
+    return {name: f"SELECT * FROM {_quoted(name)}" for name in names}  # noqa: S608
+
+
+def _quoted(name: str) -> str:
+    schema, _, table = name.partition(".")
+    return f'{schema}."{table}"'
+
+
+def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
+    """The table as it streams out of the lake."""
+    from jobs.asking.sql_delta_rs import read
+    from jobs.sharing.export_arrow import json_columns, plain
+    from jobs.sharing.export_targets import Exported
+
+    named = [one for one in tables_named(query) if one in in_lake]
+    try:
+        reader = read(lake, named, query)
+    except QueryError as error:
+        raise QueryError(explained(str(error), in_lake)) from error
+    batches: pa.RecordBatchReader = plain(reader)
+    return Exported(name, batches, json_columns(batches.schema))
+
+
+def _written(target: Target, name: str, table: Exported) -> int:
+    """Errors of the database and of the disk as one line."""
+    try:
+        return target.write(table)
+    except OSError as error:
+        raise UnwritableFileError(name, error.strerror or str(error)) from error
+    except Exception as error:  # each database has errors of its own
+        if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
+            raise QueryError(f"{name}: {' '.join(str(error).split())}") from error
+        raise
+
+
+@contextmanager
+def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[Target]:
+    from jobs.sharing.export_targets import target_of
+
+    target = target_of(form, draft, is_one_file=is_one_file)
+    try:
+        yield target
+    finally:
+        target.close()
+
+
+@contextmanager
+def _replaced(request: Request) -> Iterator[Path]:
+    """A place beside -o to write to, which takes its name where all went well, and is gone where
+    something didn't."""
+    output = Path(request.output)
+    if os.path.lexists(output) and not request.overwrite:
+        raise UsageError(
+            f"-o {request.output}: is there already: name another place, or add --overwrite"
+        )
+    if output.is_symlink() or (output.is_dir() and _holds_other_things(output)):
+        raise UsageError(
+            f"-o {request.output}: is no export that could be replaced: name another place"
+        )
+    if not output.parent.is_dir():
+        raise UsageError(f"-o {request.output}: there is no folder {output.parent}: make it first")
+    draft = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        _remove(draft)
+        yield draft
+        _remove(output)
+        os.replace(draft, output)
+    except OSError as error:
+        raise UsageError(
+            f"-o {request.output}: {error.strerror or error}; name a place that can be written"
+        ) from error
+    finally:
+        _remove(draft)
+
+
+def _holds_other_things(folder: Path) -> bool:
+    """Whether a folder holds anything but the files of an earlier export."""
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return any(path.is_symlink() or path.suffix[1:] not in _OF_FILES for path in files)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+# ruff: noqa: S608 (every name that is put into the SQL is quoted)
+"""What `kraftlake export` writes: a DuckDB or SQLite database, or Parquet or CSV files.
+
+A target takes one table after another as a stream of Arrow batches in which every VARIANT is JSON
+text already, and tells how many rows it wrote. It writes only to the place that it was made with.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from jobs.asking.answer import csv_cell
+from jobs.output import cell_text, json_text
+from pipelines.data_files import write_parquet
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A table on its way out. name: such as gold.findings, or `answer` of a query.
+    json_columns: the names of columns that were VARIANT and hold JSON text now."""
+
+    name: str
+    batches: pa.RecordBatchReader
+    json_columns: tuple[str, ...] = ()
+
+    @property
+    def plain_name(self) -> str:
+        """The name without a dot, for a database that has no schemas."""
+        return self.name.replace(".", "_")
+
+
+class Target(Protocol):
+    """Where tables go."""
+
+    def write(self, table: Exported) -> int:
+        """Writes the whole table; its rows."""
+
+    def close(self) -> None:
+        """Ends the writing; everything is on disk afterwards."""
+
+
+class DuckDb:
+    """A DuckDB database: the schemas and names of the lake, a VARIANT as a column of type JSON."""
+
+    def __init__(self, place: Path) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(str(place))
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def write(self, table: Exported) -> int:
+        """See Target."""
+        name = ".".join(map(_quoted, table.name.split(".")))
+        if "." in table.name:
+            schema = _quoted(table.name.split(".")[0])
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        as_json = ", ".join(
+            f"CAST({one} AS JSON) AS {one}" for one in map(_quoted, table.json_columns)
+        )
+        columns = f"* REPLACE ({as_json})" if as_json else "*"
+        self._connection.register("arriving", table.batches)
+        self._connection.execute(f"CREATE TABLE {name} AS SELECT {columns} FROM arriving")
+        self._connection.unregister("arriving")
+        found = self._connection.execute(f"SELECT count(*) FROM {name}").fetchone()
+        return int(found[0]) if found else 0
+
+    def close(self) -> None:
+        """See Target."""
+        self._connection.close()
+
+
+class Sqlite:
+    """A SQLite database: tables such as gold_findings. Times are ISO 8601 texts in UTC, lists and
+    structures JSON texts, truth values 0 and 1."""
+
+    def __init__(self, place: Path) -> None:
+        self._connection = sqlite3.connect(place)
+
+    def write(self, table: Exported) -> int:
+        """See Target."""
+        name = _quoted(table.plain_name)
+        columns = ", ".join(
+            f"{_quoted(field.name)} {_sqlite_type(field.type)}" for field in table.batches.schema
+        )
+        self._connection.execute(f"CREATE TABLE {name} ({columns})")
+        marks = ", ".join("?" * len(table.batches.schema))
+        count = 0
+        for rows in _rows(table.batches):
+            self._connection.executemany(
+                f"INSERT INTO {name} VALUES ({marks})",
+                ([_sqlite_value(value) for value in row] for row in rows),
+            )
+            count += len(rows)
+        self._connection.commit()
+        return count
+
+    def close(self) -> None:
+        """See Target."""
+        self._connection.close()
+
+
+class Files:
+    """A folder with a file for each table, such as gold/findings.parquet."""
+
+    def __init__(self, place: Path, form: str) -> None:
+        self._place = place
+        self._form = form
+
+    def write(self, table: Exported) -> int:
+        """See Target."""
+        path = self._place.joinpath(*table.name.split(".")).with_suffix(f".{self._form}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write_file(path, self._form, table)
+
+    def close(self) -> None:
+        """See Target."""
+
+
+class OneFile:
+    """One Parquet or CSV file, which takes one table."""
+
+    def __init__(self, place: Path, form: str) -> None:
+        self._place = place
+        self._form = form
+
+    def write(self, table: Exported) -> int:
+        """See Target."""
+        return write_file(self._place, self._form, table)
+
+    def close(self) -> None:
+        """See Target."""
+
+
+def write_file(path: Path, form: str, table: Exported) -> int:
+    """Writes the table's rows to a Parquet or CSV file; how many."""
+    if form == "parquet":
+        return write_parquet(path, table.batches)
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(map(csv_cell, table.batches.schema.names))
+        for rows in _rows(table.batches):
+            writer.writerows(map(csv_cell, row) for row in rows)
+            count += len(rows)
+    return count
+
+
+def target_of(form: str, place: Path, *, is_one_file: bool) -> Target:
+    """form: duckdb, sqlite, parquet or csv; is_one_file: of Parquet and CSV, no folder."""
+    if form == "duckdb":
+        return DuckDb(place)
+    if form == "sqlite":
+        return Sqlite(place)
+    if is_one_file:
+        return OneFile(place, form)
+    os.mkdir(place)
+    return Files(place, form)
+
+
+def _rows(batches: pa.RecordBatchReader) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """The rows of each batch as Python values."""
+    for batch in batches:
+        yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _sqlite_type(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return "INTEGER"
+    if pa.types.is_floating(kind):
+        return "REAL"
+    return "BLOB" if pa.types.is_binary(kind) else "TEXT"
+
+
+def _sqlite_value(value: Any) -> Any:
+    if value is None or isinstance(value, int | float | str | bytes):
+        return value
+    return json_text(value) if isinstance(value, list | dict) else cell_text(value)
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

@@ -1,0 +1,46 @@
+"""`kraftlake mcp`: checks what is to be served, and serves it until the client goes away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pipelines.lake import Lake
+from replica.errors import UsageError
+
+
+def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -> int:
+    """Serves on standard input and output; 0 when the client has closed them.
+
+    UsageError where neither or both of lake and paths are given, a path isn't there, or the lake
+    keeps its secrets.
+    """
+    from jobs.sharing.mcp_limits import Limits
+    from jobs.sharing.mcp_server import Served, server_of
+
+    if lake is not None:
+        _check(lake)
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"{path}: no such file or directory")
+    served = Served(
+        lake=None if lake is None else str(lake),
+        paths=tuple(paths),
+        limits=Limits(rows=rows, seconds=seconds),
+    )
+    server_of(served).run("stdio")
+    return 0
+
+
+def _check(lake: Lake) -> None:
+    from pipelines.capture.known import seal_of
+    from pipelines.lake.redaction import lake_key
+    from pipelines.lake.seal import OPEN
+    from pipelines.lake.tables import tables_of
+
+    tables_of(lake)
+    if seal_of(lake, lake_key(lake), keeps_secrets=False) == OPEN:
+        raise UsageError(
+            f"--lake {lake}: was made with --keep-secrets, which a program that asks must not be "
+            "shown: make a lake without it, from the same captures"
+        )

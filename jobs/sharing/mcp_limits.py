@@ -1,0 +1,105 @@
+"""A command of kraftlake run as a process of its own, within limits, for `kraftlake mcp`.
+
+A process can be ended whatever it is doing, so a question that takes too long costs no more than
+the time that it was given.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE
+from typing import Any
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+_COMMAND = (sys.executable, "-P", "-m", "jobs.cli")
+"""-P: a folder named jobs where the server was started must not be taken for ours."""
+_ERROR = "kraftlake: error: "
+_MAX_LINE_BYTES = 1_000_000
+_MAX_COMPLAINTS_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one call: rows, bytes of these rows' JSON, and seconds until it ends."""
+
+    rows: int = 200
+    size_bytes: int = 200_000
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a command printed. rows: its JSON lines, the first of them only where is_cut.
+    why_cut: the limit that was reached, empty where none was. error: its error line, without the
+    name of the command; empty where it succeeded."""
+
+    rows: tuple[dict[str, Any], ...] = ()
+    why_cut: str = ""
+    error: str = ""
+
+
+async def told_by(words: Sequence[str], limits: Limits, fine: Collection[int] = (0,)) -> Told:
+    """Runs `kraftlake WORDS`, which must print JSON lines. fine: exit codes that are no failure."""
+    process = await anyio.open_process([*_COMMAND, *words], stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    complaints = bytearray()
+    try:
+        with anyio.move_on_after(limits.seconds) as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_keep_end, process.stderr, complaints)
+                rows, why_cut = await _read(process, limits)
+                if why_cut:
+                    process.kill()
+            await process.wait()
+        if scope.cancelled_caught:
+            return Told(error=f"no answer within {limits.seconds:g} s: ask for less")
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.kill()
+            await process.aclose()
+    if not why_cut and process.returncode not in fine:
+        return Told(error=_error_in(complaints, process.returncode))
+    return Told(tuple(rows), why_cut)
+
+
+async def _read(process: Process, limits: Limits) -> tuple[list[dict[str, Any]], str]:
+    """The first rows, and the limit that the rest is beyond."""
+    rows: list[dict[str, Any]] = []
+    size = 0
+    if process.stdout is None:
+        return rows, ""
+    lines = BufferedByteReceiveStream(process.stdout)
+    while True:
+        try:
+            line = await lines.receive_until(b"\n", _MAX_LINE_BYTES)
+        except anyio.IncompleteRead:
+            return rows, ""
+        except anyio.DelimiterNotFound:
+            return rows, f"a row of more than {_MAX_LINE_BYTES} bytes"
+        size += len(line)
+        if len(rows) == limits.rows:
+            return rows, f"{limits.rows} rows"
+        if size > limits.size_bytes:
+            return rows, f"{limits.size_bytes} bytes"
+        rows.append(json.loads(line))
+
+
+async def _keep_end(stream: ByteReceiveStream | None, kept: bytearray) -> None:
+    """Reads a stream to its end, so that its writer never waits, and keeps the last bytes."""
+    if stream is None:
+        return
+    async for piece in stream:
+        kept += piece
+        del kept[:-_MAX_COMPLAINTS_BYTES]
+
+
+def _error_in(complaints: bytes | bytearray, code: int | None) -> str:
+    lines = complaints.decode(errors="replace").splitlines()
+    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+    return errors[-1] if errors else f"the command ended with exit code {code}"

@@ -1,0 +1,85 @@
+"""Old captures, taken away: the files that their capture.json names, and no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipelines.capture.destination import Destination, destination_at
+from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.format import capture
+from replica.format.capture import CaptureInfo
+
+
+@dataclass(frozen=True, slots=True)
+class OldCapture:
+    """A capture that is old enough to go. path: of its folder; size_bytes: of the files that its
+    capture.json names."""
+
+    path: str
+    captured_at: datetime
+    files: int
+    size_bytes: int
+
+
+def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
+    """The captures in the folder that were taken before a moment, the oldest first; also what an
+    interrupted capture or `remove` left. Other files and folders are passed over, and so are links.
+
+    UsageError where there is no such folder.
+    """
+    try:
+        names = sorted(
+            each.name for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)
+        )
+    except NotADirectoryError:
+        raise UsageError(f"{folder}: is no folder with captures") from None
+    except FileNotFoundError:
+        raise UsageError(f"{folder}: there is no such folder") from None
+    except OSError as error:
+        raise UnreadableFileError(folder, error.strerror or str(error)) from error
+    found = []
+    for name in names:
+        path = os.path.join(folder, name)
+        if not any(os.path.lexists(os.path.join(path, each)) for each in _NAMES):
+            continue
+        with destination_at(path) as place:
+            info = _info(place)
+        if info is not None and info.captured_at < before:
+            size = sum(file.size_bytes for file in info.files)
+            found.append(OldCapture(path, info.captured_at, len(info.files), size))
+    yield from sorted(found, key=lambda one: (one.captured_at, one.path))
+
+
+def remove(old: OldCapture) -> None:
+    """Take a capture away. Whoever ingests it meanwhile takes it for one that is not finished; what
+    a crash leaves of it, the next `old_captures` names again. Files that the capture doesn't name
+    stay, and so does the folder then. UnwritableFileError."""
+    with destination_at(old.path) as place:
+        info = _info(place)
+        if info is None:
+            return
+        place.replace(capture.PART_NAME, capture.encode(info))
+        place.delete(capture.FILE_NAME)
+        for file in info.files:
+            place.delete(file.path)
+        place.delete(capture.PART_NAME)
+    for folder, _, _ in os.walk(old.path, topdown=False):
+        with suppress(OSError):  # not empty: somebody else's files
+            os.rmdir(folder)
+
+
+_NAMES = (capture.FILE_NAME, capture.PART_NAME)
+
+
+def _info(place: Destination) -> CaptureInfo | None:
+    """None where no capture.json can be read: such a folder is left alone."""
+    for name in _NAMES:
+        data = place.read(name)
+        if data is not None:
+            with suppress(DataError):
+                return capture.decode(data)
+    return None

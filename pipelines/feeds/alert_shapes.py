@@ -1,0 +1,167 @@
+"""Findings as the webhooks of Slack, PagerDuty (Events API v2) and Alertmanager (API v2) take them.
+
+An alert is a finding under a key of its own: what changes in the words of a rule of health is the
+same alert. Pure functions of values; the shapes are written down in docs/how-to/feed-others.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.feeds.message import compact
+from pipelines.feeds.values import Row
+
+FIRING_MS = 30 * 24 * 60 * 60 * 1000
+"""How long Alertmanager takes a finding to last that nobody resolves: as long as the change feed
+could tell of it."""
+_SUBJECTS = 5
+_SLACK_CHARACTERS = 2_900
+_SUMMARY_CHARACTERS = 1_024
+_OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A finding that has come, or is resolved. row: of gold.findings, the last one where it is
+    resolved. key: names the alert, the same each time. at_ms: since the epoch, when the build told
+    it. routing_key: PagerDuty's of the service, else empty."""
+
+    row: Row
+    key: str
+    at_ms: int
+    is_resolved: bool = False
+    routing_key: str = ""
+
+
+Shape = Callable[[Alert], bytes]
+"""The body of the request that tells of an alert."""
+
+
+def alert_key(row: Row) -> str:
+    """The same for a finding in each capture that shows it: of a rule of health its cluster and
+    rule, else also its place and words. SHA-256 in hexadecimal digits."""
+    parts = [row["cluster_id"], row["family"], row["rule"]]
+    if row["family"] != "health":
+        parts += [row["file"].rpartition("/")[2], *(row[name] for name in _OF_FILES)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def slack(alert: Alert) -> bytes:
+    """An incoming webhook's message, also of one that is resolved, for Slack knows no alerts."""
+    row = alert.row
+    state = "resolved" if alert.is_resolved else row["severity"]
+    sign = ":white_check_mark:" if alert.is_resolved else _SIGNS[row["severity"]]
+    lines = [
+        f"{sign} *{state}* `{row['rule']}` in cluster `{row['cluster_id']}`",
+        _escaped(_told(row)),
+    ]
+    subjects = _subjects(row)
+    if subjects and not alert.is_resolved:
+        lines += [f"• {_escaped(one)}" for one in subjects]
+    text = "\n".join(lines)[:_SLACK_CHARACTERS]
+    section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+    fallback = f"{state}: {row['rule']} in cluster {row['cluster_id']}"
+    return compact({"text": fallback, "blocks": [section]})
+
+
+def pagerduty(alert: Alert) -> bytes:
+    """An event of the Events API v2: trigger, or resolve under the same dedup_key."""
+    row = alert.row
+    event = {
+        "routing_key": alert.routing_key,
+        "event_action": "resolve" if alert.is_resolved else "trigger",
+        "dedup_key": alert.key,
+    }
+    if alert.is_resolved:
+        return compact(event)
+    payload = {
+        "summary": f"{row['rule']}: {_told(row)}"[:_SUMMARY_CHARACTERS],
+        "source": row["cluster_id"],
+        "severity": row["severity"],
+        "timestamp": _time(alert.at_ms),
+        "component": _component(row),
+        "group": row["cluster_id"],
+        "class": row["rule"],
+        "custom_details": _details(row),
+    }
+    return compact({**event, "payload": payload, "client": "kraftlake"})
+
+
+def alertmanager(alert: Alert) -> bytes:
+    """A list of one alert, as POST /api/v2/alerts takes it. One that is resolved has ended."""
+    row = alert.row
+    labels = {
+        "alertname": row["rule"],
+        "severity": row["severity"],
+        "cluster_id": row["cluster_id"],
+        "family": row["family"],
+        "key": alert.key[:16],
+    }
+    if row["family"] != "health":
+        labels["node_id"] = str(row["node_id"])
+    found: dict[str, Any] = {"labels": labels, "annotations": _annotations(row)}
+    if alert.is_resolved:
+        found["endsAt"] = _time(alert.at_ms)
+    else:
+        found["startsAt"] = _time(alert.at_ms)
+        found["endsAt"] = _time(alert.at_ms + FIRING_MS)
+    return compact([found])
+
+
+SHAPES: Mapping[str, Shape] = {
+    "slack": slack,
+    "pagerduty": pagerduty,
+    "alertmanager": alertmanager,
+}
+_SIGNS = {
+    "error": ":red_circle:",
+    "warning": ":large_orange_circle:",
+    "info": ":large_blue_circle:",
+}
+
+
+def _annotations(row: Row) -> dict[str, str]:
+    found = {"summary": _told(row), "explain": f"kraftlake explain {row['rule']}"}
+    subjects = _subjects(row)
+    if subjects:
+        found["subjects"] = "; ".join(subjects)
+    return found
+
+
+def _details(row: Row) -> dict[str, Any]:
+    named = ("node_id", "directory_id", "file", "position", "offset", "epoch", "message")
+    found = {name: row[name] for name in named if row[name] is not None}
+    return {**found, "subjects": _subjects(row), "explain": f"kraftlake explain {row['rule']}"}
+
+
+def _component(row: Row) -> str:
+    return "cluster" if row["family"] == "health" else f"node {row['node_id']}"
+
+
+def _told(row: Row) -> str:
+    """In one line. A message may hold names that somebody else chose."""
+    where = "" if row["family"] == "health" else f"node {row['node_id']}, {row['file']}: "
+    return " ".join(f"{where}{row['message']}".split())
+
+
+def _subjects(row: Row) -> list[str]:
+    """The first few things for which a rule of health holds, a line each."""
+    found = json.loads(row["subjects"] or "[]")
+    shown = [" ".join(f"{one['name']}: {one['what']}".split()) for one in found[:_SUBJECTS]]
+    rest = len(found) - len(shown)
+    return [*shown, f"and {rest} more"] if rest else shown
+
+
+def _escaped(text: str) -> str:
+    """For Slack, which takes these three for its own."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _time(at_ms: int) -> str:
+    found = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,249 @@
+"""The batches of one cluster as columns: of a million of them they take a hundred megabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.in_memory.rows import EPOCH, MICROSECOND
+from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
+from replica.history.log import LogBatch
+from replica.model.keys import ReplicaId
+
+Longs = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int64]
+"""Indexes of batches in the columns of Batches."""
+
+NO_TIME = -(1 << 63)
+"""Stands for None in columns of times, which are microseconds since the epoch."""
+_OPEN = (1 << 63) - 1
+"""The end of a span that is still open."""
+_NUMBERS = ("base_offset", "last_offset", "leader_epoch", "crc", "record_count", "size_bytes")
+
+COLUMNS = (
+    *BATCH_KEYS,
+    "last_offset", "record_count", "size_bytes", "position", "crc_valid",
+    "max_timestamp", "file", "last_seen", "truncated_at", "in_log",
+)  # fmt: skip
+"""The columns of bronze.log_batches that Batches is made from."""
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """Over which times captures held batches, both ends inclusive: a span for each index."""
+
+    place: Places
+    first: Longs
+    last: Longs
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches, sorted by replica, base offset, last offset, epoch, and digest.
+
+    replicas: in the order of their keys; replica: the index of a batch's replica among them.
+    entries_end: the offset behind the last record, exclusive. max_timestamp: us, or NO_TIME.
+    is_sound: whether any capture held the batch undamaged. told: the other columns of COLUMNS.
+    """
+
+    replicas: tuple[ReplicaId, ...]
+    replica: Longs
+    base_offset: Longs
+    last_offset: Longs
+    leader_epoch: Longs
+    crc: Longs
+    record_count: Longs
+    size_bytes: Longs
+    max_timestamp: Longs
+    is_sound: npt.NDArray[np.bool_]
+    told: pa.Table
+
+    @staticmethod
+    def of(rows: pa.Table) -> Batches:
+        """Of COLUMNS of the rows that bronze.log_batches has of one cluster."""
+        ids = zip(*(rows[name].to_pylist() for name in REPLICA_KEYS), strict=True)
+        codes: dict[ReplicaId, int] = {}
+        found = [codes.setdefault(ReplicaId(*one), len(codes)) for one in ids]
+        replicas = tuple(sorted(codes))
+        rank = {codes[replica]: index for index, replica in enumerate(replicas)}
+        replica = np.array([rank[code] for code in found], np.int64)
+        numbers = {name: _longs(rows[name]) for name in _NUMBERS}
+        digest = digests(numbers["crc"], numbers["size_bytes"])
+        keys = [digest, *(numbers[name] for name in ("leader_epoch", "last_offset", "base_offset"))]
+        order = np.lexsort([*keys, replica])
+        return Batches(
+            replicas,
+            replica[order],
+            **{name: column[order] for name, column in numbers.items()},
+            max_timestamp=_times(rows["max_timestamp"])[order],
+            is_sound=rows["crc_valid"].to_numpy().astype(bool)[order],
+            told=rows.select(["position", "file", "last_seen", "truncated_at", "in_log"]).take(
+                pa.array(order)
+            ),
+        )
+
+    def __len__(self) -> int:
+        return len(self.base_offset)
+
+    @cached_property
+    def entries_end(self) -> Longs:
+        """As many offsets as records, each of which takes a byte at least: a header may claim
+        more."""
+        records = np.minimum(self.record_count, self.size_bytes)
+        return np.minimum(self.last_offset + 1, self.base_offset + records)
+
+    def at(self, places: Places) -> Batches:
+        """Some of them, which keep their order where the places do; without `told`."""
+        columns = {
+            one.name: getattr(self, one.name)[places]
+            for one in fields(self)
+            if one.name not in ("replicas", "told")
+        }
+        return Batches(self.replicas, **columns, told=self.told.slice(0, 0))
+
+    def of_replica(self, replica: ReplicaId) -> slice:
+        """Where the batches of a replica lie."""
+        if replica not in self._codes:
+            return slice(0, 0)
+        code = self._codes[replica]
+        first, end = np.searchsorted(self.replica, [code, code + 1])
+        return slice(int(first), int(end))
+
+    @cached_property
+    def _codes(self) -> dict[ReplicaId, int]:
+        return {replica: code for code, replica in enumerate(self.replicas)}
+
+    def place_of(self, key: tuple[Any, ...]) -> int | None:
+        """Of the batch with these values of BATCH_KEYS."""
+        _, _, _, base_offset, leader_epoch, crc = key
+        mine = self.of_replica(ReplicaId(*key[:3]))
+        first, end = mine.start + np.searchsorted(
+            self.base_offset[mine], [base_offset, base_offset + 1]
+        )
+        for place in range(int(first), int(end)):
+            if (self.leader_epoch[place], self.crc[place]) == (leader_epoch, crc):
+                return place
+        return None
+
+    def keys(self, places: Places) -> Iterator[tuple[Any, ...]]:
+        """The values of BATCH_KEYS of some of them."""
+        of = self.base_offset, self.leader_epoch, self.crc
+        columns = (column[places].tolist() for column in (self.replica, *of))
+        for code, *key in zip(*columns, strict=True):
+            replica = self.replicas[code]
+            yield (replica.cluster_id, replica.node_id, replica.directory_id, *key)
+
+    def ids(self) -> pa.Table:
+        """BATCH_KEYS of all but the cluster."""
+        codes = pa.array(self.replica)
+        nodes = pa.array([one.node_id for one in self.replicas], pa.int32())
+        directories = pa.array([one.directory_id for one in self.replicas], pa.string())
+        columns = nodes.take(codes), directories.take(codes), pa.array(self.base_offset)
+        epochs = pa.array(self.leader_epoch).cast(pa.int32())
+        return pa.table([*columns, epochs, pa.array(self.crc)], names=[*BATCH_KEYS[1:]])
+
+    def identity(self, place: int) -> tuple[int, int, int]:
+        """base_offset, leader_epoch and crc of a batch, the same on all replicas."""
+        columns = self.base_offset, self.leader_epoch, self.crc
+        base_offset, leader_epoch, crc = (int(column[place]) for column in columns)
+        return base_offset, leader_epoch, crc
+
+    def at_offset(self, replica: ReplicaId, epoch: int, offset: int) -> list[int]:
+        """The indexes of a replica's batches of an epoch that hold an offset."""
+        mine = self.of_replica(replica)
+        is_there = (self.base_offset[mine] <= offset) & (offset <= self.last_offset[mine])
+        places = np.flatnonzero(is_there & (self.leader_epoch[mine] == epoch))
+        found: list[int] = (places + mine.start).tolist()
+        return found
+
+    def held_at(self, replica: ReplicaId, moment: datetime) -> Places:
+        """The batches that the replica's log held undamaged at a moment, sorted by offset."""
+        spans = self._spans
+        mine = self.of_replica(replica)
+        bounds = np.searchsorted(spans.place, [mine.start, mine.stop])
+        some = slice(int(bounds[0]), int(bounds[1]))
+        at = (moment - EPOCH) // MICROSECOND
+        covers = (spans.first[some] <= at) & (at <= spans.last[some])
+        return np.unique(spans.place[some][covers])
+
+    @cached_property
+    def _spans(self) -> _Spans:
+        spans = self.told["in_log"].combine_chunks()
+        place = pc.list_parent_indices(spans).to_numpy().astype(np.int64)
+        flat = spans.flatten()
+        last = _times(flat.field("to"))
+        last[last == NO_TIME] = _OPEN
+        return _Spans(place, _times(flat.field("from")), last)
+
+    @cached_property
+    def _entries(self) -> tuple[Longs, list[LogBatch | None]]:
+        """The index of each batch's entry among those that differ, and room for their values."""
+        digest = digests(self.crc, self.size_bytes)
+        columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
+        _, codes = np.unique(columns, axis=0, return_inverse=True)
+        codes = codes.reshape(-1).astype(np.int64)
+        return codes, [None] * (int(codes.max()) + 1 if len(codes) else 0)
+
+    def log_batches(self, places: Places) -> tuple[LogBatch, ...]:
+        """The batches as replica.history compares them, without those that begin inside one before:
+        no Kafka leaves that, a copy may. places: of one log, ascending.
+
+        The replicas of a quorum hold the same batches: each is one object for all of them.
+        """
+        codes, known = self._entries
+        kept = places[self.last_offset[places] >= self.base_offset[places]]
+        overlaps = self.base_offset[kept][1:] <= self.last_offset[kept][:-1]
+        if overlaps.any():
+            kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]
+        missing = [index for index, code in enumerate(codes[kept].tolist()) if known[code] is None]
+        new = kept[missing]
+        digest = digests(self.crc[new], self.size_bytes[new])
+        columns = self.base_offset[new], self.last_offset[new], self.leader_epoch[new], digest
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        for code, value in zip(codes[new].tolist(), values, strict=True):
+            known[code] = LogBatch(*value)
+        return tuple(one for code in codes[kept].tolist() if (one := known[code]) is not None)
+
+
+def digests(crc: Longs, size_bytes: Longs) -> Longs:
+    """CRC and size of batches in one number: a CRC has 32 bits, and a size, an int32 that is not
+    negative, has 31."""
+    return (crc << 31) | size_bytes
+
+
+def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
+    """The indexes of the ranges that don't begin inside one before."""
+    kept, end = [], -1
+    for index, (start, last) in enumerate(zip(starts, lasts, strict=True)):
+        if start > end:
+            end = last
+            kept.append(index)
+    return kept
+
+
+def _longs(column: pa.ChunkedArray) -> Longs:
+    return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+
+
+def _times(column: pa.ChunkedArray | pa.Array) -> Longs:
+    """Microseconds, NO_TIME for None."""
+    numbers = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(NO_TIME)
+    return np.array(numbers.to_numpy(), np.int64)
+
+
+def first_of_each(keys: Sequence[Longs], then: Sequence[Longs] = ()) -> Places:
+    """The first index of each combination of keys, ascending by them; of equal keys the one that is
+    least by `then` comes first, and of equal ones of those the lowest index."""
+    order = np.lexsort([*keys, *then][::-1])
+    is_new = np.ones(len(order), bool)
+    if len(order):
+        is_new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    return np.asarray(order[is_new], np.int64)

@@ -1,0 +1,86 @@
+"""The derived tables as nodes: of each the contract, and the function that makes its rows of what
+silver or gold is made from. One cluster at a time, and no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from pipelines.in_memory.derived import Gold, Silver, SmallRecords
+from pipelines.in_memory.epochs import leader_epochs, voter_sets
+from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.histories import divergence_points
+from pipelines.in_memory.judgements import findings
+from pipelines.in_memory.metadata import metadata_changes, metadata_history
+from pipelines.in_memory.quorum.batch_sizes import batch_sizes
+from pipelines.in_memory.quorum.elections import elections
+from pipelines.in_memory.quorum.log_growth import log_growth
+from pipelines.in_memory.quorum.retention_forecast import retention_forecast
+from pipelines.in_memory.quorum.voter_beliefs import voter_beliefs
+from pipelines.in_memory.quorum.votes import votes
+from pipelines.in_memory.rows import Row
+from pipelines.in_memory.snapshots import snapshot_validity
+from pipelines.tables import gold, quorum, silver
+from pipelines.tables.contract import Contract
+
+Content: TypeAlias = Sequence[Row] | Iterator[Row] | pa.Table
+"""The rows of a table, in the columns of its contract at least."""
+
+
+SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
+    silver.LEADER_EPOCHS: lambda of: leader_epochs(of.bronze, of.held),
+    silver.VOTER_SETS: lambda of: voter_sets(of.bronze, of.control, of.snapshot_sets),
+}
+"""The tables of silver, but for silver.committed_log, which has a row for each record."""
+
+
+def _divergence_points(of: Gold) -> Iterator[Row]:
+    groups = of.silver.groups
+    return divergence_points(groups, of.bronze.captures, newest_groups(groups))
+
+
+def _findings(of: Gold) -> list[Row]:
+    """But for those between clusters."""
+    groups, of_health = of.silver.groups, of.health.findings
+    found = of.judged, of.records.compared, of.committed, groups, of_health
+    return findings(of.bronze, *found)
+
+
+def _retention_forecast(of: Gold) -> Iterator[Row]:
+    return retention_forecast(of.bronze.captures, of.bronze.snapshots, of.branch, of.cadence)
+
+
+GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
+    gold.LEADER_EPOCH_HISTORY: lambda of: of.history,
+    gold.DIVERGENCE_POINTS: _divergence_points,
+    gold.TRUNCATIONS: lambda of: of.truncations,
+    gold.STATE_RANGES: lambda of: of.records.ranges,
+    quorum.REPLICA_STATUS: lambda of: of.status,
+    quorum.ELECTIONS: lambda of: elections(of.history, of.bronze.captures, of.bronze.state),
+    quorum.VOTES: lambda of: votes(of.history, of.bronze.state),
+    quorum.VOTER_BELIEFS: lambda of: voter_beliefs(of.bronze.captures, of.stated, of.silver.groups),
+    quorum.LOG_GROWTH: lambda of: log_growth(of.silver.cluster_id, of.branch, of.records.lengths),
+    quorum.SNAPSHOT_CADENCE: lambda of: of.cadence,
+    quorum.BATCH_SIZES: lambda of: batch_sizes(of.silver.cluster_id, of.branch),
+    quorum.RETENTION_FORECAST: _retention_forecast,
+    gold.FAILURE_EXPOSURE: lambda of: of.health.exposures,
+    gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
+    gold.FINDINGS: _findings,
+}
+"""The tables of gold, but for gold.metadata_history and gold.metadata_changes, which have rows for
+each record; gold.findings without those of `membership_findings`."""
+
+
+def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:
+    """All tables of silver and gold of a small cluster."""
+    for contract, made in SILVER_NODES.items():
+        yield contract, made(of)
+    yield silver.COMMITTED_LOG, of.committed.table()
+    records = SmallRecords(of, of.committed)
+    derived = Gold(of, of.committed, records)
+    yield gold.METADATA_HISTORY, metadata_history(records.written)
+    yield gold.METADATA_CHANGES, metadata_changes(records.written)
+    for node, of_gold in GOLD_NODES.items():
+        yield node, of_gold(derived)

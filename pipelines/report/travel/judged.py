@@ -1,0 +1,72 @@
+"""The health of a cluster, and its exposure to failures, at one moment of its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.gold.rules.health import cluster_of
+from pipelines.report.evidence import Evidence
+from pipelines.report.source import Source
+from pipelines.report.travel import queries
+from pipelines.report.travel.moments import Moment
+from pipelines.report.travel.steps import Steps
+from replica.check.rule import Finding
+from replica.health.exposure import NOTHING, Exposure, exposures
+from replica.health.judging import judge_health
+from replica.health.past import does_harm
+
+MAX_EXPOSURES = 6
+"""Failures of one moment, the worst first."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """findings: of the rules of health, the worst first. exposures: the worst failures, `harmful`
+    of which there are."""
+
+    moment: Moment
+    findings: tuple[Finding, ...]
+    exposures: tuple[Exposure, ...]
+    harmful: int
+
+
+def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) -> Judgement:
+    """What replica.health says of the state at the moment. KraftlakeError.
+
+    Since when a reassignment runs is not asked, so that none is told as one that takes too long.
+    """
+    rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
+    look = {
+        "cluster_id": evidence.cluster_id,
+        "source": "",
+        "end_offset": moment.end_offset,
+        "is_whole": True,
+        "voters": _voters(evidence, moment.end_offset),
+        "now_ms": steps.times[moment.step],
+    }
+    entities = [(row["entity"], row["value"], row["record_offset"]) for row in rows]
+    cluster = cluster_of(look, entities)
+    harmful = sorted(filter(does_harm, exposures(cluster)), key=_worst_first)
+    return Judgement(
+        moment, tuple(judge_health(cluster)), tuple(harmful[:MAX_EXPOSURES]), len(harmful)
+    )
+
+
+def _voters(evidence: Evidence, end_offset: int) -> list[int]:
+    """Ids, of the newest epoch before the end whose voters are known."""
+    for row in reversed(evidence.leaders.rows):
+        start = row["start_offset"]
+        if row["voters"] and start is not None and start < end_offset:
+            return [voter["voter_id"] for voter in row["voters"]]
+    return []
+
+
+def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:
+    return (
+        one.kind != NOTHING,
+        one.has_majority is not False,
+        -one.harm.leaderless,
+        -one.harm.below_min_isr,
+        len(one.gone),
+        one.gone,
+    )

@@ -1,0 +1,208 @@
+"""A journey as compact JSON, for templates/travel_data.js: rising numbers as differences, every
+text once, and lists of numbers instead of rows.
+
+An object with
+- offsets, times: of the steps, as differences; a time is null where nobody knows it, and the next
+  difference is from the last known one.
+- texts: all texts, each once; elsewhere a text is its place among them.
+- partitions, brokers: names (texts), states (as pipelines.report.travel.steps has them), moves:
+  step (as a difference), entity and the state from there on (-1: absent), one after the other.
+- changes: steps (as differences), kinds, names, old and new (texts, -1: nothing), lost: pairs of a
+  change's place and its epoch, for those of lost branches.
+- epochs: epoch, leader, first offset, ms, 1 for one that lost, ids of voters.
+- branches: first offset, last offset or null, records, epochs, what is to be said of them.
+- judged: step, rule that chose it, findings (rule, severity, message, subjects), exposures (what
+  is gone, partitions without leader, of them needing an unclean election, below min ISR, voters
+  left, whether these are a majority), how many exposures there are.
+- meanings: of each rule of health named above. sampled: whether changes are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from pipelines.report.evidence import Evidence
+from pipelines.report.losses import Loss, When
+from pipelines.report.source import Row
+from pipelines.report.travel.judged import Judgement
+from pipelines.report.travel.steps import Followed, ms_of, partition_state
+from pipelines.report.travel.trip import Trip
+from pipelines.report.words import Names, counted, visible
+from replica.health.exposure import NOTHING, Exposure
+
+LONGEST = 160
+"""Characters of a value; the tables have the whole one."""
+MOST_TEXT = 16_000_000
+"""Characters of all texts of a cluster: values beyond it are left out."""
+MAX_SUBJECTS = 5
+_OF_WHOLE_PARTITIONS = ("partition_created", "partition_deleted")
+_FATES = {
+    When.GONE: "were truncated",
+    When.PENDING: "will be truncated",
+    When.UNSEEN: "are on a branch that lost",
+}
+
+
+class _Texts:
+    """Texts by their places."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self._left = MOST_TEXT
+
+    def place(self, text: str | None) -> int:
+        if text is None:
+            return -1
+        known = self.places.get(text)
+        if known is None:
+            shown = visible(text)
+            if len(shown) > LONGEST:
+                shown = f"{shown[:LONGEST]}…"
+            if len(shown) > self._left:
+                shown = "…"
+            known = self.places.setdefault(shown, len(self.places))
+            self._left -= len(shown) if known == len(self.places) - 1 else 0
+        return known
+
+
+def packed(trip: Trip, evidence: Evidence, names: Names) -> Markup:
+    """What stands in a script element of type application/json: nothing in it can end one."""
+    steps, texts = trip.steps, _Texts()
+    places = {offset: place for place, offset in enumerate(steps.offsets)}
+    told: dict[str, Any] = {
+        "offsets": list(_differences(steps.offsets)),
+        "times": list(_differences(steps.times)),
+        "partitions": _followed(steps.partitions, texts),
+        "brokers": _followed(steps.brokers, texts),
+        "changes": _changes(trip.changes.rows, places, texts),
+        "epochs": [_epoch(row) for row in evidence.leaders.rows if row["start_offset"] is not None],
+        "branches": [_branch(loss, names) for loss in evidence.losses],
+        "judged": [_judged(one) for one in trip.judgements],
+        "meanings": {
+            finding.rule.id: finding.rule.meaning
+            for one in trip.judgements
+            for finding in one.findings
+        },
+        "sampled": trip.is_sampled,
+    }
+    told["texts"] = list(texts.places)
+    return in_script(told)
+
+
+def in_script(value: Any) -> Markup:
+    """JSON of ASCII alone and without <, > and &, which neither ends a script nor begins one."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)  # noqa: S704 - without what HTML reads
+
+
+def _differences(numbers: Iterable[int | None]) -> Iterator[int | None]:
+    last = 0
+    for number in numbers:
+        if number is None:
+            yield None
+        else:
+            yield number - last
+            last = number
+
+
+def _followed(found: Followed, texts: _Texts) -> dict[str, Any]:
+    moves: list[int] = []
+    last = 0
+    for move in found.moves:
+        moves += (move.step - last, move.entity, move.after)
+        last = move.step
+    return {
+        "names": [texts.place(name) for name in found.names],
+        "states": [
+            [visible(part) if isinstance(part, str) else part for part in state]
+            for state in found.states
+        ],
+        "moves": moves,
+    }
+
+
+def _changes(rows: Iterable[Row], places: dict[int, int], texts: _Texts) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {
+        name: [] for name in ("steps", "kinds", "names", "old", "new", "lost")
+    }
+    last = 0
+    for number, row in enumerate(rows):
+        step = places[row["offset"]]
+        found["steps"].append(step - last)
+        last = step
+        found["kinds"].append(texts.place(row["change"]))
+        found["names"].append(texts.place(row["name"]))
+        for side in ("old", "new"):
+            found[side].append(texts.place(_value(row, row[side])))
+        if row["is_lost"]:
+            found["lost"] += (number, row["leader_epoch"])
+    return found
+
+
+def _value(row: Row, text: str | None) -> str | None:
+    """A value in short: of a whole partition what the page shows of one, of a topic its id."""
+    if text is None or row["entity"] not in ("partition", "topic"):
+        return text
+    try:
+        value = json.loads(text)
+        if row["entity"] == "topic":
+            return f"id {value['topicId']}"
+        if row["change"] not in _OF_WHOLE_PARTITIONS:
+            return text
+        leader, isr, replicas, *_ = partition_state(value)
+    except (ValueError, KeyError, TypeError):
+        return text
+    return f"leader {leader}, in sync {_ids(isr)} of {_ids(replicas)}"
+
+
+def _ids(found: Any) -> str:
+    return f"[{','.join(map(str, found))}]"
+
+
+def _epoch(row: Row) -> list[Any]:
+    return [
+        row["epoch"],
+        row["leader_id"],
+        row["start_offset"],
+        ms_of(row["started_at"]),
+        int(row["commitment"] == "superseded"),
+        [voter["voter_id"] for voter in row["voters"] or ()],
+    ]
+
+
+def _branch(loss: Loss, names: Names) -> list[Any]:
+    end = loss.end if loss.end is not None else loss.first + loss.records
+    who = names.nodes(loss.replicas, limit=5)
+    told = f"{counted(loss.records, 'record')} of {who} {_FATES[loss.when]}"
+    return [loss.first, end - 1, loss.records, list(loss.epochs), told]
+
+
+def _judged(one: Judgement) -> list[Any]:
+    findings = [
+        [
+            finding.rule.id,
+            finding.rule.severity.value,
+            visible(finding.message),
+            [[visible(s.name), visible(s.what)] for s in finding.subjects[:MAX_SUBJECTS]],
+            len(finding.subjects),
+        ]
+        for finding in one.findings
+    ]
+    exposures = [
+        [_gone(exposure), *exposure.harm, exposure.voters_left, exposure.has_majority]
+        for exposure in one.exposures
+    ]
+    return [one.moment.step, one.moment.why.value, findings, exposures, one.harmful]
+
+
+def _gone(exposure: Exposure) -> str:
+    if exposure.kind == NOTHING:
+        return "nothing: it is so already"
+    kind = "brokers" if exposure.kind == "pair" else exposure.kind
+    return visible(f"{kind} {' and '.join(exposure.gone)}")

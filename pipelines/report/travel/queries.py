@@ -1,0 +1,123 @@
+"""The SQL behind the journey through a cluster's history, as that of pipelines.report.queries."""
+
+from __future__ import annotations
+
+from pipelines.gold.rules.health import JUDGED
+from pipelines.report.source import literal
+
+CHANGES, HISTORY = "gold.metadata_changes", "gold.metadata_history"
+REQUIRED = (CHANGES, HISTORY, "gold.state_ranges")
+"""Tables without which there is no journey."""
+MAX_CHANGES = 100_000
+"""Changes, and versions of partitions and brokers, that a page holds; of more it is sampled."""
+MAX_OF_ONE = MAX_CHANGES // 20
+"""Changes, and versions, of one entity, where a cluster is sampled."""
+CLUSTER_WIDE = ("broker", "controller", "feature", "kraft_version", "voters")
+FOLLOWED = ("broker", "partition")
+"""The kinds of entities whose state the page shows at each moment."""
+
+
+def _ms(column: str) -> str:
+    """A timestamp in ms since 1970, also of years that no calendar has."""
+    return f"CAST({column} AS BIGINT) / 1000"
+
+
+def _in(names: tuple[str, ...]) -> str:
+    return f"({', '.join(map(literal, names))})"
+
+
+def sizes(cluster: str) -> str:
+    """How many changes there are, and how many versions of entities that the page follows."""
+    mine = f"WHERE cluster_id = {literal(cluster)}"
+    return f"""\
+SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
+       (SELECT count(*) FROM {HISTORY} {mine} AND entity IN {_in(FOLLOWED)}) AS versions"""
+
+
+def _chosen(cluster: str, limit: int) -> str:
+    """A CTE: the entities that the rules choose: those of the whole cluster, those that a lost
+    branch tells of, and of the others those that changed last."""
+    mine = f"WHERE cluster_id = {literal(cluster)}"
+    return f"""\
+told AS (
+  SELECT entity, key, "offset" AS place,
+         CASE WHEN commitment = 'superseded' THEN 1 ELSE 2 END AS rule
+  FROM {CHANGES} {mine}
+  UNION ALL
+  SELECT entity, key, valid_from_offset, 2 FROM {HISTORY} {mine} AND entity IN {_in(FOLLOWED)}
+), entities AS (
+  SELECT entity, key, least(count(*), {2 * MAX_OF_ONE}) AS rows_of_it, max(place) AS newest,
+         min(CASE WHEN entity IN {_in(CLUSTER_WIDE)} THEN 0 ELSE rule END) AS rule
+  FROM told GROUP BY entity, key
+), chosen AS (
+  SELECT entity, key
+  FROM (SELECT *, sum(rows_of_it) OVER (ORDER BY rule, newest DESC, entity, key
+                                        ROWS UNBOUNDED PRECEDING) AS so_far FROM entities) AS e
+  WHERE so_far <= {2 * limit}
+)"""
+
+
+def changes(cluster: str, limit: int | None) -> str:
+    """The typed changes, those of lost branches too. limit: of changes, where the cluster is
+    sampled; None for all."""
+    columns = f"""\
+c.entity, c.name, c.change, c.old, c.new, c."offset", {_ms("c.at")} AS at_ms,
+       c.leader_epoch, c.commitment = 'superseded' AS is_lost"""
+    order = '"offset", leader_epoch, entity, name, change'
+    if limit is None:
+        return f"""\
+SELECT {columns}
+FROM {CHANGES} AS c
+WHERE c.cluster_id = {literal(cluster)}
+ORDER BY {order}"""
+    return f"""\
+WITH {_chosen(cluster, limit)}
+SELECT entity, name, change, old, new, "offset", at_ms, leader_epoch, is_lost
+FROM (SELECT {columns},
+             row_number() OVER (PARTITION BY c.entity, c.key ORDER BY c."offset" DESC) AS nth
+      FROM {CHANGES} AS c JOIN chosen ON chosen.entity = c.entity AND chosen.key = c.key
+      WHERE c.cluster_id = {literal(cluster)}) AS found
+WHERE nth <= {MAX_OF_ONE}
+ORDER BY {order}"""
+
+
+def versions(cluster: str, limit: int | None) -> str:
+    """Every version of the partitions and brokers. limit: as of changes."""
+    columns = f"""\
+h.entity, h.key, h.name, h.value, h.valid_from_offset, h.valid_to_offset,
+       {_ms("h.valid_from")} AS from_ms, {_ms("h.valid_to")} AS to_ms"""
+    kinds = f"h.cluster_id = {literal(cluster)} AND h.entity IN {_in(FOLLOWED)}"
+    if limit is None:
+        return f"""\
+SELECT {columns}
+FROM {HISTORY} AS h
+WHERE {kinds}
+ORDER BY h.valid_from_offset, h.entity, h.key"""
+    return f"""\
+WITH {_chosen(cluster, limit)}
+SELECT entity, key, name, value, valid_from_offset, valid_to_offset, from_ms, to_ms
+FROM (SELECT {columns},
+             row_number() OVER (PARTITION BY h.entity, h.key
+                                ORDER BY h.valid_from_offset DESC) AS nth
+      FROM {HISTORY} AS h JOIN chosen ON chosen.entity = h.entity AND chosen.key = h.key
+      WHERE {kinds}) AS found
+WHERE nth <= {MAX_OF_ONE}
+ORDER BY valid_from_offset, entity, key"""
+
+
+def judged_entities(cluster: str) -> str:
+    """How many entities of the newest state the rules of health look at."""
+    return f"""\
+SELECT count(*) AS entities FROM {HISTORY}
+WHERE cluster_id = {literal(cluster)} AND entity IN {_in(JUDGED)} AND valid_to_offset IS NULL"""
+
+
+def state_at(cluster: str, end_offset: int) -> str:
+    """What the rules of health look at in the state with this end offset, exclusive."""
+    return f"""\
+SELECT entity, value, record_offset
+FROM {HISTORY}
+WHERE cluster_id = {literal(cluster)} AND entity IN {_in(JUDGED)}
+  AND valid_from_offset < {end_offset}
+  AND (valid_to_offset IS NULL OR valid_to_offset >= {end_offset})
+ORDER BY entity, key"""

@@ -1,0 +1,90 @@
+"""The journey as the template takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from pipelines.report.evidence import Evidence
+from pipelines.report.fills import Fills
+from pipelines.report.travel import queries, strip
+from pipelines.report.travel.moments import Why
+from pipelines.report.travel.packed import packed
+from pipelines.report.travel.trip import Trip
+from pipelines.report.words import Names, counted, listed, ms_text
+
+
+@dataclass(frozen=True)
+class JourneyView:
+    """start: the step that is shown first. example: of what can be gone to. sampled: which changes
+    are left out, empty where none is; judged: which moments are judged. data: see packed."""
+
+    start: int
+    steps: int
+    example: str
+    strip: Markup
+    strip_height: int
+    sampled: str
+    judged: str
+    changes_sql: str
+    versions_sql: str
+    state_sql: str | None
+    data: Markup
+
+
+def journey_view(
+    identity: str, trip: Trip | None, evidence: Evidence, names: Names, fills: Fills
+) -> JourneyView | None:
+    """identity: what ids in the page begin with. None without a trip."""
+    if trip is None:
+        return None
+    steps = trip.steps
+    return JourneyView(
+        _start(trip, evidence),
+        len(steps.offsets),
+        ms_text(steps.times[-1]).removesuffix(" UTC") or str(steps.offsets[-1]),
+        strip.draw(f"{identity}-strip", trip, evidence, fills),
+        strip.HEIGHT_OF_LANES,
+        _sampled(trip),
+        _judged(trip),
+        trip.changes.sql,
+        trip.versions.sql,
+        trip.judged_by,
+        packed(trip, evidence, names),
+    )
+
+
+def _start(trip: Trip, evidence: Evidence) -> int:
+    """Where logs first parted; else the newest moment."""
+    last = len(trip.steps.offsets) - 1
+    first = min((loss.first for loss in evidence.losses), default=None)
+    return last if first is None else min(trip.steps.place(first), last)
+
+
+def _sampled(trip: Trip) -> str:
+    if not trip.is_sampled:
+        return ""
+    return (
+        f"Sampled: {len(trip.changes.rows):,} of {trip.all_changes:,} changes and "
+        f"{len(trip.versions.rows):,} of {trip.all_versions:,} versions of partitions and brokers "
+        "are in this view. The rules choose entities, each with its changes: first those of the "
+        "whole cluster (brokers, controllers, features, voters), then those that a lost branch "
+        f"tells of, then those that changed last; of one entity the newest {queries.MAX_OF_ONE:,}. "
+        "Counts of partitions are those of the chosen ones; health is judged on all. "
+        "--cluster makes a page of one cluster, which has more room."
+    )
+
+
+def _judged(trip: Trip) -> str:
+    count = len(trip.judgements)
+    if not count:
+        return "Health is judged at no moment: the state is known at none of them."
+    if count == len(trip.steps.offsets):
+        return "Health and exposure are judged at every moment."
+    rules = [why.value for why in Why if any(one.moment.why is why for one in trip.judgements)]
+    return (
+        f"Health and exposure are judged at {counted(count, 'moment')} of "
+        f"{len(trip.steps.offsets):,}, chosen by these rules: {listed(rules)}. Between them the "
+        "view shows the last one before. Since when a reassignment runs is not judged here."
+    )

@@ -1,0 +1,152 @@
+"""The drawing under the slider: every step as wide as every other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from pipelines.report.axis import HEIGHT, time_label
+from pipelines.report.evidence import Evidence
+from pipelines.report.fills import Fills
+from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker, text
+from pipelines.report.travel.moments import thinned
+from pipelines.report.travel.steps import ABSENT, Steps
+from pipelines.report.travel.trip import Trip
+from pipelines.report.words import counted
+
+_LED, _BAR, _TOP = 20, 34, 30
+"""Pixels: of the lane of leaders, of the bars, and where the bars begin."""
+_MARKS = _TOP + _BAR + 10
+HEIGHT_OF_LANES = _MARKS + 8
+"""Pixels that the slider lies over; the axis is below."""
+_COLUMNS, _TICKS = 200, 5
+_MAX_MARKS = 200
+
+
+def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Markup:
+    """Leaders of the quorum, partitions in trouble, lost records, and brokers that changed."""
+    steps = trip.steps
+    scale = Scale(0, max(len(steps.offsets), 1))
+    total, worst, bars = _bars(steps, scale)
+    parts = [
+        _leaders(steps, scale, evidence, fills),
+        line(0, _TOP + _BAR, 100, _TOP + _BAR, "track"),
+        *bars,
+        *_lost(steps, scale, evidence),
+        *_broker_marks(steps, scale),
+        line(0, HEIGHT_OF_LANES, 100, HEIGHT_OF_LANES, "axis"),
+        *_ticks(steps, scale),
+    ]
+    title = f"{counted(len(steps.offsets), 'moment')} at which anything changed"
+    told = (
+        f"At most {worst[0]} of {total} partitions without leader, {worst[1]} with fewer in-sync "
+        "replicas than replicas."
+    )
+    return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
+
+
+def _leaders(steps: Steps, scale: Scale, evidence: Evidence, fills: Fills) -> Markup:
+    rows = [
+        row
+        for row in evidence.leaders.rows
+        if row["start_offset"] is not None and row["commitment"] != "superseded"
+    ]
+    starts = [steps.place(row["start_offset"]) for row in rows]
+    ends = [*starts[1:], len(steps.offsets)]
+    blocks = [
+        Block(
+            start,
+            end,
+            fills.of(row["leader_id"]),
+            (f"node {row['leader_id']}, epoch {row['epoch']}", str(row["leader_id"])),
+            f"epoch {row['epoch']}, leader {row['leader_id']}",
+        )
+        for row, start, end in zip(rows, starts, ends, strict=True)
+        if start < end
+    ]
+    return draw_blocks(merged(blocks, scale), scale, 0, _LED) if blocks else Markup("")
+
+
+def troubles(steps: Steps) -> list[tuple[int, int]]:
+    """At each step the partitions without leader, and those with fewer in-sync replicas than
+    replicas, these without leader among them."""
+    found: list[tuple[int, int]] = []
+    states = steps.partitions.states
+    none = [int(state[0] == ABSENT) for state in states]
+    few = [int(len(state[1]) < len(state[2])) for state in states]  # type: ignore[arg-type]
+    leaderless = short = 0
+    for move in steps.partitions.moves:
+        found += [(leaderless, short)] * (move.step - len(found))
+        if move.before != ABSENT:
+            leaderless, short = leaderless - none[move.before], short - few[move.before]
+        if move.after != ABSENT:
+            leaderless, short = leaderless + none[move.after], short + few[move.after]
+    return found + [(leaderless, short)] * (len(steps.offsets) - len(found))
+
+
+def _bars(steps: Steps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup]]:
+    """How many partitions there are, the most of each trouble, and the bars."""
+    total, counts = len(steps.partitions.names), troubles(steps)
+    worst = (
+        max((one for one, _ in counts), default=0),
+        max((one for _, one in counts), default=0),
+    )
+    highest = max(*worst, 1)
+    width = -(-len(counts) // _COLUMNS)
+    parts = []
+    for start in range(0, len(counts), width):
+        span = counts[start : start + width]
+        x, end = scale.x(start), scale.x(start + len(span))
+        for place, class_ in ((1, "short"), (0, "lost")):
+            most = max(one[place] for one in span)
+            if most:
+                height = max(_BAR * most / highest, 2)
+                parts.append(box(x, _TOP + _BAR - height, end - x, height, class_))
+    return total, worst, parts
+
+
+def _lost(steps: Steps, scale: Scale, evidence: Evidence) -> list[Markup]:
+    parts = []
+    for loss in evidence.losses[:_MAX_MARKS]:
+        end = loss.end if loss.end is not None else loss.first + loss.records
+        start, stop = steps.place(loss.first), steps.place(end)
+        x = scale.x(min(start, len(steps.offsets) - 1))
+        width = max(scale.x(stop) - x, 0.6)
+        title = f"{counted(loss.records, 'record')} lost from offset {loss.first} on"
+        parts.append(box(x, _MARKS - 4, width, 8, "lost", title))
+    return parts
+
+
+def _broker_marks(steps: Steps, scale: Scale) -> list[Markup]:
+    places: Sequence[int] = sorted({move.step for move in steps.brokers.moves})
+    return [
+        marker(scale.x(place + 0.5), _MARKS, DIAMOND, "snapshot")
+        for place in thinned(places, _MAX_MARKS)
+    ]
+
+
+def _ticks(steps: Steps, scale: Scale) -> list[Markup]:
+    """Times of some steps: these are as far apart as their numbers, not as their times. Steps of a
+    lost branch, which may be earlier than those before them, have none."""
+    known: list[tuple[int, int]] = []
+    for place, time in enumerate(steps.times):
+        if time is not None and (not known or time >= known[-1][1]):
+            known.append((place, time))
+    chosen = [known[place] for place in thinned(range(len(known)), _TICKS)]
+    shown = [time_label(time / 1000, "%H:%M:%S") for _, time in chosen]
+    if len(set(shown)) < len(shown):
+        shown = [_with_ms(time) for _, time in chosen]
+    parts = []
+    for number, ((place, _), label) in enumerate(zip(chosen, shown, strict=True)):
+        x = scale.x(place + 0.5)
+        anchor = "" if x < 6 else "end" if x > 94 else "middle"
+        class_ = "tick broad" if number % 2 else "tick"
+        parts.append(line(x, HEIGHT_OF_LANES, x, HEIGHT_OF_LANES + 4, "axis"))
+        parts.append(text(x, HEIGHT_OF_LANES + 17, label, class_=class_, anchor=anchor))
+    return parts
+
+
+def _with_ms(time: int) -> str:
+    return f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}"

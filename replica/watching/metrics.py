@@ -1,0 +1,124 @@
+"""What is known of a watched quorum, as Prometheus has it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from replica.admin.quorum import Quorum
+from replica.check.catalogue.health import RULES
+from replica.node.metrics import gauge
+from replica.watching.committed import Committed
+from replica.watching.described import Described
+from replica.watching.judged import Judgement
+from replica.wire.quorum import DescribedReplica
+
+MAX_REPLICAS = 1_000
+"""So many replicas have metrics of their own, voters first."""
+
+
+def quorum_metrics(described: Described) -> Iterator[Metric]:
+    """What the leader told last. Nothing of the replicas before a leader has answered."""
+    yield gauge("quorum_described", "1 where the leader told it last time", not described.trouble)
+    if described.quorum is None or described.at_s is None:
+        return
+    quorum = described.quorum
+    age = time.monotonic() - described.at_s
+    yield gauge("quorum_description_age_seconds", "Since the leader told what follows", age)
+    leader = -1 if described.trouble else quorum.leader_id
+    yield gauge("quorum_leader", "Node id of the leader, -1 where none answers", leader)
+    yield gauge("quorum_epoch", "Its epoch", quorum.epoch)
+    yield gauge("quorum_high_watermark", "Its high watermark (exclusive)", quorum.high_watermark)
+    if quorum.leader is not None:
+        yield gauge("quorum_log_end_offset", "The leader's log end", quorum.leader.log_end)
+    yield gauge("quorum_voters", "Size of the voter set", len(quorum.voters))
+    yield gauge("quorum_observers", "Observers that fetch", len(quorum.observers))
+    yield from _replicas(quorum, age)
+
+
+def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
+    labels = ["replica", "directory", "kind"]
+    lag = GaugeMetricFamily(
+        "kraftlake_quorum_replica_lag",
+        "Records that the leader has and this replica hasn't",
+        labels=labels,
+    )
+    fetched = GaugeMetricFamily(
+        "kraftlake_quorum_replica_last_fetch_age_seconds",
+        "Since the replica fetched last",
+        labels=labels,
+    )
+    caught_up = GaugeMetricFamily(
+        "kraftlake_quorum_replica_caught_up_age_seconds",
+        "Since the replica was at the leader's log end",
+        labels=labels,
+    )
+    voters = [("voter", each) for each in quorum.voters]
+    observers = [("observer", each) for each in quorum.observers]
+    for kind, replica in (*voters, *observers)[:MAX_REPLICAS]:
+        named = [str(replica.key.node_id), replica.key.directory_id, kind]
+        behind = quorum.lag(replica)
+        if behind is not None:
+            lag.add_metric(named, behind)
+        for family, at in ((fetched, replica.last_fetch), (caught_up, replica.last_caught_up)):
+            ago = _ago(quorum, replica, at)
+            if ago is not None:
+                family.add_metric(named, ago + age_s)
+    yield from (lag, fetched, caught_up)
+
+
+def _ago(quorum: Quorum, replica: DescribedReplica, at: int | None) -> float | None:
+    """In seconds before the leader's answer; the leader itself needs no fetch."""
+    if replica.key.node_id == quorum.leader_id:
+        return 0.0
+    ago = quorum.ago(at)
+    return None if ago is None else ago / 1000
+
+
+def snapshot_metrics(described: Described) -> Iterator[Metric]:
+    """Of the leader's newest snapshot; nothing while there is none."""
+    newest = described.snapshot
+    if newest is None:
+        return
+    text = "End offset (exclusive) of the leader's newest snapshot"
+    yield gauge("quorum_snapshot_end_offset", text, newest.id.offset)
+    if newest.contained_at is not None:
+        age = max(0.0, time.time() - newest.contained_at / 1000)
+        text = "Since the newest record that this snapshot contains was appended"
+        yield gauge("quorum_snapshot_age_seconds", text, age)
+
+
+def log_metrics(committed: Committed) -> Iterator[Metric]:
+    """How the log grows, by the type of its records."""
+    records = CounterMetricFamily(
+        "kraftlake_log_records", "Committed records that came in", labels=["type"]
+    )
+    sizes = CounterMetricFamily(
+        "kraftlake_log_record_bytes", "Bytes of their keys and values", labels=["type"]
+    )
+    for name, count in sorted(committed.counts.items()):
+        records.add_metric([name], count)
+        sizes.add_metric([name], committed.sizes[name])
+    yield from (records, sizes)
+    text = "Up to where the log was read and counted (exclusive)"
+    yield gauge("log_read_offset", text, committed.next_offset)
+
+
+def health_metrics(newest: Judgement | None) -> Iterator[Metric]:
+    """Each rule of health; nothing before the state was first judged."""
+    if newest is None:
+        return
+    found = GaugeMetricFamily(
+        "kraftlake_health_subjects",
+        "For how many things a rule holds; `kraftlake explain RULE` tells what it means",
+        labels=["rule", "severity"],
+    )
+    for rule in RULES:
+        found.add_metric([rule.id, rule.severity.value], newest.subjects[rule.id])
+    yield found
+    yield gauge("health_offset", "Of the state that was judged (exclusive)", newest.offset)
+    age = time.monotonic() - newest.at_s
+    yield gauge("health_age_seconds", "Since the state was judged", age)
+    yield gauge("health_judging_seconds", "How long judging it took", newest.took_s)

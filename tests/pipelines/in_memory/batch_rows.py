@@ -1,0 +1,26 @@
+"""Rows of bronze.log_batches made by hand, as the columns that a build reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.in_memory.batches import COLUMNS, Batches
+from pipelines.tables.bronze import LOG_BATCHES
+
+Row = dict[str, Any]
+
+ALWAYS = [{"from": datetime(1970, 1, 1, tzinfo=UTC), "to": None}]
+_USUAL: Row = {
+    **{"record_count": 1, "size_bytes": 90, "position": 0, "crc_valid": True, "file": "0.log"},
+    **{"max_timestamp": None, "last_seen": None, "truncated_at": None, "in_log": ALWAYS},
+}
+
+
+def batches(rows: Iterable[Row] = ()) -> Batches:
+    """What a row doesn't say is usual."""
+    schema = pa.schema([LOG_BATCHES.arrow_schema.field(name) for name in COLUMNS])
+    return Batches.of(pa.Table.from_pylist([{**_USUAL, **row} for row in rows], schema))
