@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -41,6 +42,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A lake that the developer's shell names must not be any test's.
 os.environ.pop("KRAFTLAKE_LAKE", None)
+
+
+def pytest_collection_finish() -> None:
+    """What the modules and tests of a run are made of stays until its end, so the garbage collector
+    need not walk it again and again: 2 to 4 % of the processor time of many small tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from jobs.output import (
     write_line,
 )
 from pipelines.lake import Lake
-from replica.errors import UsageError
+from replica.errors import DataError, UsageError
 from replica.metadata.changes import ChangeTeller, Told
 from replica.metadata.image import KINDS, Read, Write, entity_of
 from replica.metadata.redact import Redactor
@@ -166,11 +166,16 @@ def run_diff(
 
 def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
     """The changes that make the state of end offset b out of that of a, kind by kind."""
+    from jobs.asking.sql_views import HISTORY
+
     before: dict[tuple[str, Any], Read] = {}
     after: dict[tuple[str, Any], Read] = {}
     topic_names = {}
     for entity, name, value, is_before in history.versions_that_differ(a, b):
-        read = entity_of(entity, value)
+        try:
+            read = entity_of(entity, value)
+        except DataError as error:
+            raise error.in_file(f"{history.lake}: {HISTORY}") from error
         (before if is_before else after)[entity, read.key] = read
         if entity == "partition":
             topic_names[read.key[0]] = name.rpartition("-")[0]

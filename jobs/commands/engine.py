@@ -328,7 +328,7 @@ def observe(
     from jobs.engine import replica_observe as job
 
     needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
-    needs("--metrics", metrics, {"--broker-config": broker_config})
+    needs("--metrics", unless("", metrics), {"--broker-config": broker_config})
     return job.run(
         job.Options(
             bootstrap,

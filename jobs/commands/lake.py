@@ -77,7 +77,10 @@ def ingest(
 
 
 def build(
-    lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
+    lake: options.Lake,
+    follow: options.FollowBronze = None,
+    run_id: options.RunId = None,
+    json_output: options.Json = False,
 ) -> int:
     """Make the silver and gold tables from bronze: epochs, divergence, history, validity.
 
@@ -86,16 +89,22 @@ def build(
     with which nothing right can be derived are left out and go to gold.quarantined_rows, and
     tables that contradict their contract end the build. `kraftlake quality` does the same alone.
 
+    --follow builds whenever an ingest has changed the lake, until it is stopped; where another
+    writer is at work, it tries again at the next look.
+
     \b
-    Example:
+    Examples:
       kraftlake build --lake lake
+      kraftlake build --lake lake --follow 60
 
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage,
     75 another writer was faster: run it again.
     """
     from jobs.lake import build as job
 
-    return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
+    alone("--follow", follow is not None, {"--run-id": run_id})
+    run_id = options.uuid_of(run_id)
+    return int(job.run(lake=lake, run_id=run_id, follow_s=follow, json_output=json_output))
 
 
 def quality(

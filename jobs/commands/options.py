@@ -152,6 +152,15 @@ Follow = Annotated[
         help="Go on until stopped: look every SECONDS, and ingest what has grown.",
     ),
 ]
+FollowBronze = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--follow",
+        min=0.1,
+        metavar="SECONDS",
+        help="Go on until stopped: look every SECONDS, and build what was ingested.",
+    ),
+]
 AvailableNow = Annotated[
     bool,
     typer.Option("--available-now", help="End with what is there now, as without --follow."),

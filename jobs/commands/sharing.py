@@ -22,10 +22,10 @@ def report(
 ) -> int:
     """Write what is known of an incident as one HTML file, and print the verdict.
 
-    For whoever has to understand it, or show it to others: a sentence on each cluster, epochs of
-    each replica, divergences with both branches decoded, what was truncated, snapshots, activity,
-    findings with evidence, and the SQL behind each figure. The file asks the network for nothing,
-    and holds secrets only where the lake does.
+    For whoever has to understand it, or show it to others: a summary of two pages at most, the
+    cluster at any moment by a slider, epochs of each replica, divergences with both branches
+    decoded, what was truncated, snapshots, activity, findings with evidence, and the SQL behind
+    each figure. The file asks the network for nothing, and holds secrets only where the lake does.
 
     Of a lake that was built, or of directories: of these a lake is made in a temporary folder
     ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for a
@@ -37,7 +37,8 @@ def report(
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
     --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
-    findings, a line per cluster. Exit codes: 0, 2 usage (also a lake that was not built).
+    findings, a line per cluster. Exit codes: 0, 1 a lake that is broken, 2 usage (also a lake that
+    was not built).
     """
     from jobs.sharing import report as job
 

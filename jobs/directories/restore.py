@@ -11,8 +11,10 @@ from pathlib import Path
 from jobs.directories.restore_source import Source, of_directories, of_lake
 from jobs.moments import NOW, Moment
 from jobs.output import counted, write_json, write_line
+from pipelines.capture.destination import destination_at
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
+from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
 from replica.format.control import ControlMessage
@@ -50,6 +52,8 @@ class Request:
 def run(request: Request) -> int:
     """Tell what will be different, and write the checkpoint; 0. Raises KraftlakeError."""
     if request.output is not None:
+        if is_uri(request.output):
+            raise UsageError(f"-o {shown_uri(request.output)}: name a local folder")
         names = names_in(request.output)
         refuse_foreign_names(f"-o {request.output}", names, lambda name: False, "restore")
         refuse_in_log_directory(f"-o {request.output}", request.output)
@@ -62,7 +66,8 @@ def run(request: Request) -> int:
     timestamp_ms = time.time_ns() // 1_000_000
     content = checkpoint(plan.records(), timestamp_ms, control)
     name = _CHECKPOINT if _is_in_the_log(request.release) else BOOTSTRAP_NAME
-    _write(Path(request.output, name), content)
+    with destination_at(request.output):  # which refuses a link, and folders that others can change
+        _write(Path(request.output, name), content)
     if not request.json_output:
         place = os.path.join(request.output, name)
         write_line(f"written: {place}, {counted(len(content), 'byte')}")

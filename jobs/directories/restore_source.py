@@ -15,7 +15,7 @@ from pipelines.lake import Lake
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
-from replica.errors import UsageError
+from replica.errors import DataError, UsageError
 from replica.format.segment import LocatedBatch
 from replica.history.recovery import Answer, plan_recovery
 from replica.message.schema import REDACTED
@@ -104,11 +104,15 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
 def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
     """The state that `kraftlake state` tells of the moment. UsageError."""
     from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+    from jobs.asking.sql_views import HISTORY
 
     history = cluster_history(lake, cluster, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     redacted: Counter[str] = Counter()
-    image = image_of(_readable(history.entities(end_offset), redacted))
+    try:
+        image = image_of(_readable(history.entities(end_offset), redacted))
+    except DataError as error:
+        raise error.in_file(f"{lake}: {HISTORY}") from error
     return Source(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
 
 

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 from jobs.interrupts import interruptible, started_spark
+from jobs.lake.following import told_to_stop
 from jobs.lake.waiting import check_ready, check_whole, waiting
 from jobs.output import complain, write_counts
 from pipelines.lake import Lake
 from pipelines.lake.tables import check_lake
+from replica.errors import KraftlakeError
 
 
-def run(*, lake: Lake, run_id: str | None = None, json_output: bool = False) -> int:
+def run(
+    *,
+    lake: Lake,
+    run_id: str | None = None,
+    follow_s: float | None = None,
+    json_output: bool = False,
+) -> int:
     """Build the lake and print the rows per table; 0. Raises KraftlakeError.
 
-    run_id: a UUID, of gold.quality_results and lineage.
+    run_id: a UUID, of gold.quality_results and lineage. follow_s: build again whenever bronze has
+    changed, looking every so many seconds, until SIGTERM or Ctrl-C; None to build once.
     """
-    write_counts(run_build(lake, run_id), json_output=json_output)
+    if follow_s is None:
+        write_counts(run_build(lake, run_id), json_output=json_output)
+        return 0
+    with told_to_stop() as stop:
+        while not stop.is_set():
+            if _has_changed(lake):
+                _build_if_free(lake, json_output=json_output)
+            stop.wait(follow_s)
     return 0
+
+
+def _has_changed(lake: Lake) -> bool:
+    from pipelines.last_build import last_build
+
+    check_lake(lake)
+    last = last_build(lake)
+    return last is None or not last.still_holds(lake)
+
+
+def _build_if_free(lake: Lake, *, json_output: bool) -> None:
+    """What another writer keeps from being built now is built at the next look."""
+    try:
+        write_counts(run_build(lake), json_output=json_output)
+    except KraftlakeError as error:
+        if not error.is_temporary:
+            raise
+        complain(f"build: {error}; trying again")
 
 
 def run_build(lake: Lake, run_id: str | None = None) -> dict[str, int]:

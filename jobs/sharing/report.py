@@ -26,7 +26,7 @@ from jobs.output import (
 )
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
-from replica.errors import UsageError
+from replica.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
     from pipelines.report.page import Report
@@ -88,14 +88,22 @@ def run(
 def source(lake: Lake) -> Source:
     """The lake behind the report's port. UsageError where there is none, or one of another
     schema version."""
+    from jobs.asking.answer import QueryError
     from jobs.asking.sql_delta_rs import answer
     from pipelines.report.source import Source
 
     tables = tables_of(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
-        found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
-        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        try:
+            found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
+            return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        except QueryError as error:  # the query is ours, so that it is the lake that fails
+            raise UnreadableFileError(
+                f"--lake {lake}",
+                f"a file of it is missing, damaged or of another release ({error}); fill a new "
+                "lake with `kraftlake ingest --build`, or build this one again",
+            ) from error
 
     return Source(lake, tables, ask)
 

@@ -1,4 +1,5 @@
-"""Whose a directory is, and which were looked at together, as ingest and check tell it."""
+"""Which replica a directory is of, and which directories were looked at together, as ingest and
+check tell it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def capture_file(location: DirectoryPath) -> str | None:
 
 
 def replica_at(path: str) -> ReplicaId | None:
-    """Who a directory is of, by its meta.properties, where that can be read."""
+    """The replica of a directory, by its meta.properties, where that file can be read."""
     for folder in (path, os.path.dirname(os.path.abspath(path))):
         try:
             data = read_own_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)

@@ -1,4 +1,4 @@
-"""What the user names, brought to local folders: URIs are downloaded, bundles unpacked."""
+"""What the user names, as local folders: URIs are downloaded, bundles are unpacked."""
 
 from __future__ import annotations
 

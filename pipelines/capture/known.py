@@ -1,4 +1,5 @@
-"""What the lake knows of a replica's files: by its newest capture, read without Spark."""
+"""What the lake knows of a replica's files, by the replica's newest capture. It is read without
+Spark."""
 
 from __future__ import annotations
 
@@ -61,9 +62,9 @@ NOTHING_KNOWN = KnownCaptures(None)
 
 
 def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
-    """What the lake's hashes are sealed by; as long as it has no capture, what they are to be.
+    """How the lake's hashes are sealed; of a lake without a capture, how they are to be sealed.
 
-    key: of the lake; keeps_secrets: whether what comes in keeps its secrets. UsageError where the
+    key: of the lake. keeps_secrets: whether what comes in keeps its secrets. UsageError where the
     lake was sealed by another key, or where secrets would go into a lake that hides them.
     """
     rows = _captures(lake, _ANY_FILES)
@@ -93,7 +94,7 @@ def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
 
     try:
         return rows_of(open_table(folder), query)
-    except Exception as error:  # delta-rs raises just that where a data file is gone
+    except Exception as error:  # delta-rs raises just Exception where a data file is gone
         reason = " ".join(str(error).split())
         raise UsageError(
             f"{folder} can't be read ({reason}): restore it, or use a new lake"
@@ -101,7 +102,7 @@ def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
-    """From a row of any table of replicas."""
+    """The replica of a row of any table that has replicas."""
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
@@ -123,7 +124,8 @@ def _aware(value: int | datetime) -> datetime:
 
 
 def known_file(file: Mapping[str, Any], known: Mapping[str, Any], seal: Seal) -> KnownFile | None:
-    """From an element of bronze.captures.files; None where another key has sealed it."""
+    """A known file, from an element of bronze.captures.files; None where another key has sealed
+    it."""
     content = seal.open(file["sha256"])
     chunks, headers = seal.open(known["chunk_hash"]), seal.open(known["headers_hash"])
     if content is None or chunks is None or headers is None:

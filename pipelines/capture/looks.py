@@ -156,7 +156,7 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
 
 
 def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
-    """The batches as groups; a group whose content came before is the same look once more."""
+    """The batches as groups. A group whose content came before is the same look once more."""
     known: set[str] = set()
     rounds = []
     for batch in batches:
@@ -183,7 +183,7 @@ def _groups(looks: Iterable[Look]) -> Iterator[Group]:
 
 @dataclass(frozen=True)
 class _Looking:
-    """One call: what it was asked, and what it has come across."""
+    """One call: what it was asked for, and what it has found so far."""
 
     options: Options
     spool: Spool
@@ -207,7 +207,8 @@ class _Looking:
         yield from self._look_at_files(single)
 
     def _is_metadata(self, shown: str, partition: Partition) -> bool:
-        """Whether a lake has tables for it; a sentence on what it is where it hasn't."""
+        """Whether a lake has tables for the partition. Where it has none, a sentence says what the
+        partition is."""
         if not partition.is_metadata:
             self.left_out.append(
                 f"{shown}: {partition.what}; a lake holds metadata logs alone: name a node's "
@@ -218,7 +219,7 @@ class _Looking:
     def look(
         self, location: DirectoryPath, given: Input, known: KnownCaptures
     ) -> Iterator[tuple[Look, Input]]:
-        """One look, or what stands against it among the damages."""
+        """The look at a directory, or the reason against it among the damages."""
         manifest = manifest_of(location)
         self.damages.extend(one for one in manifest.damages if one not in self.damages)
         if manifest.is_unfinished:
@@ -256,7 +257,8 @@ class _Looking:
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
             return
-        if base is not None and base.replica != replica_id:  # it has changed hands meanwhile
+        # since the capture that it was compared with, the directory got to be of another replica
+        if base is not None and base.replica != replica_id:
             yield from self.look(location, given, NOTHING_KNOWN)
             return
         batch = batch_of(location, given.shown, self.options.order)
@@ -287,7 +289,8 @@ class _Looking:
         return base
 
     def _look_at_files(self, files: list[FilePath]) -> Iterator[tuple[Look, Input]]:
-        """Single files that the user named; those of a folder make one directory of --as."""
+        """Looks at single files that the user named. The files of a folder make one directory, of
+        the replica in --as."""
         folders: dict[str, list[FilePath]] = {}
         for file in files:
             if classify(os.path.basename(file.path)).kind is FileKind.OTHER:
@@ -315,9 +318,10 @@ class _Looking:
 def _whole_where_several(
     looking: _Looking, looks: list[tuple[Look, Input]]
 ) -> list[tuple[Look, Input]]:
-    """The looks, of which those at a replica that was looked at more than once are read whole.
+    """The looks, with those at a replica that was looked at more than once read whole.
 
-    Only the first of them follows the lake's newest capture, and which that is comes out later.
+    Only the first of these looks follows the lake's newest capture, and which one is first is known
+    later.
     """
     counts = Counter(look.replica for look, _ in looks)
     found: list[tuple[Look, Input]] = []

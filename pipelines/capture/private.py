@@ -1,4 +1,4 @@
-"""Files and folders of unredacted bytes: their owner's only, whatever the umask."""
+"""Files and folders for unredacted bytes. Only their owner has rights, whatever the umask is."""
 
 from __future__ import annotations
 

@@ -37,12 +37,13 @@ FOLDER = "_spool"
 PLACE_VARIABLE = "KRAFTLAKE_SPOOL"
 """Names a folder for the spools of lakes in object stores."""
 _NAME = re.compile("[0-9a-f]{32}")
-"""Of one ingest's spool."""
+"""The name of one ingest's spool."""
 
 
 @dataclass
 class BytesRead:
-    """Of the files that were looked at: bytes read, and bytes that they hold."""
+    """Of the files that were looked at: the bytes that were read, and the bytes that the files
+    hold."""
 
     read: int = 0
     held: int = 0
@@ -98,8 +99,8 @@ class Spool:
 
 
 def remove_left_over(lake: Lake) -> None:
-    """Remove the spools of ingests of this lake that were killed: for who holds its lock, so that
-    no ingest is at work."""
+    """Remove the spools of ingests of this lake that were killed. The caller holds the lake's lock,
+    so no ingest is at work."""
     spools = _place_of(lake) / FOLDER
     folder = _folder_of(spools, lake)
     if spools.is_symlink() or not folder.is_dir():
@@ -113,14 +114,15 @@ def remove_left_over(lake: Lake) -> None:
 
 
 def _remove_empty(*folders: Path) -> None:
-    """Up to the first that holds something, such as the spool of an ingest at work."""
+    """Remove empty folders upward, to the first one that holds something, such as the spool of a
+    running ingest."""
     with suppress(OSError):
         for folder in dict.fromkeys(folders):
             folder.rmdir()
 
 
 def _folder_of(spools: Path, lake: Lake) -> Path:
-    """Where the lake's own spools lie: lakes in object stores share a place."""
+    """The folder of the lake's own spools. Lakes in object stores share a place."""
     if not lake.is_remote:
         return spools
     same = lake.place.replace("s3a://", "s3://", 1).rstrip("/")
@@ -184,7 +186,8 @@ class Copying:
         with self._opened(path, MAX_LOG_BYTES) as file:
             if file.size < known.sound_bytes:
                 return None
-            around = batches_around(file, known, self.snapshot_ends if is_segment else ())
+            ends = self.snapshot_ends if is_segment else ()
+            around = batches_around(file, known, ends, self.room.scan)
             wanted = wanted_of_snapshot(known)
             if is_segment:
                 wanted = wanted_of_segment(known, around, file.size)

@@ -35,7 +35,7 @@ from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan_ends
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
-"""What an interrupted capture sends again at most, besides the file it was at."""
+"""An interrupted capture sends again at most so many bytes, besides the file it was at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _Target:
         directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
-            # of a look that did not hold still: the node deleted it meanwhile
+            # the file belongs to a look that was repeated: the node deleted it meanwhile
             self.wanted.pop(path)
         return Taken(
             folder=folder,
@@ -182,7 +182,7 @@ class _Target:
         if self.arrived.get(file.path) == file and self._is_there(file):
             return 0
         if self.arrived.pop(file.path, None) is not None:
-            self._save()  # or the journal would vouch for bytes that are being replaced
+            self._save()  # otherwise the journal would vouch for bytes that are being replaced
         sent = ContentHash(classify(os.path.basename(file.path)))
         self.place.write(file.path, sent.passing(blocks(data)))
         file = replace(file, size_bytes=sent.size, content_hash=sent.digest)
@@ -194,7 +194,7 @@ class _Target:
         return sent.size
 
     def finish(self) -> None:
-        """Drop what is wanted no more, then say that the capture is whole."""
+        """Remove what the capture doesn't need any more, then say that it is whole."""
         for path in sorted(set(self.arrived) - set(self.wanted)):
             self.place.delete(path)
         files = tuple(self.wanted[path] for path in sorted(self.wanted))
@@ -207,7 +207,7 @@ class _Target:
         self._unsaved_bytes = 0
 
     def _is_there(self, file: CapturedFile) -> bool:
-        """Whether the destination holds it: a journal's word is not enough."""
+        """Whether the destination holds the file. The journal alone is not believed."""
         if file.path not in self._seen and self.place.holds(file):
             self._seen.add(file.path)
         return file.path in self._seen

@@ -20,7 +20,7 @@ def open_zstd(path: str) -> io.BufferedReader:
 
 
 class _Frames(io.RawIOBase):
-    """pyarrow's decoder, which only goes forwards."""
+    """pyarrow's decoder, which only reads forwards."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class _Frames(io.RawIOBase):
         self._decoder = self._begin()
 
     def _begin(self) -> Any:
-        import pyarrow  # a quarter of a second, for bundles of this kind only
+        import pyarrow  # this import takes a quarter of a second, and only these bundles need it
 
         return pyarrow.CompressedInputStream(pyarrow.OSFile(self._path), "zstd")
 
@@ -46,7 +46,8 @@ class _Frames(io.RawIOBase):
         return len(piece)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """From the beginning, or from here. To go back decodes everything before it again."""
+        """Seek from the beginning, or from the current position. Going back decodes everything
+        before it again."""
         target = self._position + offset if whence == io.SEEK_CUR else offset
         if target < self._position:
             self._decoder.close()

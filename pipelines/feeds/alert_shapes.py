@@ -55,9 +55,10 @@ def slack(alert: Alert) -> bytes:
     """An incoming webhook's message, also of one that is resolved, for Slack knows no alerts."""
     row = alert.row
     state = "resolved" if alert.is_resolved else row["severity"]
+    rule, cluster = _escaped(row["rule"]), _escaped(row["cluster_id"])
     sign = ":white_check_mark:" if alert.is_resolved else _SIGNS[row["severity"]]
     lines = [
-        f"{sign} *{state}* `{row['rule']}` in cluster `{row['cluster_id']}`",
+        f"{sign} *{state}* `{rule}` in cluster `{cluster}`",
         _escaped(_told(row)),
     ]
     subjects = _subjects(row)
@@ -65,7 +66,7 @@ def slack(alert: Alert) -> bytes:
         lines += [f"• {_escaped(one)}" for one in subjects]
     text = "\n".join(lines)[:_SLACK_CHARACTERS]
     section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-    fallback = f"{state}: {row['rule']} in cluster {row['cluster_id']}"
+    fallback = f"{state}: {rule} in cluster {cluster}"
     return compact({"text": fallback, "blocks": [section]})
 
 

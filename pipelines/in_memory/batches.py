@@ -101,7 +101,8 @@ class Batches:
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """Some of them, which keep their order where the places do; without `told`."""
+        """The batches at these places, in the same order if the places are in order; without
+        `told`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
@@ -122,7 +123,7 @@ class Batches:
         return {replica: code for code, replica in enumerate(self.replicas)}
 
     def place_of(self, key: tuple[Any, ...]) -> int | None:
-        """Of the batch with these values of BATCH_KEYS."""
+        """The index of the batch with these values of BATCH_KEYS."""
         _, _, _, base_offset, leader_epoch, crc = key
         mine = self.of_replica(ReplicaId(*key[:3]))
         first, end = mine.start + np.searchsorted(
@@ -134,7 +135,7 @@ class Batches:
         return None
 
     def keys(self, places: Places) -> Iterator[tuple[Any, ...]]:
-        """The values of BATCH_KEYS of some of them."""
+        """The values of BATCH_KEYS of the batches at these places."""
         of = self.base_offset, self.leader_epoch, self.crc
         columns = (column[places].tolist() for column in (self.replica, *of))
         for code, *key in zip(*columns, strict=True):
@@ -142,7 +143,7 @@ class Batches:
             yield (replica.cluster_id, replica.node_id, replica.directory_id, *key)
 
     def ids(self) -> pa.Table:
-        """BATCH_KEYS of all but the cluster."""
+        """The values of BATCH_KEYS of all batches, without the cluster's."""
         codes = pa.array(self.replica)
         nodes = pa.array([one.node_id for one in self.replicas], pa.int32())
         directories = pa.array([one.directory_id for one in self.replicas], pa.string())
@@ -220,7 +221,7 @@ def digests(crc: Longs, size_bytes: Longs) -> Longs:
 
 
 def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
-    """The indexes of the ranges that don't begin inside one before."""
+    """The indexes of the ranges that don't begin inside an earlier one."""
     kept, end = [], -1
     for index, (start, last) in enumerate(zip(starts, lasts, strict=True)):
         if start > end:

@@ -40,5 +40,5 @@ def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLo
 
 
 def moment(group: Row) -> tuple[Any, ...]:
-    """By which of two groups the newer one is told."""
+    """The values by which the newer of two groups is found."""
     return group["captured_at"], group["ingest_seq"], group["capture_group"]

@@ -29,9 +29,9 @@ _PROVEN, _UNPROVEN = "proven", "unproven"
 COMMITMENTS = (_UNPROVEN, _PROVEN)
 """By whether an entry is proven."""
 _END = (1 << 63) - 1
-"""Behind every offset."""
+"""Above every offset."""
 _MOST_PIECES = 4_000_000
-"""That are held at once, beside those that differ."""
+"""So many equal pieces are held at once, besides those that differ."""
 _ROWS_AT_ONCE = 1_000_000
 
 Batch = tuple[int, int, int]
@@ -55,7 +55,7 @@ class _Ranges:
         return len(self.low)
 
     def at(self: _Columns, places: npt.NDArray[Any]) -> _Columns:
-        """Some of them."""
+        """The ranges at these places."""
         columns = (one.name for one in fields(self) if one.name != "cluster_id")
         return replace(self, **{name: getattr(self, name)[places] for name in columns})
 
@@ -69,7 +69,7 @@ class Committed(_Ranges):
 
     @staticmethod
     def of_rows(cluster_id: str, rows: Sequence[Row]) -> Committed:
-        """Of rows of silver.committed_log, by offset."""
+        """The branch of rows of silver.committed_log, which are sorted by offset."""
         columns = (
             np.array([row[name] for row in rows], np.int64)
             for name in ("offset", "leader_epoch", "crc")
@@ -115,7 +115,7 @@ class Committed(_Ranges):
         return np.where(self.high[np.maximum(found, 0)] > offsets, found, -1)
 
     def entry(self, offset: int) -> Row | None:
-        """The row of an offset."""
+        """The row of silver.committed_log for an offset."""
         (place,) = self.places(np.array([offset])).tolist()
         if place < 0:
             return None
@@ -128,7 +128,7 @@ class Committed(_Ranges):
         }
 
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
-        """Whether the entry at each offset is that of a batch of this epoch and CRC."""
+        """Whether the entry at each offset is of a batch with this epoch and CRC."""
         if not len(self):
             return np.zeros(len(offsets), bool)
         places = self.places(offsets)
@@ -137,7 +137,7 @@ class Committed(_Ranges):
 
     @cached_property
     def proven(self) -> Ranges:
-        """Where the branch is proven."""
+        """The ranges in which the branch is proven."""
         places = np.flatnonzero(self.is_proven)
         starts, ends = self.low[places], self.high[places]
         is_first = np.ones(len(places), bool)
@@ -148,7 +148,8 @@ class Committed(_Ranges):
 
 
 def _cuts(lengths: Longs) -> Iterator[int]:
-    """Where ranges of these lengths are cut into parts of some rows: the index behind each."""
+    """The indexes behind the parts into which ranges of these lengths are cut, each part of some
+    rows."""
     parts = (np.cumsum(lengths) - 1) // _ROWS_AT_ONCE
     yield from (np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist()
     yield len(lengths)
@@ -156,7 +157,8 @@ def _cuts(lengths: Longs) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Pieces(_Ranges):
-    """What of batches some groups' branches hold. moment: the rank of the newest such group."""
+    """Pieces of batches that the branches of some groups hold. moment: the rank of the newest such
+    group."""
 
     base_offset: Longs
     moment: Longs
@@ -198,8 +200,8 @@ def _cut_to(held: HeldBatches, part: Row) -> tuple[Longs, Longs, Longs]:
 
 
 def _newest_of_each(pieces: Iterable[_Pieces]) -> _Pieces:
-    """Each piece with the moment of the newest group whose branch has it: an unchanged log gives
-    the same pieces in every group."""
+    """Each piece once, with the moment of the newest group whose branch has it. An unchanged log
+    gives the same pieces in every group."""
     waiting: list[_Pieces] = []
     count = 0
     for some in pieces:
@@ -252,13 +254,13 @@ def _cut(pieces: _Pieces, groups: Sequence[Row]) -> _Pieces:
 
 
 def _within(pieces: _Pieces, start: int, end: int) -> _Pieces:
-    """What of them lies within these offsets."""
+    """The parts of the ranges that lie within these offsets."""
     low, high = np.maximum(pieces.low, start), np.minimum(pieces.high, end)
     return replace(pieces, low=low, high=high).at(low < high)
 
 
 def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
-    """What lies between, before and behind ranges that are in order."""
+    """The offsets between, before and behind ranges that are in order."""
     start = 0
     for one in ranges:
         yield OffsetRange(start, one.start)
@@ -274,8 +276,8 @@ class _NewerGroups:
         self._groups = [(rank, group) for rank, group in enumerate(groups) if group["branch"]]
 
     def first_successor(self, epoch: int, rank: int) -> int:
-        """Where the first newer epoch begins that they prove: no record of `epoch` was committed
-        at that offset or later."""
+        """The offset where the first newer epoch begins that the groups prove. No record of `epoch`
+        was committed at that offset or later."""
         starts = (
             entry["start_offset"]
             for group in self._newer_than(rank)
@@ -285,7 +287,8 @@ class _NewerGroups:
         return min(starts, default=_END)
 
     def passed(self, epoch: int, rank: int) -> Ranges:
-        """Where their branches hold an entry, or will hold another one than that of `epoch`."""
+        """The offsets where the groups' branches hold an entry, or will hold another one than that
+        of `epoch`."""
         return union(
             OffsetRange(
                 group["branch_start"],
@@ -299,7 +302,7 @@ class _NewerGroups:
 
 
 def _proven_end(group: Row) -> int:
-    """Exclusive; -1 where the group proves nothing."""
+    """The end (exclusive) of what the group proves; -1 where it proves nothing."""
     proven = (part["end"] for part in group["branch_parts"] if part["commitment"] == _PROVEN)
     return max(proven, default=-1)
 

@@ -87,7 +87,7 @@ class Records(Protocol):
         """Rows of gold.state_ranges."""
 
     def health(self, looks: Iterable[Row]) -> Health:
-        """Of the states that the looks of pipelines.gold.rules.looks name."""
+        """The health of the states that pipelines.gold.rules.looks names."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Gold:
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:
-        """Of stated_voters."""
+        """The voters that the files of each capture name, as stated_voters gives them."""
         of, sets = self.bronze, self.silver.snapshot_sets
         return stated_voters(of.captures, self.silver.held, of.snapshots, sets, of.state)
 
@@ -141,7 +141,7 @@ class Gold:
 
     @cached_property
     def judged(self) -> list[Row]:
-        """Of judged_snapshots."""
+        """The verdicts on snapshots, as judged_snapshots gives them."""
         return judged_snapshots(self.bronze, self.records.compared)
 
     @cached_property

@@ -24,11 +24,11 @@ from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
-"""Of all logs that are kept because they may be asked for again."""
+"""Batches in all logs that are kept because they may be asked for again."""
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
-    """Of any row that has REPLICA_KEYS."""
+    """The replica of any row that has REPLICA_KEYS."""
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
@@ -118,12 +118,12 @@ class ReplicaLogs:
         self._known: dict[str, ReplicaLog] = {}
 
     def key(self, capture_id: str) -> ReplicaKey:
-        """Whose log it is."""
+        """The replica whose log it is."""
         look = self._held.looks[capture_id]
         return ReplicaKey(look["node_id"], look["directory_id"])
 
     def log(self, capture_id: str) -> ReplicaLog:
-        """Raises KeyError for a capture that nobody knows."""
+        """The log of a capture. KeyError for a capture that is not known."""
         if capture_id not in self._known:
             while sum(len(one.batches) for one in self._known.values()) > _MOST_PLACES:
                 del self._known[next(iter(self._known))]
@@ -162,7 +162,8 @@ def _voters_at(found: Row) -> VotersAt:
 
 
 def _keys(voters: Sequence[Row] | None) -> VoterKeys:
-    """Empty for a record that could not be decoded: then no majority proves anything."""
+    """The voters' keys. Empty for a record that could not be decoded; then no majority proves
+    anything."""
     return frozenset(
         ReplicaKey(voter["voter_id"], voter["directory_id"] or ZERO_UUID) for voter in voters or ()
     )

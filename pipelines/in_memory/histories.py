@@ -146,7 +146,7 @@ def truncations(
 
 
 def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
-    """By whose they were, and the time at which a capture lacks them."""
+    """What is gone, by the replica and by the time of the capture that lacks it."""
     is_gone = batches.told["truncated_at"].is_valid().to_numpy() & batches.is_sound
     places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
     told = batches.told.take(pa.array(places))
@@ -162,7 +162,7 @@ def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
 
 
 def _runs(entries: Iterable[_Gone]) -> Iterator[list[_Gone]]:
-    """Neighbouring offsets together; entries: by offset."""
+    """Runs of offsets that follow each other; entries: by offset."""
     run: list[_Gone] = []
     end = -1
     for entry in entries:

@@ -95,7 +95,7 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
-    """With file and byte of the batch that holds the offset in the capture's log."""
+    """The findings with file and byte of the batch that holds the offset in the capture's log."""
     for found in located:
         if found["offset"] is not None:
             for place in batches.at_offset(replica_of(found), found["epoch"], found["offset"]):
@@ -107,7 +107,7 @@ def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
 
 
 def without_repetitions(found: Iterable[Row]) -> list[Row]:
-    """The first one of each key, in the table's columns."""
+    """The first row of each key, in the table's columns."""
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:
         key = tuple(one[name] for name in FINDING_KEYS)

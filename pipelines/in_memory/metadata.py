@@ -27,7 +27,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
-    if not repeated.num_rows:  # as in every cluster that never lost a branch
+    if not repeated.num_rows:  # so it is in every cluster that never lost a branch
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
     is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())

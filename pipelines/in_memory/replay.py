@@ -16,6 +16,7 @@ import pyarrow as pa
 from pipelines.in_memory.plan import PlannedContent, plans_of
 from pipelines.in_memory.rows import Row, microseconds
 from pipelines.replay.compared import REPLAYED
+from pipelines.replay.entries import batches_of_rows
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.replay.stored import KNOWN_CONTROL, SPREAD, STATEFUL_CONTROL
@@ -70,8 +71,8 @@ def replayed(
         rows[placed[0]].append(placed)
     batches: list[pa.RecordBatch] = []
     for cluster_id, plan in plans.items():
-        ordered = iter(sorted(rows[cluster_id], key=_ORDER))
-        batches += walk(Part(cluster_id, 0, 1, plan, ordered))
+        ordered = sorted(rows[cluster_id], key=_ORDER)
+        batches += walk(Part(cluster_id, 0, 1, plan, batches_of_rows(ordered)))
     written, compared = (
         pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
         for kind in (WRITTEN, REPLAYED)

@@ -2,7 +2,7 @@
 
 A frame has the columns that are shown of rows which break an expectation, as the Python values that
 Spark would give for them, and for each condition whether a row satisfies it, as DataFusion or the
-condition's predicate says; that column has the condition's text for a name.
+condition's predicate says; `verdict_column` names that column.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
     by_sql = [one for one in conditions if one.predicate is None]
     rows = layer.answer(_query(suite, judged, by_sql))
     satisfied = {
-        _condition(one): _satisfied(rows, one, f"c{by_sql.index(one)}" if one in by_sql else None)
+        verdict_column(_condition(one)): _satisfied(
+            rows, one, f"c{by_sql.index(one)}" if one in by_sql else None
+        )
         for one in conditions
     }
     is_shown = ~np.logical_and.reduce([*satisfied.values()])
@@ -43,6 +45,12 @@ def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
         for name in _shown(suite)
     }
     return pd.DataFrame({**shown, **satisfied})
+
+
+def verdict_column(condition: str) -> str:
+    """The name of the column that says which rows satisfy the condition. A condition can be the
+    name of a column of the table, such as `agrees`, so the condition's text alone is no name."""
+    return f"satisfies: {condition}"
 
 
 def _condition(expectation: Expectation) -> str:

@@ -40,6 +40,7 @@ from pipelines.quality.expectation import (
     Expectation,
     Suite,
 )
+from pipelines.quality.frames import verdict_column
 from pipelines.quality.verdicts import Judged, Verdict
 
 SAMPLE = 5
@@ -76,7 +77,8 @@ class _RowSatisfies(ColumnMapMetricProvider):
         rows, compute, accessor = execution_engine.get_compute_domain(
             metric_domain_kwargs, domain_type=MetricDomainTypes.COLUMN
         )
-        return ~rows[metric_value_kwargs["condition"]], compute, accessor
+        verdict = rows[verdict_column(metric_value_kwargs["condition"])]
+        return ~verdict, compute, accessor
 
 
 class ExpectRowToSatisfy(ColumnMapExpectation):

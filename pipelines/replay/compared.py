@@ -3,7 +3,7 @@ branch refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -19,7 +19,6 @@ from replica.metadata.image import (
     Image,
     Refusal,
     ReplayedRecord,
-    VersionedReplay,
 )
 
 Row = dict[str, Any]
@@ -85,12 +84,18 @@ class Comparing:
             self._run.refused += 1
             self._run.first = self._run.first or refusal
 
-    def take(self, step: Step, replay: VersionedReplay) -> Iterator[Row]:
+    def refuse_more(self, count: int) -> None:
+        """So many records can't be applied, which the part owns, behind one that it was told of."""
+        if count:
+            assert self._run is not None, "entries belong to a run"
+            self._run.refused += count
+
+    def take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
         """The rows that a step completes, which is no entry; to be read before the next step.
 
-        replay: of the run, up to this step.
+        image: gives what the run adds up to, up to this step.
         """
-        for row in self._take(step, replay):
+        for row in self._take(step, image):
             yield {"cluster_id": self._part.cluster_id} | row
 
     def rest(self) -> Iterator[Row]:
@@ -98,12 +103,12 @@ class Comparing:
         for row in _of_contents(self._part, self._same_id):
             yield {"cluster_id": self._part.cluster_id} | row
 
-    def _take(self, step: Step, replay: VersionedReplay) -> Iterator[Row]:
+    def _take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
         if isinstance(step, Begin):
             self._run = _Run(step.run)
         elif isinstance(step, Content):
             if self._run is not None and step.snapshot.is_on_branch:
-                yield self._run.about() | _of_snapshot(self._part, step, replay.image())
+                yield self._run.about() | _of_snapshot(self._part, step, image())
             if self._same_id and self._same_id[0].snapshot[:2] != step.snapshot[:2]:
                 yield from _of_contents(self._part, self._same_id)
                 self._same_id = []

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pipelines.replay.entries import Entries, Entry, rows_of, stretches
 from pipelines.replay.plan import Plan, PlannedSnapshot, Run
 from pipelines.replay.stored import SPREAD, bucket_of, stored_record
 from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
+from replica.scan.version_input import MOST_ROWS
 
 IN_SNAPSHOT = -1
 """The offset of an entity that comes from the snapshot with which a replay began."""
@@ -27,20 +31,7 @@ OF_PLANNED, OF_SNAPSHOT, OF_TAIL, OF_LOG = "", "0", "1", "2"
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
 """The source of a snapshot's row: with its epoch and content, so that it sorts as they do."""
 _ROWS_AT_ONCE = 4096
-_POSITION, _SOURCE = map(SPREAD.names.index, ("position", "source"))
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
-_ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
-
-
-class Entry(NamedTuple):
-    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
-    silver.committed_log, on a tail superseded or unproven."""
-
-    offset: int
-    timestamp_us: int | None
-    leader_epoch: int
-    commitment: str
-    record: ReplayedRecord
 
 
 class Content(NamedTuple):
@@ -73,19 +64,19 @@ class Tail(NamedTuple):
     entries: Iterator[Entry]
 
 
-Step: TypeAlias = Content | Begin | End | Tail | Entry
+Step: TypeAlias = Content | Begin | End | Tail | Entries
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. rows: SPREAD's, with times as microseconds, sorted by
-    position, source and offset; the contents of all whole snapshots are among them."""
+    """One part of a cluster's replay. rows: SPREAD's, sorted by position, source and offset; the
+    contents of all whole snapshots are among them."""
 
     cluster_id: str
     bucket: int
     buckets: int
     plan: Plan
-    rows: Iterator[tuple[Any, ...]]
+    rows: Iterator[pa.RecordBatch]
 
     def owns(self, kind: str, key: str) -> bool:
         """Whether this part is the one that tells of the entity."""
@@ -103,20 +94,20 @@ class Part:
         a beginning aren't told, nor are tails.
         """
         due = _Schedule(self)
-        for (source, position), rows in groupby(self.rows, _piece):
+        for (source, position), some in groupby(
+            chain.from_iterable(map(_pieces, self.rows)), _place
+        ):
+            rows = (piece.rows for piece in some)
             if source == OF_LOG:
-                for row in rows:
-                    if row[_POSITION] >= due.next_position:
-                        yield from due.before(row[_POSITION], source)
-                    if due.is_open:
-                        yield _entry(row)
+                for entries in rows:
+                    yield from _of_log(due, Entries(entries))
             elif source[0] == OF_SNAPSHOT:
                 yield from due.before(position, source)
-                yield due.content(*self._image_of(rows))
+                yield due.content(*self._image_of(chain.from_iterable(map(rows_of, rows))))
             else:
                 yield from due.before(position, source)
                 if due.is_open:
-                    yield Tail(position, map(_entry, rows))
+                    yield Tail(position, chain.from_iterable(map(Entries.each, map(Entries, rows))))
         yield from due.rest()
 
     def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
@@ -180,12 +171,34 @@ def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa
         yield pa.RecordBatch.from_pylist([row for _, row in chunk], schema=schema)
 
 
-def _piece(row: tuple[Any, ...]) -> tuple[str, int]:
-    """The piece that a row belongs to. Neighbours of one piece are walked together: the log between
-    snapshots and tails, or one of these."""
-    source = row[_SOURCE]
-    return source, -1 if source == OF_LOG else row[_POSITION]
+class _Piece(NamedTuple):
+    """Neighbours that are walked together: the log between snapshots and tails, of which position
+    is -1; or the rows of one source at one position."""
+
+    source: str
+    position: int
+    rows: pa.RecordBatch
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))
+def _pieces(rows: pa.RecordBatch) -> Iterator[_Piece]:
+    is_log = np.asarray(
+        pc.equal(rows.column("source"), OF_LOG).to_numpy(zero_copy_only=False), np.bool_
+    )
+    places = np.where(is_log, -1, rows.column("position").to_numpy())
+    for piece in stretches(rows.append_column("place", pa.array(places)), ("source", "place")):
+        source, place = piece.column("source")[0].as_py(), piece.column("place")[0].as_py()
+        yield _Piece(source, place, piece.select(SPREAD.names))
+
+
+_place = itemgetter(0, 1)
+
+
+def _of_log(due: _Schedule, entries: Entries) -> Iterator[Step]:
+    low, positions = 0, entries.positions
+    while low < len(positions):
+        if positions[low] >= due.next_position:
+            yield from due.before(int(positions[low]), OF_LOG)
+        high = min(int(np.searchsorted(positions, due.next_position)), low + MOST_ROWS)
+        if due.is_open:
+            yield entries.part(low, high)
+        low = high

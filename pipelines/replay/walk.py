@@ -7,22 +7,23 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pipelines.replay.compared import REPLAYED, Comparing
-from pipelines.replay.parts import Entry, Part, batches_of
-from pipelines.replay.written import WRITTEN, History
+from pipelines.replay.entries import Entries
+from pipelines.replay.history import History
+from pipelines.replay.parts import Part, batches_of
+from pipelines.replay.written import WRITTEN
 
 
 def walk(part: Part) -> Iterator[pa.RecordBatch]:
     """Batches of WRITTEN, and batches of REPLAYED, of one part."""
     history, comparing = History(part), Comparing(part)
     for step in part.steps():
-        if isinstance(step, Entry):
-            history.apply(step)
-            refusal = history.replay.refusal
-            if refusal is not None:
-                comparing.refuse(step.record, refusal)
+        if isinstance(step, Entries):
+            for record, refusal in history.read(step):
+                comparing.refuse(record, refusal)
+            comparing.refuse_more(history.refused())
         else:
             history.take(step)
-            yield from batches_of(comparing.take(step, history.replay), REPLAYED)
+            yield from batches_of(comparing.take(step, history.image), REPLAYED)
         if history.is_full:
             yield from history.taken()
     yield from batches_of(comparing.rest(), REPLAYED)

@@ -1,4 +1,4 @@
-"""Metadata activity: a lane of bars for each kind of change, so that no colour has to be read."""
+"""Metadata activity: a lane of bars for each group of changes, so that no colour has to be read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from pipelines.report import axis
 from pipelines.report.evidence import Activity
-from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
 from pipelines.report.svg import Scale, box, drawing, line, text
 from pipelines.report.words import duration_text
+from replica.metadata.changes import CHANGES
 
 _HEAD, _BAR, _GAP = 18, 26, 8
 
@@ -51,38 +51,98 @@ def kinds(rows: Iterable[Row]) -> list[Kind]:
     )
 
 
+_GROUPS = {
+    "Partitions": (("partition",), ("PARTITION",)),
+    "Topics": (("topic",), ("TOPIC",)),
+    "Configs": (("config",), ("CONFIG",)),
+    "Brokers and controllers": (("broker", "controller"), ("BROKER", "CONTROLLER")),
+    "Users, ACLs, quotas and tokens": (
+        ("acl", "scram", "client_quota", "delegation_token"),
+        ("ACCESS_CONTROL", "SCRAM", "QUOTA", "TOKEN"),
+    ),
+    "Quorum, features and ids": (
+        ("feature", "voters", "kraft_version", "zk_migration_state", "producer_ids"),
+        ("FEATURE", "KRAFT", "LEADER_CHANGE", "ZK_", "PRODUCER_IDS"),
+    ),
+}
+"""What is told together: kinds of entities, and words in the names of record types."""
+OTHER = "Everything else"
+"""Records that change no entity, and kinds of another release."""
+_ENTITY_OF = {change.name: change.entity for change in CHANGES}
+
+
+def group_of(kind: str) -> str:
+    """The group of a type of change or of records."""
+    entity = _ENTITY_OF.get(kind)
+    for name, (entities, words) in _GROUPS.items():
+        if entity in entities or (entity is None and any(word in kind for word in words)):
+            return name
+    return OTHER
+
+
+@dataclass(frozen=True)
+class Group:
+    """Kinds of changes of one sort of entities, the commonest first."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+
+    @property
+    def changes(self) -> int:
+        return sum(kind.changes for kind in self.kinds)
+
+    @property
+    def buckets(self) -> dict[int, int]:
+        """Changes by bucket, where there are any."""
+        found: dict[int, int] = defaultdict(int)
+        for kind in self.kinds:
+            for bucket, count in kind.buckets:
+                found[bucket] += count
+        return found
+
+
+def groups(rows: Iterable[Row]) -> list[Group]:
+    """Rows of activity_queries.activity by group, those with most changes first."""
+    found: dict[str, list[Kind]] = defaultdict(list)
+    for kind in kinds(rows):
+        found[group_of(kind.name)].append(kind)
+    made = (Group(name, tuple(each)) for name, each in found.items())
+    return sorted(made, key=lambda group: (group.name == OTHER, -group.changes, group.name))
+
+
 def draw(identity: str, activity: Activity) -> Markup | None:
-    """The commonest kinds; None where nothing has a time."""
-    shown = [kind for kind in kinds(activity.figure.rows) if kind.buckets][:MAX_LANES]
+    """A lane for each group; None where nothing has a time."""
+    shown = [group for group in groups(activity.figure.rows) if group.buckets]
     if not shown:
         return None
-    last = max(bucket for kind in shown for bucket, _ in kind.buckets)
+    last = max(bucket for group in shown for bucket in group.buckets)
     scale = Scale(activity.start, activity.start + (last + 1) * activity.width)
     parts: list[Markup] = []
     y = 0
-    for kind in shown:
-        parts.append(_lane(kind, activity, scale, y))
+    for group in shown:
+        parts.append(_lane(group, activity, scale, y))
         y += _HEAD + _BAR + _GAP
     parts.append(axis.time_axis(scale, y))
     title = f"Metadata changes over time, in spans of {duration_text(activity.width)}"
-    told = "; ".join(f"{kind.name} {kind.changes}" for kind in shown)
+    told = "; ".join(f"{group.name} {group.changes}" for group in shown)
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
 
 
-def _lane(kind: Kind, activity: Activity, scale: Scale, y: float) -> Markup:
-    most = max(count for _, count in kind.buckets)
+def _lane(group: Group, activity: Activity, scale: Scale, y: float) -> Markup:
+    buckets = group.buckets
+    most = max(buckets.values())
     foot = y + _HEAD + _BAR
     parts = [
-        text(0, y + 12, kind.name, class_="who"),
-        text(100, y + 12, f"{kind.changes}, at most {most}", class_="told", anchor="end"),
+        text(0, y + 12, group.name, class_="who"),
+        text(100, y + 12, f"{group.changes}, at most {most}", class_="told", anchor="end"),
         line(0, foot, 100, foot, "track"),
     ]
-    for bucket, count in kind.buckets:
+    for bucket, count in buckets.items():
         start = activity.start + bucket * activity.width
         x, end = scale.x(start), scale.x(start + activity.width)
         height = max(_BAR * count / most, 1.5)
         when = axis.time_label(start, "%Y-%m-%d %H:%M:%S")
-        title = f"{kind.name}: {count} in {duration_text(activity.width)} from {when} UTC"
+        title = f"{group.name}: {count} in {duration_text(activity.width)} from {when} UTC"
         # the gap between bars: a bar a tenth narrower than its span
         parts.append(box(x, foot - height, (end - x) * 0.9, height, "bar", title))
     return Markup("").join(parts)

@@ -22,6 +22,7 @@ from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, Row, Source, moment
 from pipelines.report.svg import element
+from pipelines.report.tables import labelled
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
@@ -161,6 +162,7 @@ def _environment() -> jinja2.Environment:
         moment=moment,
         ticks=_ticks,
         duration=duration_text,
+        labelled=labelled,
     )
     environment.globals.update(
         counted=counted,

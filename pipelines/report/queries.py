@@ -22,6 +22,8 @@ MAX_EXPOSURES = 20
 MAX_SUBJECTS = 5
 """Partitions, nodes and so on of one rule of health."""
 MAX_CAPTURES = 100
+MAX_TOLD_IN_PRINT = 2
+"""Clusters of which the first pages on paper tell more than the verdict."""
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
 """Rows of tables whose queries have no LIMIT, or a larger one."""
 MAX_LANES = 24

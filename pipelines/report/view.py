@@ -18,6 +18,7 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
+from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
@@ -25,7 +26,7 @@ from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
 from replica.check.rule import Rule
 
-MAX_NEXT_STEPS = 5
+MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,19 @@ class ClusterView:
     epoch_drawing: Markup
     leader_drawing: Markup | None
     activity_drawing: Markup | None
-    activity: tuple[activity.Kind, ...]
+    activity: tuple[activity.Group, ...]
     partings: tuple[PartingView, ...]
     truncated: tuple[TruncatedView, ...]
     rules: tuple[RuleView, ...]
     health: tuple[HealthView, ...]
     travel: JourneyView | None
+    summary: Summary
+
+    @property
+    def health_steps(self) -> tuple[tuple[str, str], ...]:
+        """As next_steps, of the rules of health above a note."""
+        urgent = (one for one in self.health if one.rule and one.severity != "info")
+        return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_HEALTH_STEPS]
 
     @property
     def cluster_id(self) -> str:
@@ -134,24 +142,26 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         for row in replicas
     ]
     rules = _rules(evidence.findings)
+    facts = _facts(evidence, names, rounds, partings, rules)
     return ClusterView(
         identity=identity,
         evidence=evidence,
         names=names,
         rounds=rounds,
-        verdict=verdict(_facts(evidence, names, rounds, partings, rules)),
+        verdict=verdict(facts),
         next_steps=_next_steps(rules),
         voters=voters,
         fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
         leader_drawing=leader_lanes.draw(f"{identity}-leaders", evidence.leaders.rows, fills),
         activity_drawing=activity.draw(f"{identity}-activity", evidence.activity),
-        activity=tuple(activity.kinds(evidence.activity.figure.rows)),
+        activity=tuple(activity.groups(evidence.activity.figure.rows)),
         partings=tuple(_parting_views(evidence, names, identity)),
         truncated=tuple(_truncated(evidence)),
         rules=rules,
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, trip, evidence, names, fills),
+        summary=summary(facts, evidence, voters, trip),
     )
 
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from itertools import chain, groupby
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,16 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.replay.entries import stretches
 from pipelines.replay.parts import OF_LOG, OF_PLANNED, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.plan import CONTENT_IDS, PLAN, plan_of
-from pipelines.replay.stored import SPREAD
 from pipelines.replay.walk import WALKED, walk, walked
 from pipelines.silver.replay_plan import plans
 from pipelines.silver.stored_records import is_unknown, spread
 
 _RECORDS_OF_PART = 4_000_000
-_OWNER = itemgetter(*map(SPREAD.names.index, ("cluster_id", "bucket")))
-_PAYLOAD = SPREAD.names.index("payload")
+_OWNER = ("cluster_id", "bucket")
 
 
 def buckets_for(spark: SparkSession, records: int) -> int:
@@ -115,21 +112,18 @@ def _plan_rows(plan: DataFrame, buckets: int) -> DataFrame:
 
 def _run(batches: Iterator[pa.RecordBatch], *, buckets: int) -> Iterator[pa.RecordBatch]:
     with no_search_for_cycles():
-        for (cluster_id, bucket), rows in groupby(_rows(batches), _OWNER):
+        of_parts = chain.from_iterable(stretches(batch, _OWNER) for batch in batches)
+        for (cluster_id, bucket), rows in groupby(of_parts, _owner):
             yield from map(walked, walk(_part(cluster_id, bucket, buckets, rows)))
 
 
-def _part(cluster_id: str, bucket: int, buckets: int, rows: Iterator[tuple[Any, ...]]) -> Part:
-    """What one part gives. rows: the plan's and all others."""
-    plan = plan_of(next(rows)[_PAYLOAD])
-    return Part(cluster_id, bucket, buckets, plan, rows)
+def _owner(rows: pa.RecordBatch) -> tuple[str, int]:
+    cluster_id, bucket = (rows.column(name)[0].as_py() for name in _OWNER)
+    return cluster_id, bucket
 
 
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """The rows in SPREAD's columns, with times as microseconds."""
-    for batch in batches:
-        columns = (
-            column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-            for column in batch.columns
-        )
-        yield from zip(*(column.to_pylist() for column in columns), strict=True)
+def _part(cluster_id: str, bucket: int, buckets: int, rows: Iterator[pa.RecordBatch]) -> Part:
+    """rows: the plan's, which is the first, and all others."""
+    first = next(rows)
+    plan = plan_of(first.column("payload")[0].as_py())
+    return Part(cluster_id, bucket, buckets, plan, chain((first.slice(1),), rows))

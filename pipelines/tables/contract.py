@@ -46,6 +46,10 @@ _CHANGE_FEED = {
     "delta.deletedFileRetentionDuration": f"interval {FEED_RETENTION_DAYS} days",
 }
 
+_CHECKPOINTS = {"delta.checkpointInterval": "10"}
+"""In commits. It is Spark's default; delta-rs's is 100, and whoever opens a table by it reads all
+commits since the last checkpoint: half a millisecond each."""
+
 # Casts that can't lose a value: from any earlier to any later type of one row.
 _WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
     (ByteType, ShortType, IntegerType, LongType),
@@ -121,7 +125,7 @@ class Contract:
     @property
     def properties(self) -> Mapping[str, str]:
         """Delta's table properties."""
-        return _CHANGE_FEED if self.change_feed else {}
+        return _CHECKPOINTS | (_CHANGE_FEED if self.change_feed else {})
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -84,9 +84,26 @@ def headers_hash(headers: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(headers)).hexdigest()
 
 
-def batches_around(file: OpenFile, known: KnownFile, ends: Iterable[int]) -> tuple[Place, ...]:
-    """The known batches that hold the offsets just before and at each of `ends`."""
-    return tuple(found for end in ends for found in _batches_around(file, known, end))
+def batches_around(
+    file: OpenFile, known: KnownFile, ends: Iterable[int], scan: segment.ScanLog
+) -> tuple[Place, ...]:
+    """The known batches that hold the offsets just before and at each of `ends`.
+
+    scan: walks the bytes between two places, which may hold ten thousand small batches.
+    """
+    places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
+    stretches: dict[int, list[int]] = {}
+    for end in ends:
+        if known.first_offset < end <= known.next_offset:
+            number = max(n for n, place in enumerate(places) if place.base_offset < end)
+            stretches.setdefault(number, []).append(end)
+    found: list[Place] = []
+    for number, wanted in stretches.items():
+        start, following = places[number], places[min(number + 2, len(places) - 1)]
+        part = file.part(start.position, following.position - start.position)
+        walked = scan(part, start=start.position, expected_offset=start.base_offset)
+        found.extend(_around(walked.batches, wanted))
+    return tuple(found)
 
 
 def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> Iterator[Stretch]:
@@ -191,14 +208,9 @@ def _scanned(file: OpenFile, place: Place) -> SegmentScan:
     return segment.scan(part, start=place.position, expected_offset=place.base_offset)
 
 
-def _batches_around(file: OpenFile, known: KnownFile, end: int) -> Iterator[Place]:
-    if not known.first_offset < end <= known.next_offset:
-        return
-    places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
-    number = max(n for n, place in enumerate(places) if place.base_offset < end)
-    start, following = places[number], places[min(number + 2, len(places) - 1)]
-    size = following.position - start.position
-    for batch in _scanned(file, start._replace(size_bytes=size)).batches:
+def _around(batches: Iterable[LocatedBatch], ends: Sequence[int]) -> Iterator[Place]:
+    for batch in batches:
         header = batch.header
-        if batch.crc_valid and header.base_offset <= end and header.last_offset >= end - 1:
-            yield Place(batch.position, header.base_offset, header.size_bytes)
+        first, last = header.base_offset, header.last_offset
+        if batch.crc_valid and any(first <= end <= last + 1 for end in ends):
+            yield Place(batch.position, first, header.size_bytes)

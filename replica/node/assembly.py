@@ -141,7 +141,7 @@ def _limits(settings: Settings, report: Report) -> NodeLimits:
 
 def _features(driver: Driver) -> Features:
     driver.check()
-    raft = driver.host.raft
+    raft = driver.raft
     finalized = {KRAFT_VERSION: raft.log.kraft_version} if raft.log.kraft_version else {}
     return Features({KRAFT_VERSION: (0, 1)}, finalized, raft.high_watermark or -1)
 

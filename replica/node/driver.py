@@ -19,7 +19,7 @@ from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
 from replica.node.heard import Heard
-from replica.raft.config import FOREVER
+from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
 from replica.raft.inputs import (
     Append,
@@ -39,8 +39,10 @@ from replica.raft.messages import (
     PeerRequest,
     PeerResponse,
 )
+from replica.raft.raft import Raft
 from replica.raft.roles import Candidate, Leader
 from replica.raft.snapshots import SnapshotPolicy
+from replica.storage.log import FileLog
 
 CLEAN_EVERY_S = 60.0
 
@@ -124,6 +126,19 @@ class Driver:
         self._candidate_in = -1
         self._stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
 
+    @property
+    def raft(self) -> Raft:
+        """The consensus core, to look at: only the host steps it."""
+        return self.host.raft
+
+    @property
+    def log(self) -> FileLog:
+        return self.host.log
+
+    @property
+    def config(self) -> Config:
+        return self.host.config
+
     async def run(self) -> Stopped:
         """Until `shut_down` has worked, or an error."""
         self._do(self.host.tick)
@@ -184,7 +199,7 @@ class Driver:
         it will be committed. NotLeaderError, RecordBatchTooLargeError, BufferAllocationError:
         nothing was appended.
         """
-        base = self.host.raft.next_append_offset
+        base = self.raft.next_append_offset
         last = base + request.record_count - 1
         future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
         waiting = _Waiting(Appended(base, last, request.epoch), future)
@@ -231,7 +246,7 @@ class Driver:
             self.fail(error)
 
     def _count_election(self) -> None:
-        role = self.host.raft.role  # who votes alone is a candidate within one step
+        role = self.raft.role  # who votes alone is a candidate within one step
         if isinstance(role, Candidate | Leader) and role.epoch != self._candidate_in:
             self._candidate_in = role.epoch
             self.elections += 1
@@ -290,7 +305,7 @@ class Driver:
         return ratio
 
     def _facts(self) -> tuple[object, ...]:
-        raft = self.host.raft
+        raft = self.raft
         log = raft.log
         return (
             raft.high_watermark,
@@ -310,7 +325,7 @@ class Driver:
         """Tell those whose records are committed, and those who can't be told any more."""
         if not self._waiting:
             return
-        role, committed = self.host.raft.role, self.host.raft.high_watermark or 0
+        role, committed = self.raft.role, self.raft.high_watermark or 0
         epoch = role.epoch if isinstance(role, Leader) else None
         still = []
         for waiting in self._waiting:
@@ -336,7 +351,7 @@ class Driver:
             loop.call_soon(self._flush)
         if self._timer is not None:
             self._timer.cancel()
-        deadline = self.host.raft.next_deadline()
+        deadline = self.raft.next_deadline()
         if deadline < FOREVER:
             delay = max(0, deadline - self._clock()) / 1000
             self._timer = loop.call_later(delay, self._tick)
@@ -352,7 +367,7 @@ class Driver:
     async def _clean(self) -> None:
         while True:
             await asyncio.sleep(CLEAN_EVERY_S)
-            self.take(Clean(self.host.log.size_bytes))
+            self.take(Clean(self.log.size_bytes))
 
     def _close(self) -> None:
         if self._timer is not None:
@@ -363,4 +378,4 @@ class Driver:
             asked.cancel()
         for waiting in self._waiting:
             waiting.future.cancel()
-        self.host.log.close()
+        self.log.close()

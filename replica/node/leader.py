@@ -18,10 +18,10 @@ LONGEST_MS = 60_000
 
 def leader_address(driver: Driver) -> Address | None:
     """Where the leader that this replica follows listens; None where it follows nobody."""
-    role = driver.host.raft.role
+    role = driver.raft.role
     if not isinstance(role, Follower):
         return None
-    listener = driver.host.config.default_listener
+    listener = driver.config.default_listener
     found = (each for each in role.leader_endpoints if each.name == listener)
     return next(((each.host, each.port) for each in found), None)
 

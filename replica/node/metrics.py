@@ -140,16 +140,16 @@ def _ready(readiness: Readiness) -> Iterator[Metric]:
 def _metrics(sources: Sources) -> Iterator[Metric]:
     yield from _raft(sources.driver)
     yield from _log(sources.driver)
-    role = sources.driver.host.raft.role
+    role = sources.driver.raft.role
     if isinstance(role, Leader):
         yield _lag(sources.driver, role)
     yield from _requests(sources)
 
 
 def _raft(driver: Driver) -> Iterator[Metric]:
-    raft = driver.host.raft
+    raft = driver.raft
     role, voters = raft.role, raft.log.voters
-    local = driver.host.config.local
+    local = driver.config.local
     state = GaugeMetricFamily(
         "kraftlake_raft_state", "1 for the role that the replica has", labels=["state"]
     )
@@ -158,7 +158,7 @@ def _raft(driver: Driver) -> Iterator[Metric]:
     yield state
     yield gauge("raft_current_epoch", "Newest epoch it knows", role.epoch)
     yield gauge("raft_current_leader", "Node id of the leader, -1 for none", role.leader_id)
-    voted = role.local if isinstance(role, Leader) else getattr(role, "voted", None)
+    voted = role.local if isinstance(role, Leader) else role.voted
     voted_id = -1 if voted is None else voted.node_id
     yield gauge("raft_current_vote", "Node id voted for in this epoch, -1 for none", voted_id)
     is_voter = local is not None and voters.is_voter(local.key)
@@ -181,7 +181,7 @@ def _raft(driver: Driver) -> Iterator[Metric]:
 
 
 def _log(driver: Driver) -> Iterator[Metric]:
-    raft, log = driver.host.raft, driver.host.raft.log
+    raft, log = driver.raft, driver.raft.log
     watermark = -1 if raft.high_watermark is None else raft.high_watermark
     snapshot = 0 if log.latest_snapshot is None else log.latest_snapshot.offset
     yield gauge("raft_high_watermark", "End of what is committed (exclusive), -1", watermark)
@@ -189,12 +189,12 @@ def _log(driver: Driver) -> Iterator[Metric]:
     yield gauge("raft_log_end_epoch", "Epoch of its last record", log.last_epoch)
     yield gauge("raft_log_start_offset", "First offset in the log", log.log_start)
     yield gauge("raft_latest_snapshot_end_offset", "Of the newest snapshot, 0 for none", snapshot)
-    yield gauge("raft_log_size_bytes", "Of the log's segments", driver.host.log.size_bytes)
+    yield gauge("raft_log_size_bytes", "Of the log's segments", driver.log.size_bytes)
 
 
 def _lag(driver: Driver, role: Leader) -> Metric:
     """Only a leader knows how far the others are."""
-    end, voters = driver.host.raft.log.log_end, driver.host.raft.log.voters
+    end, voters = driver.raft.log.log_end, driver.raft.log.voters
     lag = GaugeMetricFamily(
         "kraftlake_raft_replica_lag",
         "Records by which a replica's last fetch was behind the leader's log end",

@@ -44,7 +44,7 @@ class Node:
 
     def look(self) -> None:
         """Take note of whether the replica works now."""
-        raft, heard = self.driver.host.raft, self.driver.heard
+        raft, heard = self.driver.raft, self.driver.heard
         leads, end = isinstance(raft.role, Leader), raft.log.log_end
         mark = raft.leader_watermark
         caught_up = mark is not None and end >= mark
@@ -114,7 +114,7 @@ class Node:
         """Report each new role or epoch."""
         told = None
         while True:
-            role = self.driver.host.raft.role
+            role = self.driver.raft.role
             now = (type(role).__name__, role.epoch, role.leader_id)
             if now != told:
                 leader = f", leader {role.leader_id}" if role.leader_id >= 0 else ""

@@ -60,7 +60,7 @@ async def run_load(driver: Driver, load: Load, report: Report) -> None:
     due = loop.time()
     while True:
         now = loop.time()
-        role = driver.host.raft.role
+        role = driver.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             due = now
             await driver.wait_for_news(1.0)

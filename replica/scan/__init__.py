@@ -10,6 +10,8 @@ odd_records  the records that need a look by the scalar reader
 bulk_replay  BulkReplay: what the records of chunks add up to, as replica.metadata.image.Replay says
 replay_tables    what its kernel keeps; replay_slots: as arrays; replay_state: written into a replay
 log_bytes    the bytes that its references mean
+partition_versions  PartitionVersions: versions and changes of partitions, told as columns
+version_tables   what its kernel keeps and tells; version_input: the records that it takes
 regions      drives the kernels and hands what they refuse to the scalar reader
 window       the part of a file that is in memory
 rows         a chunk of records -> Arrow; columns: schemas and columns

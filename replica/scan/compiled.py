@@ -56,7 +56,21 @@ replay_rows = Kernel(
 """(source, rows, low, high, base, slots, index, arena, puts, state, places) -> row where it
 stopped."""
 
+write_versions = Kernel(
+    "version_rows", "write_versions",
+    _INPUT, _LONGS, _LONG, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
+"""(source, rows, low, high, slots, index, arena, texts, told, state, places) -> row where it
+stopped."""
+
+open_versions = Kernel(
+    "version_rows", "open_versions",
+    _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
+)  # fmt: skip
+"""(slots, arena, texts, told, state, first) -> slot where it stopped."""
+
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,
-    find_odd_rows, index_slots, replay_rows,
+    find_odd_rows, index_slots, replay_rows, write_versions, open_versions,
 )  # fmt: skip

@@ -113,6 +113,12 @@ class Kernel:
         return self._function
 
 
+def flat(*arrays: npt.NDArray[Any]) -> tuple[int, ...]:
+    """Contiguous arrays as the function of Kernel.load takes them, which checks nothing; they must
+    live as long as these numbers are used."""
+    return tuple(number for one in arrays for number in (one.ctypes.data, one.size))
+
+
 def _suits(array: Any, parameter: Parameter) -> bool:
     return (
         isinstance(array, np.ndarray)

@@ -20,6 +20,9 @@ from replica.model.epochs import OffsetAndEpoch
 
 UNREADABLE = "UNREADABLE"
 """The type of a record whose bytes don't decode."""
+OTHERS = "OTHERS"
+"""What records of further types are counted as: a log that means harm may have many."""
+_MAX_TYPES = 100
 _BYTES_AT_ONCE = 1024 * 1024
 _RECORDS_AT_ONCE = 200
 _MAX_REMOVALS = 50_000
@@ -151,6 +154,8 @@ class Committed:
         assert self._counts_from is not None
         if record.offset >= self._counts_from:
             name = _type_of(message)
+            if name not in self.counts and len(self.counts) >= _MAX_TYPES:
+                name = OTHERS
             self.counts[name] += 1
             self.sizes[name] += len(record.key or b"") + len(record.value or b"")
 

@@ -64,11 +64,11 @@ class Described:
     async def ask_for_snapshot(self) -> None:
         """Ask the leader for its newest snapshot's id: a fetch from offset 0 is answered with it.
 
-        The fetch names no node, so no leader counts it. Kafka before 4.1 may answer with records
-        while its log begins at offset 0; then the newest snapshot of this node stands for it.
+        The fetch names no node, so no leader counts it. Where the answer names no snapshot, the
+        newest one of this node stands for it.
         """
         found = await self._leaders_newest()
-        own = self._driver.host.log.snapshots.newest
+        own = self._driver.log.snapshots.newest
         known = [each for each in (found, own) if each is not None and each.offset > 0]
         if known:
             newest = max(known, key=election_order)
@@ -76,11 +76,11 @@ class Described:
 
     async def _leaders_newest(self) -> OffsetAndEpoch | None:
         driver = self._driver
-        role = driver.host.raft.role
+        role = driver.raft.role
         if not isinstance(role, Follower):
             return None
         request = FetchRequest(
-            cluster_id=driver.host.config.cluster_id,
+            cluster_id=driver.config.cluster_id,
             replica=ReplicaKey(NO_NODE),
             epoch=role.epoch,
             fetch_offset=0,
@@ -97,7 +97,7 @@ class Described:
         return None
 
     def _contained_at(self, snapshot_id: OffsetAndEpoch) -> int | None:
-        log = self._driver.host.log
+        log = self._driver.log
         last = snapshot_id.offset - 1
         try:
             if log.log_start <= last < log.log_end:

@@ -43,7 +43,7 @@ class Watch:
         broker_defaults: of a broker's server.properties, empty where they aren't known."""
         self._node = node
         self._driver = node.driver
-        self.committed = Committed(node.driver.host.log)
+        self.committed = Committed(node.driver.log)
         self.described = Described(node.driver, controllers, client, node.settings.topic.name)
         self.judged = Judged(broker_defaults)
         self._has_failed = False
@@ -73,7 +73,7 @@ class Watch:
         """Read what is committed, and judge the state where all of it was read."""
         driver = self._driver
         while True:
-            end = driver.host.raft.high_watermark
+            end = driver.raft.high_watermark
             began = time.monotonic()
             if end is None:
                 await driver.wait_for_news(1.0)
@@ -86,7 +86,7 @@ class Watch:
 
     def _voters(self) -> frozenset[int]:
         """As the log tells them, else as the leader does."""
-        known = self._driver.host.raft.log.voters.ids
+        known = self._driver.raft.log.voters.ids
         described = self.described.quorum
         if known or described is None:
             return frozenset(known)

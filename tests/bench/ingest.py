@@ -26,6 +26,7 @@ from pathlib import Path
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.segment import LocatedBatch
 from replica.scan.segments import scan
+from tests.bench.sections import with_section
 from tests.bench.segments import write_segment
 from tests.kraftlake_process import command_line
 
@@ -156,14 +157,6 @@ On {os.cpu_count()} cores, load {os.getloadavg()[2]:.1f} in the last 15 minutes,
 """
 
 
-def _with(record: str, section: str) -> str:
-    """The record with this section in the place of the one of its heading, or at the end."""
-    heading = section.splitlines()[0]
-    others = re.split(r"^(?=## )", record, flags=re.MULTILINE)
-    kept = [other.rstrip() for other in others if other.splitlines()[:1] != [heading]]
-    return "\n\n".join([*kept, section])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=300, help="MB")
@@ -175,7 +168,7 @@ def main() -> None:
     text = page(asked.size, costs)
     sys.stdout.write(text)
     if asked.write:
-        RECORD.write_text(_with(RECORD.read_text(encoding="utf-8"), text), encoding="utf-8")
+        RECORD.write_text(with_section(RECORD.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from jobs.directories import rehearsed
+from jobs.engine import live_state
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
 from replica.check.lineage import MAX_COMPARED
@@ -23,6 +25,7 @@ from replica.message.reader import MAX_ELEMENTS
 from replica.node.descriptors import LEAST_CONNECTIONS, RESERVED
 from replica.node.http_server import MAX_CONNECTIONS, WITHIN_S
 from replica.raft.epoch_bounds import MOST_AT_ONCE, MS_EACH
+from replica.simulate.rehearsal import scenario_file
 from replica.wire.header import MAX_REQUEST_ELEMENTS
 from replica.wire.limits import Limits, NodeLimits
 from replica.wire.memory import FREE_BYTES
@@ -77,6 +80,10 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"{MAX_ELEMENTS:,} elements and tagged fields in a record",
         f"{MAX_CONTROL_BYTES >> 20} MiB of a control record",
         f"{MAX_COMPARED} logs of a cluster are compared pair by pair, the rest is named",
+        f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps, an hour of",
+        f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds twice",
+        f"`--timeout`, {live_state.MAX_BYTES >> 30} GiB in `TMPDIR`",
+        f"the log that `plan -b` fetches ({live_state.MAX_BYTES >> 30} GiB at most)",
     ],
 )
 def test_the_text_has_the_limits_of_the_code(sentence: str) -> None:

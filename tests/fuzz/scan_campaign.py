@@ -43,7 +43,6 @@ def one_input(pool: Pool, seed: int, number: int) -> tuple[bytes, dict[str, obje
         "start": chance.choice((0, 1_000_000)),
         "expected": chance.choice((first, first, None)),
         "redactor": chance.choice((None, REDACTOR)),
-        "forms": (chance.choice(("json", "variant")),),
     }
 
 

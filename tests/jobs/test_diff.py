@@ -81,7 +81,7 @@ def test_the_text_tells_what_happened(kraftlake: Kraftlake) -> None:
     )
 
 
-def test_who_may_tell_what_two_directories_cannot_is_a_command_without_a_lake(
+def test_diff_of_unproven_records_names_check_which_needs_no_lake(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
     assert kraftlake("simulate", "split-brain", "-o", tmp_path / "nodes").code == 0

@@ -189,6 +189,23 @@ def test_a_large_log_takes_no_more_memory_than_a_small_one(tmp_path: Path) -> No
     assert filecmp.cmp(path, captured, shallow=False)
 
 
+@pytest.mark.parametrize(("batches", "most_mib"), [("large", 420), ("small", 700)])
+def test_an_ingest_holds_a_part_of_its_log_at_once(
+    tmp_path: Path, batches: str, most_mib: int
+) -> None:
+    """Libraries and threads take 300 MiB before the first byte."""
+    path = _log(tmp_path / "node")
+    if batches == "large":
+        _grown(path, 120 * _MIB)
+    else:
+        one = _batch(0, [_NO_OP], NONE)
+        path.write_bytes(b"".join(n.to_bytes(8, "big") + one[8:] for n in range(200_000)))
+    lake = tmp_path / "lake"
+    ended, peak = _with_peak("ingest", "--as", "c:1", "--lake", lake, tmp_path / "node")
+    assert ended.returncode == 0, ended.stderr
+    assert peak < most_mib
+
+
 def test_zeros_of_a_file_take_no_memory(tmp_path: Path) -> None:
     with _log(tmp_path / "node").open("wb") as file:
         file.write(_batch(0, [_NO_OP], NONE))

@@ -102,7 +102,7 @@ def _is_wrapped() -> None:
 
 
 @pytest.mark.parametrize("act", [_fails_on_the_way_out, _is_wrapped])
-def test_what_fails_on_the_way_out_of_an_interrupt_is_the_interrupt(
+def test_an_error_while_an_interrupt_ends_the_work_is_reported_as_the_interrupt(
     act: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(KeyboardInterrupt), interruptible("build", lambda: "run it again"):

@@ -248,7 +248,7 @@ def test_a_whole_log_before_its_first_entity_has_an_empty_state(
         assert topics(kraftlake, tmp_path, *moment) == []
 
 
-def test_of_several_clusters_the_one_whose_log_ends_before_is_named(
+def test_of_several_clusters_the_one_whose_log_ends_before_the_moment_is_named(
     kraftlake: Kraftlake, two_clusters: Path
 ) -> None:
     ended = kraftlake("sql", "--lake", two_clusters, "--at-offset", "8", TOPICS)

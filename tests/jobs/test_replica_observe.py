@@ -90,6 +90,8 @@ def refused(quorum: tuple[str, Path], kraftlake: Kraftlake, folder: Path, *optio
         (("--cluster-id", OTHER_CLUSTER), f"--cluster-id {OTHER_CLUSTER}: these nodes belong to"),
         (("--listen", "9099"), "--listen 9099: expected HOST:PORT"),
         (("--listen", ":9099"), "--listen :9099: readers need a host and a port"),
+        (("--metrics", "9404"), "--metrics 9404: expected HOST:PORT"),
+        (("--broker-config", "server.properties"), "--broker-config goes with --metrics"),
         (("-b", "localhost:9093,"), "--bootstrap localhost:9093,: expected HOST:PORT"),
         (("-b", ":9093"), "--bootstrap :9093: expected HOST:PORT"),
         (("--log-format", "xml"), "--log-format xml: expected one of text, json"),
@@ -125,6 +127,18 @@ def test_a_listener_that_is_taken_is_one_line(
     assert ended.code == 2
     assert f"listeners: {listen}: " in ended.complaints[-1]
     assert "Address already in use" in ended.complaints[-1]
+
+
+def test_a_port_for_metrics_that_is_taken_is_one_line(
+    quorum: tuple[str, Path], tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        metrics = f"127.0.0.1:{taken.getsockname()[1]}"
+        call = ("replica", "observe", "-b", quorum[0], "-o", tmp_path / "r", "--metrics", metrics)
+        ended = kraftlake(*call)
+
+    assert ended.code == 2
+    assert f"--metrics {metrics}: " in ended.complaints[-1]
 
 
 def test_nobody_there_in_time_is_one_line_that_says_so(

@@ -133,6 +133,26 @@ def test_a_folder_that_holds_something_is_refused(
     assert "holds mine" in ended.error
 
 
+def test_credentials_are_written_to_no_folder_that_somebody_else_can_change(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    source = data / "kafka-4.1.1-dynamic/final"
+    for folder, said in (
+        (tmp_path / "open", "everybody may write to it"),
+        (tmp_path / "link", "a link"),
+        ("s3://bucket/there", "name a local folder"),
+    ):
+        ended = kraftlake("restore", "--release", "4.1", source, "-o", folder)
+        assert ended.code == 2
+        assert said in ended.err
+    assert not any((tmp_path / "mine").iterdir())
+    assert not any((tmp_path / "open").iterdir())
+
+
 def test_a_directory_that_was_not_formatted_is_refused(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:

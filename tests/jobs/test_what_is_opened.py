@@ -24,6 +24,15 @@ sys.addaudithook(note)
 from jobs.cli import main
 main(sys.argv[3:])
 """
+_OF_A_STATE: dict[str, tuple[object, ...]] = {
+    "plan": ("--to-dynamic",),
+    "restore": ("--release", "4.4", "--dry-run"),
+    "recover": ("--plan",),
+    "rehearse": ("--seeds", "0:1", "--failures", "0"),
+    "state": (),
+    "history": (),
+    "timeline": (),
+}
 _METADATA = ("meta.properties", "bootstrap.checkpoint", "quorum.properties", "__cluster_metadata-0")
 
 
@@ -41,7 +50,7 @@ def _opened(node: Path, told: Path, *arguments: object) -> set[str]:
     return {path.parts[0] for path in inside if path.parts}
 
 
-@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff"])
+@pytest.mark.parametrize("command", ["check", "dump", "capture", "redact", "diff", *_OF_A_STATE])
 def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     command: str, tmp_path: Path
 ) -> None:
@@ -56,7 +65,9 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     for name in others:
         (node / name).write_bytes(b"secret")
     more: dict[str, tuple[object, ...]] = {
+        **_OF_A_STATE,
         "capture": ("-o", tmp_path / "captured"),
+        "redact": ("-o", tmp_path / "redacted"),
         "diff": (_NODE,),
     }
     opened = _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
@@ -64,7 +75,9 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     assert opened <= set(_METADATA)
 
 
-@pytest.mark.parametrize("command", ["check", "dump", "capture", "diff", "ingest"])
+@pytest.mark.parametrize(
+    "command", ["check", "dump", "capture", "redact", "diff", "ingest", *_OF_A_STATE]
+)
 def test_no_link_in_a_directory_makes_them_open_a_file_elsewhere(
     command: str, tmp_path: Path
 ) -> None:
@@ -77,7 +90,9 @@ def test_no_link_in_a_directory_makes_them_open_a_file_elsewhere(
         link.unlink(missing_ok=True)
         link.symlink_to(node / "kafka.keystore.jks")
     more: dict[str, tuple[object, ...]] = {
+        **_OF_A_STATE,
         "capture": ("-o", tmp_path / "captured"),
+        "redact": ("-o", tmp_path / "redacted"),
         "diff": (_NODE,),
         "ingest": ("--lake", tmp_path / "lake", "--dry-run"),
     }

@@ -62,11 +62,12 @@ class Installation:
         )
 
 
-def install_core(wheel: Path, folder: Path) -> Installation:
-    """By pip, without the network: what the core needs comes from the environment of the tests."""
+def install_core(wheel: Path, folder: Path, extra: str = "") -> Installation:
+    """By pip, without the network: what the core needs comes from the environment of the tests, and
+    so does what an extra needs, if one is named."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     installation = Installation(folder)
-    for one in _needed({}, _core_requirements()).values():
+    for one in _needed({}, _requirements(extra)).values():
         for name in {file.parts[0] for file in one.files or ()} - {".."}:
             target = installation.site_packages / name
             if not target.exists():
@@ -77,9 +78,10 @@ def install_core(wheel: Path, folder: Path) -> Installation:
     return installation
 
 
-def _core_requirements() -> list[str]:
+def _requirements(extra: str) -> list[str]:
     text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["project"]["dependencies"])
+    project = tomllib.loads(text)["project"]
+    return [*project["dependencies"], *(project["optional-dependencies"][extra] if extra else ())]
 
 
 def _needed(found: dict[str, Distribution], texts: Iterable[str]) -> dict[str, Distribution]:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 CORE = {
     *("dump", "diff", "check", "explain", "recover", "rehearse", "restore", "capture", "redact"),
     *("plan", "timeline", "history", "state", "simulate", "consume", "replica", "completion"),
+    "prune",
 }
 # What a command needs to be given until it comes to where its libraries are.
 WITH_LAKE = {

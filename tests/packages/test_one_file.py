@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import runpy
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from replica.format.batch import encode_batch
+from replica.format.compression import GZIP, compress
+from replica.format.whole_batch import value_batch
 from tests.kraftlake_process import kraftlake
 from tests.packages.building import REPOSITORY
 
@@ -26,14 +30,24 @@ def one_file(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "kraftlake.pyz"
 
 
-def run(one_file: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """By an interpreter without its site-packages, which may have what the file has not."""
+def run(
+    one_file: Path, *words: str, address_space: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """By an interpreter without its site-packages, which may have what the file has not.
+    address_space: the most bytes of memory that it may have."""
+
+    def limit() -> None:
+        if address_space is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
     return subprocess.run(
         [sys.executable, "-I", "-S", one_file, *words],
         cwd=REPOSITORY,
         capture_output=True,
         encoding="utf-8",
         timeout=300,
+        check=False,
+        preexec_fn=limit,
     )
 
 
@@ -66,6 +80,35 @@ def test_a_campaign_runs_in_processes_of_their_own(one_file: Path) -> None:
     words = ("simulate", "--seeds", "0:3", "--events", "20", "--jobs", "2")
     done, expected = run(one_file, *words), kraftlake(*words)
     assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+
+
+def test_bombs_are_told_within_a_gibibyte_without_compiled_code_too(
+    one_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "node/__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    bombs = [made_bomb(offset) for offset in range(40)]
+    last = value_batch(40, 1, 1, [b"\x01\x14\x00\x00"])
+    (folder / f"{0:020d}.log").write_bytes(b"".join(bombs) + last)
+    for words in (("dump", "--json"), ("check",)):
+        done = run(one_file, *words, str(tmp_path / "node"), address_space=1 << 30)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stdout + done.stderr
+        assert "inflates past" in done.stdout + done.stderr
+
+
+def made_bomb(offset: int) -> bytes:
+    """A batch of 40 KB that inflates to 40 MiB, by the one codec that Python has itself."""
+    return encode_batch(
+        base_offset=offset,
+        leader_epoch=1,
+        records=compress(GZIP, bytes(40 << 20)),
+        record_count=1,
+        last_offset_delta=0,
+        base_timestamp=0,
+        max_timestamp=0,
+        attributes=GZIP,
+    )
 
 
 def test_a_command_of_a_lake_says_that_this_file_has_the_core_alone(one_file: Path) -> None:

@@ -12,7 +12,7 @@ SEAL = Seal(b"a key of this lake")
 HASHES = [hashlib.sha256(bytes([n])).hexdigest() for n in range(50)]
 
 
-def test_who_has_the_key_opens_what_was_sealed_and_equal_hashes_are_equal() -> None:
+def test_sealed_hashes_open_with_the_lakes_key_and_are_equal_where_the_hashes_are() -> None:
     sealed = [SEAL.close(one) for one in HASHES]
     assert [SEAL.open(one) for one in sealed] == HASHES
     assert len(set(sealed)) == len(HASHES)

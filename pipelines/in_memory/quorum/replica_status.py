@@ -124,7 +124,7 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """0 where one of the two isn't known."""
+    """How far one time is behind another; 0 where one of them isn't known."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 
 
@@ -164,7 +164,7 @@ def _progress(own: Row) -> Row:
 
 
 def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
-    """None where nobody names voters."""
+    """Whether the replica is a voter; None where no file names voters."""
 
     def is_it(voter: Row) -> bool | None:
         directory = known_directory(voter["directory_id"])
@@ -187,5 +187,5 @@ def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | N
 
 
 def _known_node(node: int | None) -> int | None:
-    """None for -1."""
+    """The node's id; None for -1."""
     return node if node is not None and node >= 0 else None

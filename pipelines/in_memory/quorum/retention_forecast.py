@@ -16,7 +16,7 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.timestamps import moment
 from replica.model.keys import ReplicaId
 
-# MetadataLogConfig's defaults; KafkaMetadataLog.maybeClean is what keeps to them
+# defaults of MetadataLogConfig, which KafkaMetadataLog.maybeClean applies
 MAX_BYTES = 100 * 1024 * 1024
 MAX_MS = 7 * 24 * 3_600_000
 
@@ -114,13 +114,13 @@ def _look(capture: Row) -> tuple[datetime, int, str, int]:
 
 
 def _log_bytes(capture: Row) -> int:
-    """Of the .log files, those of deleted segments apart."""
+    """Bytes of the .log files, without those of deleted segments."""
     logs = (file for file in capture["files"] if _LOG_FILE.search(file["path"]))
     return sum(int(file["size_bytes"]) for file in logs)
 
 
 def _kept_snapshots(snapshots: Iterable[Row]) -> dict[str, _Kept]:
-    """By capture_id."""
+    """The snapshots of each capture, by capture_id."""
     of_capture: dict[str, list[Row]] = defaultdict(list)
     for row in snapshots:
         for capture_id in row["captures"]:

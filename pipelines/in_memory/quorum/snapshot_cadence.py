@@ -47,7 +47,7 @@ def _newest_contents(rows: Iterable[Row]) -> list[Row]:
     by_id = grouped(rows, lambda row: (row["end_offset"], row["epoch"]))
     found = []
     for end_offset, epoch in sorted(by_id):
-        # of two contents under one name the one last seen counts
+        # of two contents under one name the one that was seen last counts
         newest = max(by_id[end_offset, epoch], key=_seen)
         facts = {name: newest[name] for name in _FACTS}
         found.append({"end_offset": end_offset, "epoch": epoch, **facts})
@@ -66,7 +66,7 @@ def _log_below(branch: Batches) -> Callable[[int], _Below]:
     offsets = np.append(0, np.cumsum((branch.last_offset + 1 - branch.base_offset)[order]))
 
     def below(offset: int) -> _Below:
-        # what begins at a snapshot's end isn't in it
+        # a batch that begins at a snapshot's end isn't in it
         count = np.searchsorted(starts, offset)
         return _Below(int(sizes[count]), int(offsets[count]))
 
@@ -98,5 +98,5 @@ def _reached(in_bytes: int | None, ms: int | None) -> str | None:
         return "bytes"
     if ms is not None and ms >= MAX_INTERVAL_MS:
         return "interval"
-    # that one is reached is enough to know; that neither is takes both
+    # one threshold that is reached is enough to know; to know that none is reached takes both
     return None if in_bytes is None or ms is None else "neither"

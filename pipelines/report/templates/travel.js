@@ -23,7 +23,8 @@
   };
 
   const start = (section) => {
-    const part = Object.fromEntries([...section.querySelectorAll("[data-part]")].map((one) => [one.dataset.part, one]));
+    const named = [...section.querySelectorAll("[data-part]")];
+    const part = Object.fromEntries(named.map((one) => [one.dataset.part, one]));
     const journey = journeys.read(JSON.parse(part.journey.textContent));
     const id = section.getAttribute("aria-labelledby");
     let step = Number(section.dataset.start);
@@ -49,7 +50,9 @@
       const [time, day] = panels.clock(journey.times[step]);
       const epoch = journey.epochAt(journey.offsets[step]);
       part.clock.textContent = time;
-      part.place.textContent = `${day}, offset ${journey.offsets[step]}${epoch ? `, epoch ${epoch[0]} of ${panels.who(epoch[1])}` : ""}, moment ${step + 1} of ${journey.steps}`;
+      const led = epoch ? `, epoch ${epoch[0]} of ${panels.who(epoch[1])}` : "";
+      const which = `moment ${step + 1} of ${journey.steps}`;
+      part.place.textContent = `${day}, offset ${journey.offsets[step]}${led}, ${which}`;
       part.range.value = step;
       part.range.setAttribute("aria-valuetext", `offset ${journey.offsets[step]}, ${time} ${day}`);
       part.playhead.style.left = `${(100 * (step + 0.5)) / journey.steps}%`;
@@ -85,14 +88,15 @@
         const wanted = step + direction;
         return wanted < 0 || wanted >= journey.steps ? null : wanted;
       }
-      const inOrder = direction > 0 ? hits.steps.find((one) => one > step) : hits.steps.findLast((one) => one < step);
-      return inOrder === undefined ? null : inOrder;
+      const after = (one) => one > step, before = (one) => one < step;
+      return (direction > 0 ? hits.steps.find(after) : hits.steps.findLast(before)) ?? null;
     };
 
     const showFound = () => {
       const before = hits.steps.filter((one) => one <= step).length;
+      const found = `${panels.count(hits.rows.length, "change")} at ${panels.count(hits.steps.length, "moment")} found`;
       part.found.textContent = hits.rows.length
-        ? `${panels.count(hits.rows.length, "change")} at ${panels.count(hits.steps.length, "moment")} found, ${before} of them up to here: Previous and Next go from one to the next.`
+        ? `${found}, ${before} of these moments up to here: Previous and Next go from one to the next.`
         : "Nothing of that name ever changed here.";
     };
 
@@ -119,7 +123,9 @@
       const wanted = text.trim();
       if (/^\d{1,15}$/.test(wanted)) return journey.stepAt(Number(wanted));
       const day = panels.clock(journey.times[step])[1].slice(0, 10);
-      const full = /^\d{1,2}:\d{2}/.test(wanted) ? `${day}T${wanted.padStart(wanted.indexOf(":") < 2 ? wanted.length + 1 : 0, "0")}` : wanted.replace(" UTC", "").replace(" ", "T");
+      const isOfDay = /^\d{1,2}:\d{2}/.test(wanted);
+      const hour = wanted.indexOf(":") < 2 ? "0" : "";
+      const full = isOfDay ? `${day}T${hour}${wanted}` : wanted.replace(" UTC", "").replace(" ", "T");
       const ms = Date.parse(/Z$|[+-]\d{2}:?\d{2}$/.test(full) ? full : `${full}Z`);
       return Number.isNaN(ms) ? null : journey.stepAtTime(ms);
     };
@@ -131,7 +137,9 @@
     part["goto-form"].addEventListener("submit", (event) => {
       event.preventDefault();
       const wanted = goTo(part.goto.value);
-      const problem = wanted === null ? "Write an offset, such as 1548, or a time, such as 2026-11-21 03:19:54 or 03:19:54." : "";
+      const problem = wanted === null
+        ? "Write an offset, such as 1548, or a time, such as 2026-11-21 03:19:54 or 03:19:54."
+        : "";
       part.goto.setCustomValidity(problem);
       if (problem) part.goto.reportValidity();
       else move(wanted);

@@ -1,7 +1,8 @@
 
 // What the page shows of one step of a journey: tables and lists, made of text alone.
 const panels = (() => {
-  const MOST_CHANGES = 30, MOST_LOST = 12, MOST_PARTITIONS = 20, MOST_BROKERS = 40, MOST_MOMENTS = 150;
+  const MOST_CHANGES = 30, MOST_LOST = 12, MOST_PARTITIONS = 20;
+  const MOST_BROKERS = 40, MOST_MOMENTS = 150;
   const STATUS = ["serving", "fenced", "shutting down"];
 
   const make = (tag, className, ...children) => {
@@ -54,12 +55,20 @@ const panels = (() => {
   const changes = (journey, step) => {
     const rows = rowsAt(journey, step, false);
     const began = journey.epochs.filter((one) => !one[4] && one[2] === journey.offsets[step]);
-    const parts = began.map(([epoch, leader]) => make("p", "", make("strong", "", "Election"), `: ${who(leader)} leads from here on, epoch ${epoch}.`));
+    const parts = began.map(([epoch, leader]) => make(
+      "p", "", make("strong", "", "Election"), `: ${who(leader)} leads from here on, epoch ${epoch}.`,
+    ));
     if (rows.length > 1) parts.push(make("p", "quiet", kinds(rows)));
-    if (rows.length) parts.push(table(["Change", "Of", "From", "To"], rows.slice(0, MOST_CHANGES).map((row) => [row.kind, row.name, code(row.old), code(row.new)])));
-    if (rows.length > MOST_CHANGES) parts.push(make("p", "more", `and ${rows.length - MOST_CHANGES} more changes: the SQL shows all.`));
-    if (!parts.length) parts.push(make("p", "quiet", rowsAt(journey, step, true).length ? "Nothing on the branch that was kept." : "Nothing that changes an entity, or the state begins here."));
-    return parts;
+    const shown = rows.slice(0, MOST_CHANGES).map((row) => [row.kind, row.name, code(row.old), code(row.new)]);
+    if (rows.length) parts.push(table(["Change", "Of", "From", "To"], shown));
+    if (rows.length > shown.length) {
+      parts.push(make("p", "more", `and ${rows.length - shown.length} more changes: the SQL shows all.`));
+    }
+    if (parts.length) return parts;
+    const isOnLost = rowsAt(journey, step, true).length;
+    return [make("p", "quiet", isOnLost
+      ? "Nothing on the branch that was kept."
+      : "Nothing that changes an entity, or the state begins here.")];
   };
 
   const code = (text) => (text ? make("code", "", text) : make("span", "quiet", "nothing"));
@@ -81,14 +90,21 @@ const panels = (() => {
     const rows = lostAround(journey, branch, step);
     if (!rows.length && !branch) return null;
     const parts = [];
-    if (branch) parts.push(make("p", "", `${branch[4]}: offsets ${branch[0]} to ${branch[1]}, epoch ${list(branch[3])}.`));
+    if (branch) {
+      const [first, last, , epochs, told] = branch;
+      parts.push(make("p", "", `${told}: offsets ${first} to ${last}, epoch ${list(epochs)}.`));
+    }
     if (!rows.length) return [...parts, make("p", "quiet", "None of these records changes an entity.")];
-    const shown = table(["Offset", "Change", "Of", "To"], rows.map((row) => [String(journey.offsets[row.step]), row.kind, row.name, code(row.new)]));
+    const shown = table(["Offset", "Change", "Of", "To"], rows.map((row) => [
+      String(journey.offsets[row.step]), row.kind, row.name, code(row.new),
+    ]));
     shown.querySelectorAll("tbody tr").forEach((line, place) => {
       if (rows[place].step === step) line.setAttribute("aria-current", "true");
     });
     parts.push(shown);
-    if (rows.all > rows.length) parts.push(make("p", "more", `${rows.length} of its ${rows.all} changes, those around this moment.`));
+    if (rows.all > rows.length) {
+      parts.push(make("p", "more", `${rows.length} of its ${rows.all} changes, those around this moment.`));
+    }
     return parts;
   };
 
@@ -108,14 +124,20 @@ const panels = (() => {
     names.forEach((name, place) => { if (state[place] >= 0) rows.push([name, ...states[state[place]]]); });
     rows.sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0], "en", { numeric: true }));
     const epoch = journey.epochAt(journey.offsets[step]);
-    const parts = [make("p", "", epoch ? `${capital(who(epoch[1]))} leads the quorum in epoch ${epoch[0]}${epoch[5].length ? `; voters ${list(epoch[5])}` : ""}.` : "No leader epoch is known here.")];
+    const voters = epoch && epoch[5].length ? `; voters ${list(epoch[5])}` : "";
+    const parts = [make("p", "", epoch
+      ? `${capital(who(epoch[1]))} leads the quorum in epoch ${epoch[0]}${voters}.`
+      : "No leader epoch is known here.")];
     if (!rows.length) return [...parts, make("p", "quiet", "No broker is registered.")];
-    parts.push(table(["Broker", "State", "Leads", "In sync"], rows.slice(0, MOST_BROKERS).map(([name, status, rack]) => {
+    const most = rows.slice(0, MOST_BROKERS);
+    parts.push(table(["Broker", "State", "Leads", "In sync"], most.map(([name, status, rack]) => {
       const [leads, inSync, replicas] = of(Number(name.replace(/^broker /, "")));
       const shown = make("span", status ? "tag warning" : "tag valid", STATUS[status]);
       return [rack ? `${name}, rack ${rack}` : name, shown, String(leads), bar(inSync, replicas)];
     })));
-    if (rows.length > MOST_BROKERS) parts.push(make("p", "more", `and ${rows.length - MOST_BROKERS} more brokers, all of them serving or listed after these.`));
+    if (rows.length > most.length) {
+      parts.push(make("p", "more", `and ${rows.length - most.length} more brokers; those that don't serve are above.`));
+    }
     return parts;
   };
 
@@ -152,48 +174,85 @@ const panels = (() => {
       parts.push(table(["Partition", "Leader", "In sync", "Out of sync"], shown.map((place) => {
         const [leader, isr, replicas, elr, adding, removing, recovering] = states[state[place]];
         const out = replicas.filter((id) => !isr.includes(id));
-        const more = [elr.length && `eligible ${list(elr)}`, adding.length && `adding ${list(adding)}`, removing.length && `removing ${list(removing)}`, recovering && "recovering"].filter(Boolean);
+        const more = [
+          elr.length && `eligible ${list(elr)}`,
+          adding.length && `adding ${list(adding)}`,
+          removing.length && `removing ${list(removing)}`,
+          recovering && "recovering",
+        ].filter(Boolean);
         const lead = leader < 0 ? make("span", "tag error", "none") : String(leader);
         return [moved.has(place) ? make("mark", "", names[place]) : names[place], lead, list(isr), [list(out), ...more].join("; ")];
       })));
     }
-    if (matching > shown.length) parts.push(make("p", "more", `and ${count(matching - shown.length, "more partition")}: search for a topic to see its own.`));
+    if (matching > shown.length) {
+      const left = count(matching - shown.length, "more partition");
+      parts.push(make("p", "more", `and ${left}: search for a topic to see its own.`));
+    }
     return parts;
   };
 
-  const partitionsText = (counts, total) => `${count(total, "partition")}: ${counts[2] ? `${counts[2].toLocaleString("en")} without leader` : "none without leader"}, ${counts[1].toLocaleString("en")} led with fewer in-sync replicas than replicas.`;
+  // counts: of partitions that are well, that have too few in-sync replicas, that have no leader
+  const partitionsText = (counts, total) => {
+    const [, short, leaderless] = counts.map((number) => number.toLocaleString("en"));
+    const without = `${counts[2] ? leaderless : "none"} without leader`;
+    return `${count(total, "partition")}: ${without}, ${short} led with fewer in-sync replicas than replicas.`;
+  };
 
   const summary = (journey) => {
     const counts = [0, 0, 0];
-    for (const place of journey.partitions.state) if (place >= 0) counts[troubleOf(journey.partitions.states[place])]++;
+    for (const place of journey.partitions.state) {
+      if (place >= 0) counts[troubleOf(journey.partitions.states[place])]++;
+    }
     return partitionsText(counts, counts[0] + counts[1] + counts[2]);
+  };
+
+  const findingOf = (journey, [rule, severity, message, subjects, all]) => {
+    const items = subjects.map(([name, what]) => make("li", "", `${name}: ${what}`));
+    if (all > subjects.length) items.push(make("li", "quiet", `and ${all - subjects.length} more`));
+    const tag = make("span", `tag ${severity}`, severity);
+    const summary = make("summary", "", tag, " ", make("strong", "", rule), `: ${message}`);
+    const meaning = make("p", "", journey.meanings[rule].replaceAll("`", ""));
+    return make("details", "finding", summary, meaning, make("ul", "", ...items));
   };
 
   const health = (journey, step) => {
     const judged = journey.judgedAt(step);
     if (!judged) return [make("p", "quiet", "Not judged at or before this moment.")];
     const [at, why, findings, exposures, harmful] = judged;
-    const when = at === step ? "Judged at this moment" : `Judged at offset ${journey.offsets[at]}, the last judged moment before`;
+    const when = at === step
+      ? "Judged at this moment"
+      : `Judged at offset ${journey.offsets[at]}, the last judged moment before`;
     const parts = [make("p", "quiet", `${when} (${why}).`)];
     if (!findings.length) parts.push(make("p", "", "No rule of health finds anything."));
-    findings.forEach(([rule, severity, message, subjects, all]) => {
-      const items = subjects.map(([name, what]) => make("li", "", `${name}: ${what}`));
-      if (all > subjects.length) items.push(make("li", "quiet", `and ${all - subjects.length} more`));
-      parts.push(make("details", "finding", make("summary", "", make("span", `tag ${severity}`, severity), " ", make("strong", "", rule), `: ${message}`), make("p", "", journey.meanings[rule].replaceAll("`", "")), make("ul", "", ...items)));
-    });
-    if (exposures.length) {
-      parts.push(make("p", "", make("strong", "", "If one more fails")));
-      parts.push(table(["Gone", "Without leader", "Below min ISR", "Voters left"], exposures.map(([gone, leaderless, unclean, below, left, majority]) => [gone, `${leaderless}${unclean ? `, of them unclean ${unclean}` : ""}`, String(below), left === null ? "" : `${left}${majority ? "" : ", no majority"}`])));
-      if (harmful > exposures.length) parts.push(make("p", "more", `and ${harmful - exposures.length} more failures that would do harm.`));
-    } else parts.push(make("p", "", "No single failure would take a leader, min.insync.replicas or the quorum's majority away."));
+    findings.forEach((one) => parts.push(findingOf(journey, one)));
+    if (!exposures.length) {
+      const none = "No single failure would take a leader, min.insync.replicas or the quorum's majority away.";
+      return [...parts, make("p", "", none)];
+    }
+    parts.push(make("p", "", make("strong", "", "If one more fails")));
+    parts.push(table(["Gone", "Without leader", "Below min ISR", "Voters left"], exposures.map(
+      ([gone, leaderless, unclean, below, left, majority]) => [
+        gone,
+        `${leaderless}${unclean ? `, of them unclean ${unclean}` : ""}`,
+        String(below),
+        left === null ? "" : `${left}${majority ? "" : ", no majority"}`,
+      ],
+    )));
+    if (harmful > exposures.length) {
+      parts.push(make("p", "more", `and ${harmful - exposures.length} more failures that would do harm.`));
+    }
     return parts;
   };
 
   // elections, lost records and brokers' changes, as [step, text]
   const momentsOf = (journey) => {
-    const found = journey.epochs.filter((one) => !one[4]).map(([epoch, leader, start]) => [journey.stepAt(start), `epoch ${epoch}, ${who(leader)} leads`]);
+    const found = journey.epochs.filter((one) => !one[4]).map(([epoch, leader, start]) => [
+      journey.stepAt(start), `epoch ${epoch}, ${who(leader)} leads`,
+    ]);
     journey.branches.forEach((one) => found.push([journey.stepAt(one[0]), one[4]]));
-    new Set(journey.brokers.step).forEach((one) => rowsAt(journey, one, false).forEach((row) => { if (row.kind.startsWith("broker_")) found.push([one, `${row.name}: ${row.kind}`]); }));
+    new Set(journey.brokers.step).forEach((step) => rowsAt(journey, step, false).forEach((row) => {
+      if (row.kind.startsWith("broker_")) found.push([step, `${row.name}: ${row.kind}`]);
+    }));
     return found.sort((a, b) => a[0] - b[0]).slice(0, MOST_MOMENTS);
   };
 

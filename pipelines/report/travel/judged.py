@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipelines.gold.rules.health import cluster_of
@@ -46,10 +47,20 @@ def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) 
     }
     entities = [(row["entity"], row["value"], row["record_offset"]) for row in rows]
     cluster = cluster_of(look, entities)
-    harmful = sorted(filter(does_harm, exposures(cluster)), key=_worst_first)
+    harmful = sorted(_harmful(exposures(cluster)), key=_worst_first)
     return Judgement(
         moment, tuple(judge_health(cluster)), tuple(harmful[:MAX_EXPOSURES]), len(harmful)
     )
+
+
+def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
+    """What is so already, and the failures that would take more away than that; found: of one
+    state, first the one with nothing gone."""
+    now = None
+    for one in found:
+        now = one if now is None else now
+        if does_harm(one) and (one is now or one.harm != now.harm or one.has_majority is False):
+            yield one
 
 
 def _voters(evidence: Evidence, end_offset: int) -> list[int]:

@@ -67,8 +67,6 @@ def steps_of(changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[
     for row in changes:
         if not row["is_lost"]:
             note(row["offset"], row["at_ms"])
-    for row in changes:
-        note(row["offset"], row["at_ms"])
     for row in versions:
         note(row["valid_from_offset"], row["from_ms"])
         note(row["valid_to_offset"], row["to_ms"])
@@ -77,6 +75,9 @@ def steps_of(changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[
         if row["start_offset"] is not None:
             note(row["start_offset"], ms_of(row["started_at"]))
             elections.append(row["start_offset"])
+    # of an offset on both branches the time on the one that was kept counts
+    for row in changes:
+        note(row["offset"], row["at_ms"])
     offsets = tuple(sorted(times))
     places = {offset: place for place, offset in enumerate(offsets)}
     by_kind = {"partition": partition_state, "broker": broker_state}

@@ -128,15 +128,25 @@ def _broker_marks(steps: Steps, scale: Scale) -> list[Markup]:
 
 
 def _ticks(steps: Steps, scale: Scale) -> list[Markup]:
-    """Times of some steps: these are as far apart as their numbers, not as their times."""
-    known = [place for place, time in enumerate(steps.times) if time is not None]
+    """Times of some steps: these are as far apart as their numbers, not as their times. Steps of a
+    lost branch, which may be earlier than those before them, have none."""
+    known: list[tuple[int, int]] = []
+    for place, time in enumerate(steps.times):
+        if time is not None and (not known or time >= known[-1][1]):
+            known.append((place, time))
+    chosen = [known[place] for place in thinned(range(len(known)), _TICKS)]
+    shown = [time_label(time / 1000, "%H:%M:%S") for _, time in chosen]
+    if len(set(shown)) < len(shown):
+        shown = [_with_ms(time) for _, time in chosen]
     parts = []
-    for number, place in enumerate(thinned(known, _TICKS)):
-        x, time = scale.x(place + 0.5), steps.times[place]
-        assert time is not None, "only those with a time"
+    for number, ((place, _), label) in enumerate(zip(chosen, shown, strict=True)):
+        x = scale.x(place + 0.5)
         anchor = "" if x < 6 else "end" if x > 94 else "middle"
-        shown = time_label(time / 1000, "%H:%M:%S")
         class_ = "tick broad" if number % 2 else "tick"
         parts.append(line(x, HEIGHT_OF_LANES, x, HEIGHT_OF_LANES + 4, "axis"))
-        parts.append(text(x, HEIGHT_OF_LANES + 17, shown, class_=class_, anchor=anchor))
+        parts.append(text(x, HEIGHT_OF_LANES + 17, label, class_=class_, anchor=anchor))
     return parts
+
+
+def _with_ms(time: int) -> str:
+    return f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}"

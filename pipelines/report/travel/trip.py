@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pipelines.report.evidence import Evidence
@@ -10,6 +12,7 @@ from pipelines.report.travel import queries
 from pipelines.report.travel.judged import Judgement, judged_at
 from pipelines.report.travel.moments import Moment, chosen
 from pipelines.report.travel.steps import Steps, steps_of
+from replica.errors import DataError, UnreadableFileError
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,12 @@ def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
     limit = share if is_sampled else None
     changes = source.figure(queries.changes(cluster, limit))
     versions = source.figure(queries.versions(cluster, limit))
-    steps = steps_of(changes.rows, versions.rows, evidence.leaders.rows)
-    if not steps.offsets:
-        return None
-    moments = _moments(source, evidence, steps, changes.rows)
+    with _values_of(source):
+        steps = steps_of(changes.rows, versions.rows, evidence.leaders.rows)
+        if not steps.offsets:
+            return None
+        moments = _moments(source, evidence, steps, changes.rows)
+        judgements = tuple(judged_at(source, evidence, steps, moment) for moment in moments)
     return Trip(
         changes,
         versions,
@@ -53,9 +58,22 @@ def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
         size["changes"],
         size["versions"],
         is_sampled,
-        tuple(judged_at(source, evidence, steps, moment) for moment in moments),
+        judgements,
         queries.state_at(cluster, moments[-1].end_offset) if moments else None,
     )
+
+
+@contextmanager
+def _values_of(source: Source) -> Iterator[None]:
+    """Says which table holds what no build writes."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:
+        reason = (
+            f"a value in it is no entity as `kraftlake build` writes it ({type(error).__name__}: "
+            f"{error}); run `kraftlake build --lake {source.lake}` again, or fill a new lake"
+        )
+        raise UnreadableFileError(source.lake.table_uri(queries.HISTORY), reason) from error
 
 
 def _moments(

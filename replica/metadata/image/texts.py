@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from replica.errors import CorruptDataError
 from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KIND_OF, PLACE_OF, Image
 from replica.metadata.image.kind import Kind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.plain_reader import from_plain
-from replica.metadata.record import new_record
+from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 
 
@@ -26,16 +27,20 @@ class Read(NamedTuple):
 def entity_of(kind_name: str, value_text: str) -> Read:
     """The entity with this value; the value's fields say the key too.
 
-    Raises CorruptDataError, or KeyError, for what this release doesn't write.
+    Raises CorruptDataError for what kraftlake doesn't write: the tables may be a stranger's.
     """
-    kind, fields = KIND_OF[kind_name], json.loads(value_text)
+    kind = _kind(kind_name)
+    record = _record(kind, value_text)
     replay = Replay()
-    if kind_name == "partition":
+    if isinstance(record, MetadataRecord) and kind_name == "partition":
         # it has to have a topic
-        topic = {"name": "", "topicId": fields["topicId"]}
+        topic = {"name": "", "topicId": record.fields["topicId"]}
         replay.apply(0, new_record("TOPIC_RECORD", 0, topic))
-    replay.apply(0, _record(kind, fields))
-    ((key, value),) = getattr(replay.state, kind.table).values.items()
+    replay.apply(0, record)
+    entities = getattr(replay.state, kind.table).values
+    if len(entities) != 1:
+        raise CorruptDataError(f"the value of a {kind_name} is none that kraftlake writes")
+    ((key, value),) = entities.items()
     return Read(kind, key, value)
 
 
@@ -46,15 +51,36 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     Raises as entity_of; of a partition also where its topic is missing.
     """
     replay = Replay()
-    for kind_name, value_text, offset in sorted(entities, key=lambda one: PLACE_OF[one[0]]):
-        record = _record(KIND_OF[kind_name], json.loads(value_text))
+    for kind_name, value_text, offset in sorted(entities, key=lambda one: _place(one[0])):
+        record = _record(_kind(kind_name), value_text)
         replay.apply(-1 if offset is None else offset, record)
     return replay.image()
 
 
-def _record(kind: Kind, fields: dict[str, Any]) -> ReplayedRecord:
+def _kind(kind_name: str) -> Kind:
+    kind = KIND_OF.get(kind_name)
+    if kind is None:
+        raise CorruptDataError(f"{kind_name!r} is no kind of entity")
+    return kind
+
+
+def _place(kind_name: str) -> int:
+    _kind(kind_name)
+    return PLACE_OF[kind_name]
+
+
+def _record(kind: Kind, value_text: str) -> ReplayedRecord:
+    try:
+        fields = json.loads(value_text)
+    except (ValueError, RecursionError) as error:
+        raise CorruptDataError(f"the value of a {kind.name} is no JSON object") from error
+    if not isinstance(fields, dict):
+        raise CorruptDataError(f"the value of a {kind.name} is no JSON object")
     if kind.record_type == "KRAFT_VOTERS":
         return voters_from_plain(fields)
     if kind.record_type == "KRAFT_VERSION":
-        return KRaftVersion(0, fields["kRaftVersion"])
+        version = fields.get("kRaftVersion")
+        if not isinstance(version, int):
+            raise CorruptDataError(f"the value of a {kind.name} has no kRaftVersion")
+        return KRaftVersion(0, version)
     return from_plain(kind.record_type, schema_named(kind.record_type).newest, fields)

@@ -93,6 +93,11 @@ class VersionedReplay:
         """The tables, as Replay's `state`; to be read only."""
         return self._replay.state
 
+    @property
+    def in_transaction(self) -> bool:
+        """As Replay's."""
+        return self._replay.in_transaction
+
     def copy(self) -> VersionedReplay:
         """A replay that goes on from here by itself, as on a branch of the log."""
         twin = VersionedReplay.__new__(VersionedReplay)

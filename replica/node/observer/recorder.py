@@ -73,10 +73,10 @@ class Recorder:
         self.node = node
         driver = node.driver
         self._lock = lock
-        self._raft = driver.host.raft
-        local = driver.host.config.local
+        self._raft = driver.raft
+        local = driver.config.local
         self._guard = Guard(driver.call, self._raft, None if local is None else local.key)
-        driver.call = self._guard.call
+        driver.call = self._guard.call  # the guard sees every request before it is sent
 
     def stop(self) -> None:
         self.node.driver.shut_down(SHUTDOWN_MS)
@@ -215,6 +215,8 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
+    """The observer's settings. They are made from the text of properties, so that they get the
+    checks and the defaults of a node's server.properties."""
     name = view.listener
     servers = ",".join(address_text(*each) for each in view.controllers)
     values = {

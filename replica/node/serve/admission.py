@@ -52,7 +52,7 @@ class Admission:
         if rpc.callers.speaks_for is None:
             return None
         named = frozenset(rpc.callers.speaks_for(request))
-        if rpc.callers.roles and not named & set(self._partition.driver.host.raft.log.voters.ids):
+        if rpc.callers.roles and not named & set(self._partition.raft.log.voters.ids):
             return None
         return named
 

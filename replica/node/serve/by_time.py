@@ -32,7 +32,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
     while position < end:
         position = max(position, partition.readable.start)  # it may have moved meanwhile
         count = size = 0
-        for batch in partition.driver.host.log.batches(position, end):
+        for batch in partition.log.batches(position, end):
             found = At(batch.timestamp, batch.base_offset)
             if timestamp != Timestamp.NEWEST_RECORD and found.timestamp >= timestamp:
                 return found

@@ -20,7 +20,7 @@ from replica.wire.schema import Message
 
 def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
     """The answer to Metadata: about every topic where null is asked for, else about those named."""
-    cluster_id = partition.driver.host.config.cluster_id
+    cluster_id = partition.config.cluster_id
     wanted = request["topics"]
     served = _topic(partition)
     if wanted is None:
@@ -48,7 +48,7 @@ def describe_cluster(partition: ServedPartition, request: Message, listener: str
         "errorCode": int(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
         "errorMessage": None if known else f"endpoint type {asked}: expected 1 or 2",
         "endpointType": asked,
-        "clusterId": partition.driver.host.config.cluster_id,
+        "clusterId": partition.config.cluster_id,
         "controllerId": partition.leader_id,
         "brokers": [
             {
@@ -69,7 +69,7 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
-        for voter in partition.driver.host.raft.log.voters:
+        for voter in partition.raft.log.voters:
             endpoint = _listening(voter.endpoints, listener)
             if endpoint is not None:
                 node_id = voter.key.node_id
@@ -118,7 +118,7 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
     leader knows who keeps up; a follower names all."""
     if partition.always_leads:
         return [partition.node_id], [partition.node_id]
-    raft = partition.driver.host.raft
+    raft = partition.raft
     voters = list(raft.log.voters.ids)
     if not isinstance(raft.role, Leader):
         return voters, voters

@@ -60,7 +60,7 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 def _leading(partition: ServedPartition) -> MetadataMachine:
     """The state machine of a leader that has committed a record of its own epoch: only then has the
     leader seen every registration. Raises RefusedError anywhere else."""
-    raft, machine = partition.driver.host.raft, partition.driver.host.machine
+    raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
         raise RefusedError(ErrorCode.INVALID_REQUEST, why)

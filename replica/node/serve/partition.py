@@ -14,7 +14,10 @@ from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
+from replica.raft.config import Config
+from replica.raft.raft import Raft
 from replica.raft.roles import Leader
+from replica.storage.log import FileLog
 
 
 async def _at_once(address: str) -> None:
@@ -47,19 +50,32 @@ class ServedPartition:
     unregistering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
+    def raft(self) -> Raft:
+        """The consensus core of the replica behind it, to look at."""
+        return self.driver.raft
+
+    @property
+    def log(self) -> FileLog:
+        return self.driver.log
+
+    @property
+    def config(self) -> Config:
+        return self.driver.config
+
+    @property
     def epoch(self) -> int:
-        return self.driver.host.raft.role.epoch
+        return self.raft.role.epoch
 
     @property
     def leads(self) -> bool:
-        return self.always_leads or isinstance(self.driver.host.raft.role, Leader)
+        return self.always_leads or isinstance(self.raft.role, Leader)
 
     @property
     def leader_id(self) -> int:
         """NO_NODE also on a leader that has resigned: its clients should ask the others."""
         if self.leads:
             return self.node_id
-        known = self.driver.host.raft.role.leader_id
+        known = self.raft.role.leader_id
         return NO_NODE if known == self.node_id else known
 
     @property
@@ -70,19 +86,19 @@ class ServedPartition:
         its position for validated in it (librdkafka), and reads on where the logs parted.
         """
         without_one = self.leader_id == NO_NODE
-        return self.driver.host.raft.log.last_epoch if without_one else self.epoch
+        return self.raft.log.last_epoch if without_one else self.epoch
 
     @property
     def committed(self) -> int | None:
         """The high watermark (exclusive) as far as this log reaches; None while unknown."""
-        known = self.driver.host.raft.high_watermark
-        log = self.driver.host.raft.log
+        known = self.raft.high_watermark
+        log = self.raft.log
         return None if known is None else max(min(known, log.log_end), log.log_start)
 
     @property
     def readable(self) -> OffsetRange:
         """What readers get here: from the log start to the high watermark."""
-        log = self.driver.host.raft.log
+        log = self.raft.log
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 

@@ -15,7 +15,7 @@ def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
     A voter is in sync if it caught up within the fetch timeout, since KRaft has no ISR. A follower
     names no replica, nor does a leader that is in the client's rack.
     """
-    role = partition.driver.host.raft.role
+    role = partition.raft.role
     if not rack or not isinstance(role, Leader) or partition.rack == rack:
         return None
     near = [

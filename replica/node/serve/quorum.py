@@ -40,8 +40,8 @@ def core_rpc(
 
 async def _answer(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
     """The response to a peer or an administrator. Raises DataError for what is no request."""
-    raft = partition.driver.host.raft
-    listener = partition.driver.host.config.default_listener
+    raft = partition.raft
+    listener = partition.config.default_listener
     about = Partition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
     try:
         asked = side.read(about, request.message, request.version)

@@ -49,7 +49,7 @@ async def fetch_by_reader(
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
         # we keep no sessions and say so by session id 0, so nobody can have one
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
-    enough = min(request["minBytes"], partition.driver.host.config.response_max_bytes)
+    enough = min(request["minBytes"], partition.config.response_max_bytes)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(max(request["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
     pause = _FIRST_PAUSE_S
@@ -69,7 +69,7 @@ async def fetch_by_reader(
 
 def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:
     found = _Round()
-    most = partition.driver.host.config.response_max_bytes
+    most = partition.config.response_max_bytes
     budget = min(request.get("maxBytes", most), most)
     rack = request.get("rackId", "")
 
@@ -104,14 +104,14 @@ def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorC
 
 
 def _records(partition: ServedPartition, asked: Message, limit: int, found: _Round) -> Message:
-    raft, offset = partition.driver.host.raft, asked["fetchOffset"]
+    raft, offset = partition.raft, asked["fetchOffset"]
     known, leaders = raft.high_watermark, raft.leader_watermark
     read_in = asked.get("lastFetchedEpoch", UNDEFINED_EPOCH)
     decision = reader_fetch(
         raft.log.view, known, leaders, offset, partition.epoch, last_fetched_epoch=read_in
     )
     if isinstance(decision, Committed):
-        data = partition.driver.host.log.read(offset, limit, decision.end_offset)
+        data = partition.log.read(offset, limit, decision.end_offset)
         found.size += len(data)
         return {**_empty(partition), "records": data}
     if isinstance(decision, Diverging):

@@ -42,7 +42,7 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
         error = _leader_error(partition, asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
         if error is not ErrorCode.NONE:
             return {"errorCode": int(error)}
-        log = partition.driver.host.raft.log
+        log = partition.raft.log
         is_replica = replica_id >= 0
         end = log.log_end if is_replica else partition.committed
         if end is None:
@@ -117,7 +117,7 @@ def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
 
 
 def _offset(partition: ServedPartition, offset: int, timestamp: int) -> Message:
-    epochs = partition.driver.host.raft.log.epochs
+    epochs = partition.raft.log.epochs
     epoch = epoch_for_offset(epochs, offset)
     if epoch is None and epochs:
         epoch = epochs[-1].epoch

@@ -42,7 +42,7 @@ def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> 
 
 def describe_cluster(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
     """The error for all; the cluster's id goes with it."""
-    cluster_id = partition.driver.host.config.cluster_id
+    cluster_id = partition.config.cluster_id
     return {"errorCode": int(error), "clusterId": cluster_id, "brokers": []}
 
 

@@ -113,8 +113,8 @@ class Voters:
         return question.found
 
     def _addresses(self, node_ids: frozenset[int]) -> Mapping[int, tuple[Address, ...]]:
-        raft = self._partition.driver.host.raft
-        listener = self._partition.driver.host.config.default_listener
+        raft = self._partition.raft
+        listener = self._partition.config.default_listener
         found = {}
         for node_id in node_ids:
             voter = raft.log.voters.voter(node_id)

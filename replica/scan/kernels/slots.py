@@ -97,6 +97,36 @@ def slot_of_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b:
 
 
 @inner
+def find_bytes(
+    slots: Longs,
+    index: Longs,
+    arena: Bytes,
+    kind: int,
+    hashed: int,
+    source: Bytes,
+    start: int,
+    size: int,
+) -> int:
+    """The slot with these bytes as its key, NONE where there is none; hashed: as of
+    hash_of_bytes."""
+    mask = index.size - 1
+    place = hashed & mask
+    while True:
+        slot = item(index, place) - 1
+        if slot < 0:
+            return NONE
+        same = get(slots, slot, SLOT_HASH) == hashed and get(slots, slot, SLOT_KIND) == kind
+        if same and get(slots, slot, SLOT_KEY_B) == size:
+            at = get(slots, slot, SLOT_KEY_A)
+            k = long(0)
+            while k < size and byte_at(arena, at + k) == byte_at(source, start + k):
+                k += 1
+            if k == size:
+                return slot
+        place = (place + 1) & mask
+
+
+@inner
 def slot_of_bytes(
     slots: Longs,
     index: Longs,
@@ -109,21 +139,9 @@ def slot_of_bytes(
 ) -> int:
     """The slot with these bytes as its key, a new one if need be."""
     hashed = hash_of_bytes(state, kind, source, start, size)
-    mask = index.size - 1
-    place = hashed & mask
-    while True:
-        slot = item(index, place) - 1
-        if slot < 0:
-            break
-        same = get(slots, slot, SLOT_HASH) == hashed and get(slots, slot, SLOT_KIND) == kind
-        if same and get(slots, slot, SLOT_KEY_B) == size:
-            at = get(slots, slot, SLOT_KEY_A)
-            k = long(0)
-            while k < size and byte_at(arena, at + k) == byte_at(source, start + k):
-                k += 1
-            if k == size:
-                return slot
-        place = (place + 1) & mask
+    slot = find_bytes(slots, index, arena, kind, hashed, source, start, size)
+    if slot != NONE:
+        return slot
     at = item(state, STATE_ARENA)
     set_item(state, STATE_ARENA, copy(arena, at, source, start, size))
     return _new_slot(slots, index, state, kind, hashed, at, size)

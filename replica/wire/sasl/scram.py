@@ -1,4 +1,9 @@
-"""SCRAM's arithmetic and messages (RFC 5802, RFC 7677), without channel binding, as in Kafka."""
+"""SCRAM's arithmetic and messages (RFC 5802, RFC 7677), without channel binding, as in Kafka.
+
+Names and passwords are taken as they are, in UTF-8, as Kafka's ScramFormatter.normalize does. The
+RFC asks for SASLprep, which libraries such as scramp apply: a password with a soft hyphen or a
+wide letter would then not be the one that Kafka knows. So no such library is used here.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ captures = st.lists(
 
 
 @given(captures, st.randoms(use_true_random=False))
-def test_a_batch_without_some_captures_is_as_if_they_had_never_been(
+def test_a_batchs_row_without_some_captures_is_that_of_a_lake_without_them(
     drawn: list[tuple[int, bool, int, bool]], random: Any
 ) -> None:
     every = [_moment(number, *one) for number, one in enumerate(drawn)]

@@ -236,7 +236,7 @@ def test_a_directory_of_nobody_is_left_out_and_named(
     assert "--as" in looks.damages[0].detail
 
 
-def test_as_names_what_does_not_say_whose_it_is_and_nothing_else(
+def test_as_names_the_replica_only_of_directories_without_meta_properties(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")

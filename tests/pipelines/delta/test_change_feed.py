@@ -93,12 +93,13 @@ def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(
     spark: SparkSession, lake: Lake
 ) -> None:
     delta.ensure_table(lake, PLAIN)
-    assert opened(lake).metadata().configuration == {}
+    assert opened(lake).metadata().configuration == {"delta.checkpointInterval": "10"}
 
     for _ in range(2):
         delta.ensure_table(lake, LEADERS)
 
     assert opened(lake).metadata().configuration == {
+        "delta.checkpointInterval": "10",
         "delta.enableChangeDataFeed": "true",
         "delta.logRetentionDuration": "interval 30 days",
         "delta.deletedFileRetentionDuration": "interval 30 days",

@@ -125,3 +125,14 @@ def test_a_change_feed_tells_what_differs_only(lake: Lake, contract: Contract) -
         ("update_postimage", "b", 1, "Y"),
         *(("delete", "c", number, value) for number, value in enumerate("xyz")),
     }
+
+
+def test_a_table_that_is_written_often_is_opened_by_a_checkpoint(
+    lake: Lake, contract: Contract
+) -> None:
+    log = Path(lake.path_of(contract), "_delta_log")
+    for number in range(10):
+        put(lake, contract, [piece("b", str(number))], ["a", "c"])
+    for commit in range(10):
+        (log / f"{commit:020d}.json").unlink()
+    assert content(lake, contract) == {"a": "xyz", "b": "9", "c": "xyz"}

@@ -18,6 +18,7 @@ from jobs.asking.sql_delta_rs import answer
 from pipelines import delta
 from pipelines.delta import Append, Lake, NewFile, Target, Written
 from pipelines.delta.direct import refusal
+from pipelines.delta.small import in_contract_types
 from pipelines.tables.contract import Column, Contract
 from pipelines.tasks import Here, OnSpark
 from replica.errors import UnreadableFileError, UsageError
@@ -168,6 +169,27 @@ def test_nothing_to_write_commits_nothing(
     assert write(spark, lake, rows(1).slice(0, 0), application="feed").version is None
     assert write(spark, lake, rows(1), application="feed").version == 1
     assert offsets(lake) == [1]
+
+
+def test_spark_reads_a_table_by_the_checkpoint_that_delta_rs_writes(
+    spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
+) -> None:
+    target = Target.of(lake, RECORDS)
+    for number in range(6):
+        file = target.write([rows(number)])
+        assert file is not None
+        Append.begun(lake, RECORDS).commit([file], "ours")
+    for number in range(6, 11):
+        one = in_contract_types(pa.Table.from_batches([rows(number)]), RECORDS)
+        delta.merge_values(lake, RECORDS, one, number, columns=("epoch",))
+    log = Path(lake.path_of(RECORDS), "_delta_log")
+    for commit in range(10):
+        (log / f"{commit:020d}.json").unlink()
+
+    by_spark = Lake(tmp_path / "by spark")
+    delta.ensure_table(by_spark, RECORDS)
+    delta.append(by_spark, RECORDS, frame(spark, *range(11)))
+    assert contents(spark, lake) == contents(spark, by_spark)
 
 
 def test_another_append_meanwhile_is_no_conflict(

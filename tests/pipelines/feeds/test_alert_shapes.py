@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.feeds.alert_shapes import Alert, slack
 from pipelines.feeds.publishing import publish
 from pipelines.feeds.webhook import Endpoint, endpoint, webhook
 from replica.errors import UnreachablePeerError, UsageError
@@ -120,6 +121,16 @@ def test_slack_gets_a_message_that_names_subjects_and_none_of_its_own_signs(
     assert "orders-0: in sync [1] &lt;of&gt; [1, 2]" in text
     assert text.endswith("and 2 more")
     assert sorted(body["text"].split(":")[0] for body in resolved) == ["resolved"] * 2
+
+
+def test_no_name_of_a_stranger_s_cluster_calls_a_channel_of_slack() -> None:
+    """A cluster's id is what its meta.properties says."""
+    names = {"cluster_id": "<!channel>", "rule": "<!here>"}
+    row = finding("<!everyone>", severity="error", **names)
+    for is_resolved in (False, True):
+        told = slack(Alert(row, "key", 0, is_resolved))
+        assert b"<" not in told
+        assert b"&lt;!channel&gt;" in told
 
 
 def test_a_finding_of_one_of_two_captures_is_not_resolved(table: FeedTable) -> None:

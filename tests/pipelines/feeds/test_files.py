@@ -196,7 +196,7 @@ def test_a_folder_of_other_things_is_refused_and_left_as_it_is(
     ]
 
 
-def test_what_a_run_that_was_ended_early_has_left_is_no_other_thing(
+def test_files_of_a_run_that_ended_early_do_not_make_a_folder_foreign(
     table: FeedTable, folder: Path
 ) -> None:
     folder.mkdir()

@@ -134,7 +134,7 @@ def test_of_two_contents_of_a_snapshot_the_one_last_seen_counts() -> None:
         (20 * 1024 * 1024 - 1, timedelta(minutes=59), "neither"),
     ],
 )
-def test_that_neither_default_is_reached_is_said_only_where_both_are_known(
+def test_no_default_is_called_reached_where_time_or_size_is_unknown(
     size: int, later: timedelta | None, reached: str | None
 ) -> None:
     at = None if later is None else START + later

@@ -18,7 +18,7 @@ from pipelines.in_memory.three_valued import both, equal, every, some
         ((True, False, None), False, True),
     ],
 )
-def test_what_nobody_knows_is_passed_on_unless_the_others_decide(
+def test_null_is_passed_on_unless_the_other_conditions_decide(
     conditions: tuple[bool | None, ...], is_every: bool | None, is_some: bool | None
 ) -> None:
     assert every(conditions) is is_every

@@ -33,6 +33,9 @@ def test_a_frame_has_the_rows_and_whether_they_satisfy_each_condition(
     lake, tables = lake_of_example(tmp_path, suite, example)
     found = frame(opened(lake, tables), suite, datafusion.judged_rows(suite))
     assert len(found) == len(example.rows)
+    for column in {*suite.contract.column_names} & {*found.columns}:  # a NULL is told as one
+        missing = sum(row.get(column) is None for row in example.rows)
+        assert sum(value is None for value in found[column]) == missing, column
     judged = Validation(by_spark=False).judge(suite, found, len(found))
     kept = [one.expectation.meaning for one in judged.verdicts if one.success]
     assert [one for one in kept if not one.startswith("the table has")] == []

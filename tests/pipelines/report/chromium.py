@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,14 @@ class Opened:
     def value(self, script: str) -> Any:
         """What the script gives in the page."""
         return self.page.evaluate(script)
+
+
+def until(opened: Opened, script: str) -> None:
+    """Wait until the script is true in the page, whose policy forbids playwright's own waiting."""
+    deadline = time.monotonic() + 10
+    while not opened.value(script):
+        assert time.monotonic() < deadline, script
+        time.sleep(0.02)
 
 
 class Browser:

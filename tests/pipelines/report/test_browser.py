@@ -22,6 +22,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 PHONE, A4 = 390, 718
+OUTSIDE = """() => [...document.body.querySelectorAll("*")]
+    .filter((one) => one.checkVisibility() && !one.closest(".skip, .hidden-label, thead"))
+    .filter((one) => {
+      const place = one.getBoundingClientRect();
+      return place.width && (place.right > innerWidth + 1 || place.left < -1);
+    }).map((one) => `${one.tagName}.${one.className} ${one.textContent.trim().slice(0, 40)}`)"""
+"""Elements that reach beyond the window; heads of tables aside, which are for screen readers."""
 """Pixels of width; of A4 between margins of 1 cm."""
 CUT_OFF = """[...document.querySelectorAll(".scroll, pre")]
     .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"""
@@ -120,6 +127,67 @@ def test_a_phone_scrolls_down_and_never_sideways(chromium: Browser, incident: Pa
                           || one.getBoundingClientRect().left < 0)
             .map((one) => one.textContent)"""
         assert opened.value(outside) == []
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_on_a_phone_nothing_is_cut_off_and_no_element_is_wider_than_the_window(
+    chromium: Browser, incident: Path, width: int
+) -> None:
+    with chromium.page(incident, width=width) as opened:
+        opened.page.click("#open-all")
+        assert opened.value(OUTSIDE) == []
+        assert opened.value(CUT_OFF) == []
+        cell = opened.page.locator("td[data-label='Captured from']").first
+        label = "getComputedStyle(document.querySelector('td[data-label]'), '::before').content"
+        assert cell.is_visible()
+        assert opened.value(label) == '"Role"'
+
+
+def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_another(
+    chromium: Browser, incident: Path
+) -> None:
+    def pages(opened: Opened) -> int:
+        return len(re.findall(rb"/Type\s*/Page\b", opened.page.pdf(format="A4")))
+
+    with chromium.page(incident) as opened:
+        whole = pages(opened)
+        opened.value("document.querySelector('.summary').remove()")
+        details = pages(opened)
+        opened.page.reload()
+        opened.value("document.querySelectorAll('article').forEach((one) => one.remove())")
+        summary = pages(opened)
+        assert opened.page.locator(".summary dt").all_inner_texts() == [
+            *("When", "Impact", "Confidence", "Next")
+        ]
+    assert summary <= 2
+    assert whole in (summary + details - 1, summary + details)
+
+
+def test_of_many_clusters_the_verdicts_have_two_pages_at_most(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    parts = [_of_cluster(split(healed=True), f"cluster-{number}") for number in range(10)]
+    page = tmp_path / "report.html"
+    lake = small_lake.write_lake(tmp_path / "lake", small_lake.together(*parts))
+    page.write_text(render(report_of(lake)), encoding="utf-8")
+    with chromium.page(page) as opened:
+        assert opened.page.locator(".summary .verdict").count() == 10
+        opened.value("document.querySelectorAll('article').forEach((one) => one.remove())")
+        pdf = opened.page.pdf(format="A4")
+        assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 2
+
+
+def _of_cluster(rows: small_lake.Rows, name: str) -> small_lake.Rows:
+    """The same rows of another cluster, with captures of its own."""
+    own = {"cluster_id": lambda _: name}
+    own |= dict.fromkeys(("capture_id", "capture_group"), lambda text: f"{text} of {name}")
+    return {
+        table: [
+            {key: own[key](value) if key in own else value for key, value in row.items()}
+            for row in found
+        ]
+        for table, found in rows.items()
+    }
 
 
 def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident: Path) -> None:

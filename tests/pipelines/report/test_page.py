@@ -135,7 +135,7 @@ def test_activity_is_typed_where_the_lake_has_typed_changes(reported: Reported) 
     changes = [change("topic_created", offset) for offset in (1, 2, 9)]
     ghost = change("topic_deleted", 10, commitment="superseded")
     report, page = reported(together(split(), {"gold.metadata_changes": [*changes, ghost]}))
-    (kind,) = report.clusters[0].activity
+    ((kind,),) = (group.kinds for group in report.clusters[0].activity)
     assert (kind.name, kind.changes, kind.first, kind.last) == ("topic_created", 3, 1, 9)
     assert "Typed changes of entities" in page.text
     assert "superseded" in page.text
@@ -152,7 +152,7 @@ def test_activity_is_counted_by_record_type_where_it_has_none(reported: Reported
         },
     )
     report, page = reported(rows)
-    (kind,) = report.clusters[0].activity
+    ((kind,),) = (group.kinds for group in report.clusters[0].activity)
     assert (kind.name, kind.changes) == ("NO_OP_RECORD", 3)
     assert "Records by type" in page.text
 

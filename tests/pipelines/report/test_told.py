@@ -158,7 +158,7 @@ def test_the_verdict_says_what_the_lost_records_would_have_changed(
     assert "partition_created with its topic 1 0 orders-0" in page.text
 
 
-def test_what_was_created_later_all_the_same_is_not_called_never_created(
+def test_a_topic_that_was_created_later_is_not_called_never_created(
     reported: Reported,
 ) -> None:
     changes = [

@@ -66,6 +66,14 @@ def test_partitions_and_brokers_are_what_they_were_at_each_step(trip: Trip) -> N
     assert troubles(steps)[-2:] == [(0, 0), (1, 1)]
 
 
+def test_of_an_offset_on_two_branches_the_time_on_the_kept_one_counts() -> None:
+    lost = {"offset": 4, "at_ms": 7, "is_lost": True}
+    kept = {**lost, "at_ms": 9, "is_lost": False}
+    epoch = {"start_offset": 5, "started_at": "1970-01-01T00:00:00.020"}
+    steps = steps_of([lost, kept, {**lost, "offset": 5}, {**lost, "offset": 6}], [], [epoch])
+    assert dict(zip(steps.offsets, steps.times, strict=True)) == {4: 9, 5: 20, 6: 7}
+
+
 def test_an_entity_that_is_gone_is_absent_until_it_is_there_again() -> None:
     spans = (2, 4), (4, 6), (9, None)
     rows = [
@@ -89,6 +97,7 @@ def test_health_and_exposure_are_those_of_the_moment(trip: Trip) -> None:
     assert "partition-without-leader" in rules[15]
     worst = by_end[15].exposures[0]
     assert (worst.kind, worst.harm.leaderless) == ("nothing", 1)
+    assert [one.gone for one in by_end[15].exposures[1:]] == [("12",)]
     assert by_end[15].moment.why is Why.NEWEST
 
 

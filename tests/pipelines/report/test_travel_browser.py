@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from pipelines.report.page import render
 from tests.pipelines.report import small_lake
-from tests.pipelines.report.chromium import EXECUTABLE, Browser, Opened, browser
+from tests.pipelines.report.chromium import EXECUTABLE, Browser, Opened, browser, until
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.test_browser import CONTRAST, PHONE
@@ -42,14 +41,6 @@ def _page(folder: Path, topic: str) -> Path:
 def part(opened: Opened, name: str) -> str:
     """The words that a part of the journey shows."""
     return " ".join(opened.page.locator(f"[data-part={name}]").inner_text().split())
-
-
-def until(opened: Opened, script: str) -> None:
-    """Wait until the script is true in the page, whose policy forbids playwright's own waiting."""
-    deadline = time.monotonic() + 10
-    while not opened.value(script):
-        assert time.monotonic() < deadline, script
-        time.sleep(0.02)
 
 
 def at(opened: Opened, offset: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from pipelines.replay.entries import batches_of_rows
 from pipelines.replay.parts import Part
 from pipelines.replay.plan import Plan, PlannedSnapshot, Run
 from pipelines.replay.stored import bucket_of
@@ -48,7 +49,7 @@ def part(
     rows.sort(key=lambda row: row[2:5])
     bases = tuple(run.base for run in runs if run.base is not None)
     plan = Plan(tuple(runs), bases, runs[-1].end if log_end is None else log_end)
-    return Part(CLUSTER, bucket, buckets, plan, iter(rows))
+    return Part(CLUSTER, bucket, buckets, plan, batches_of_rows(rows))
 
 
 def _is_in(record: ReplayedRecord, bucket: int, buckets: int) -> bool:

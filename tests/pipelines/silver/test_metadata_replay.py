@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.replay.plan import Run
@@ -27,6 +27,8 @@ from tests.replica.metadata.image.made import (
 from tests.replica.metadata.image.test_properties import SEEDS, VOTERS, drawn, replayed
 
 Row = dict[str, Any]
+
+FEW = settings(max_examples=30)  # each replays hundreds of records several times
 
 
 def written(
@@ -73,6 +75,7 @@ def entities(image: Image) -> dict[tuple[str, str], Any]:
 
 
 @given(SEEDS, st.integers(1, 4))
+@FEW
 def test_the_versions_at_any_offset_are_the_state_there(seed: int, buckets: int) -> None:
     records: list[ReplayedRecord] = [*drawn(seed)]
     records.insert(len(records) // 2, VOTERS)
@@ -88,6 +91,7 @@ def test_the_versions_at_any_offset_are_the_state_there(seed: int, buckets: int)
 
 
 @given(SEEDS, st.integers(1, 3))
+@FEW
 def test_behind_a_hole_history_begins_again_with_a_snapshot(seed: int, buckets: int) -> None:
     before, after = drawn(seed), drawn(seed + 1)
     base = snapshot_id(1000)

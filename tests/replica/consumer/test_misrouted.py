@@ -54,7 +54,7 @@ def test_a_reader_reads_nothing_from_the_node_of_another_cluster_in_the_place_of
 
 
 @pytest.mark.parametrize("named", [Identity(CLUSTER_ID, 4), Identity("another", 3)])
-def test_who_names_whom_it_means_is_told_that_somebody_else_is_there(named):
+def test_a_request_that_names_another_node_is_told_that_another_one_answers(named):
     async def main():
         async with server_running(identity=Identity(CLUSTER_ID, 3)) as server:
             right = await Connection.connect(HOST, server.port, expected=Identity(CLUSTER_ID, 3))

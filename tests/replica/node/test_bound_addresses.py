@@ -29,7 +29,8 @@ def test_a_listener_and_the_metrics_are_open_at_their_own_address_alone(tmp_path
         async with asyncio.timeout(60), running(tmp_path, **settings) as node:
             (listener,) = node.settings.listeners
             for port in (listener.port, metrics):
-                assert await is_open("127.0.0.1", port)
+                while not await is_open("127.0.0.1", port):  # metrics come after the listener
+                    await asyncio.sleep(0.01)
                 assert not await is_open(ANOTHER, port)
 
     asyncio.run(main())

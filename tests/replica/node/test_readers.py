@@ -14,7 +14,7 @@ READ_IN_EPOCH_1 = {"partition": 0, "currentLeaderEpoch": 2, "leaderEpoch": 1}
 
 def end_of_epoch_1(host):
     """As a consumer is answered that has read in epoch 1."""
-    partition = ServedPartition(Topic(), SimpleNamespace(host=host), ())
+    partition = ServedPartition(Topic(), SimpleNamespace(raft=host.raft), ())
     topic = {"topic": Topic().name, "partitions": [dict(READ_IN_EPOCH_1)]}
     response = offset_for_leader_epoch(partition, {"replicaId": -1, "topics": [topic]})
     return response["topics"][0]["partitions"][0]

@@ -208,7 +208,7 @@ def test_a_refusal_of_the_principal_ends_nothing():
     assert isinstance(host.raft.role, Follower)
 
 
-def test_who_is_removed_after_it_was_a_voter_stays_out_until_it_restarts():
+def test_a_removed_voter_does_not_join_again_by_itself_until_it_restarts():
     """Kafka adds it again after three fetch timeouts, and asks to stop the node first."""
     host, leader = observer(), Leader(1, 2, 3)
     leader.serve(host, PERIOD_MS + 500)
@@ -225,7 +225,7 @@ def test_who_is_removed_after_it_was_a_voter_stays_out_until_it_restarts():
     assert len(leader.asked) == 2
 
 
-def test_who_was_a_voter_only_in_records_that_were_cut_off_again_asks_anew():
+def test_a_replica_whose_addition_was_truncated_asks_to_be_a_voter_again():
     host, leader = observer(), Leader(1, 2, 3)
     leader.serve(host, PERIOD_MS + 500)
     leader.batches.append(control(KRaftVoters(voters(1, 2, 3, 4)), base=leader.end))

@@ -48,7 +48,7 @@ def test_a_follower_gets_records_and_moves_the_high_watermark():
     )
 
 
-def test_who_thinks_it_follows_but_votes_no_more_is_told_and_still_served():
+def test_a_draft_fetch_as_follower_by_a_former_voter_gets_not_follower_and_the_records():
     host = leader(log=LOG, epoch=5)
     response = draft(host, 9, 6, 3)
     assert (response.error, response.records) == (ErrorCode.NOT_FOLLOWER, b"6")

@@ -10,7 +10,7 @@ from tests.replica.raft.test_membership import add, caught_up, commit, leader, r
 
 
 @pytest.mark.scenario("H35")
-def test_who_asks_for_no_commit_is_answered_at_the_append_and_the_change_stays_pending():
+def test_add_voter_without_ack_when_committed_is_answered_at_the_append_and_stays_pending():
     host = leader()
     caught_up(host)
     add(host, ack_when_committed=False)
@@ -26,7 +26,7 @@ def test_who_asks_for_no_commit_is_answered_at_the_append_and_the_change_stays_p
 
 @pytest.mark.scenario("H35")
 @pytest.mark.parametrize("ends", ["time", "leadership"])
-def test_who_was_answered_at_the_append_hears_nothing_of_how_the_change_ends(ends):
+def test_an_administrator_who_was_answered_at_the_append_gets_no_second_answer(ends):
     host = leader()
     caught_up(host)
     add(host, ack_when_committed=False, timeout_ms=1000)

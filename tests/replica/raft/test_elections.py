@@ -265,7 +265,7 @@ def test_a_vote_with_directory_goes_to_it_alone_whatever_its_log():
 
 
 @pytest.mark.scenario("C32", "I02")
-def test_who_knows_only_its_leader_s_id_refuses_votes_and_remembers_the_id():
+def test_a_follower_that_knows_only_its_leaders_id_refuses_votes_and_keeps_the_id():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, 7)))
     assert isinstance(host.raft.role, Unattached)
     assert not vote(host, 2, epoch=4, end_offset=9).granted

@@ -94,7 +94,7 @@ def test_epochs_rise_no_faster_than_elections_however_many_requests_come(made, a
 
 @REQUESTS
 @pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_who_is_no_voter_of_a_static_quorum_changes_no_epoch_and_no_leader(ask, epoch):
+def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quorum(ask, epoch):
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
     before = host.raft.role
     assert ask(host, 77, epoch).error in (ErrorCode.INVALID_REQUEST, ErrorCode.FENCED_LEADER_EPOCH)

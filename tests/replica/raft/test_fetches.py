@@ -140,7 +140,7 @@ def test_a_batch_that_a_truncation_cuts_goes_whole_and_the_next_fetch_knows():
 
 @pytest.mark.scenario("B20")
 @pytest.mark.parametrize("becomes", [Prospective, Candidate])
-def test_records_that_arrive_at_one_who_stands_in_an_election_are_ignored(becomes):
+def test_a_candidate_ignores_fetched_records(becomes):
     host = follower()
     late = host.take(FetchRequest)[0]
     host.after(1000)  # the fetch is asked again, and the time of that one not over

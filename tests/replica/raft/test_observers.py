@@ -98,7 +98,7 @@ def test_a_wiped_node_hears_that_its_former_self_leads_and_waits_for_another_epo
     assert host.raft.illegal_messages == {}
 
 
-def test_a_voter_that_led_no_such_epoch_believes_nobody_who_says_it_did():
+def test_a_voter_that_never_led_an_epoch_does_not_follow_requests_that_name_it_as_leader():
     host = Host(dynamic(config(3)), bootstrapped(1, 2, 3))
     begin(host, 3, epoch=5)
     assert (host.raft.role.epoch, host.raft.role.leader_id) == (0, -1)

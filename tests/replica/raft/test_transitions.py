@@ -89,7 +89,7 @@ def test_a_higher_epoch_is_no_higher_epoch_when_it_is_the_same():
 
 
 @pytest.mark.scenario("C43")
-def test_nobody_follows_itself_or_votes_for_itself_without_being_candidate():
+def test_no_role_follows_itself_and_only_a_candidate_votes_for_itself():
     with pytest.raises(AssertionError):
         check(Unattached(5), Cause.LEADER_FOUND, role(Follower, 5, leader_id=1), local_id=1)
     with pytest.raises(AssertionError):

@@ -51,7 +51,7 @@ def test_a_record_keeps_its_type_and_all_that_is_no_secret(record: MetadataRecor
         assert redacted(value) == value
 
 
-def test_a_scram_credential_keeps_who_it_is_of_and_loses_what_a_password_is_guessed_by() -> None:
+def test_a_redacted_scram_credential_keeps_user_and_mechanism_and_loses_salt_and_keys() -> None:
     fields = {"name": "alice", "mechanism": 1, "iterations": 8192}
     secret = {"salt": SECRET, "storedKey": SECRET + b"1", "serverKey": SECRET + b"2"}
     made = redacted(encode(new_record("USER_SCRAM_CREDENTIAL_RECORD", 0, {**fields, **secret})))

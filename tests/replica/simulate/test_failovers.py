@@ -97,7 +97,7 @@ def test_the_side_with_a_majority_goes_on_though_requests_between_the_sides_are_
 
 
 @pytest.mark.scenario("L06")
-def test_leaders_that_are_cut_off_one_after_the_other_stop_nobody():
+def test_the_quorum_goes_on_when_one_leader_after_the_other_is_cut_off():
     simulation = started(5)
     first = simulation.leader()
     simulation.network.split([first.node_id], simulation.nodes)

@@ -125,7 +125,9 @@ def test_what_a_failed_sync_did_not_write_is_written_anew_where_the_log_is_opene
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_more_than_what_may_not_be_on_the_disk_is_written_anew(seed: int) -> None:
+def test_after_a_failed_sync_only_bytes_that_may_not_be_on_disk_are_written_again(
+    seed: int,
+) -> None:
     disk = SimulatedDisk(Random(seed))
     config = LogConfig(index_interval_bytes=100)
     log = open_log(disk, FOLDER, config)

@@ -104,6 +104,14 @@ def test_scram_computes_what_rfc_7677_shows():
     assert scram.server_signature("sha256", kept, said.encode()) == signature
 
 
+@pytest.mark.parametrize(
+    "password", ["pen\N{SOFT HYPHEN}cil", "\N{FULLWIDTH LATIN SMALL LETTER P}encil"]
+)
+def test_passwords_that_only_saslprep_makes_equal_are_different_ones_as_in_kafka(password):
+    one = scram.credential("sha256", "pencil", b"saltsaltsalt", 4096)
+    assert scram.credential("sha256", password, b"saltsaltsalt", 4096) != one
+
+
 def test_strangers_may_not_send_large_frames():
     async def main():
         limits = Limits(unknown_max_bytes=100)

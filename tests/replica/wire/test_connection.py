@@ -95,7 +95,7 @@ IDENTITY = Identity("cluster", 3)
         ({"nodeId": 3}, ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_who_meant_another_node_or_cluster_is_told_to_rebootstrap(named, error):
+def test_a_client_that_meant_another_node_or_cluster_is_told_to_rebootstrap(named, error):
     async def main():
         async with running(identity=IDENTITY) as server, connected(server) as connection:
             answer = (await connection.call(API_VERSIONS, named, 5)).message
@@ -294,7 +294,7 @@ def test_idle_and_slow_connections_are_closed():
     asyncio.run(main())
 
 
-def test_who_connects_without_a_first_request_is_closed_in_time():
+def test_a_connection_without_a_first_request_is_closed_in_time():
     async def main():
         limits = Limits(handshake_s=0.3)
         async with running(limits=limits) as server, connected(server) as other:

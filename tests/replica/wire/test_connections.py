@@ -67,7 +67,7 @@ def test_a_voters_connection_makes_room_for_nobody():
     assert crowd.closed == []
 
 
-def test_of_those_who_claim_to_be_voters_the_last_to_speak_are_believed():
+def test_of_the_connections_that_claim_to_be_voters_the_newest_are_believed():
     crowd = Crowd()
     claimed = [crowd.admit(number)[0] for number in range(MOST_OF_VOTERS)]
     for each in claimed:

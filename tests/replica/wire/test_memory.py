@@ -74,7 +74,7 @@ def test_a_request_is_charged_as_it_comes_and_until_it_is_answered():
     asyncio.run(main())
 
 
-def test_who_stalls_is_closed_where_memory_is_short_and_others_go_on():
+def test_a_stalled_client_is_disconnected_where_memory_is_short_and_others_go_on():
     async def main():
         shared = small_node()
         async with running(shared=shared) as server, connected(server) as client:

@@ -122,7 +122,7 @@ def test_a_certificate_of_another_authority_is_refused_on_either_side(node, pem)
         asyncio.run(principal_of(node, stranger, mutual=True))
 
 
-def test_who_never_shakes_hands_counts_as_connected_and_is_closed_in_time(node):
+def test_a_connection_without_a_tls_handshake_counts_and_is_closed_in_time(node):
     async def main():
         service = Service(None, {}, tls=server_context(node))
         server = Server(service, Limits(handshake_s=1.5, max_connections=1))
@@ -161,7 +161,7 @@ def test_a_server_closes_while_hands_are_shaken(node):
     asyncio.run(asyncio.wait_for(main(), 10))
 
 
-def test_who_takes_no_answers_holds_its_connection_no_longer_than_that_may_take(node, pem):
+def test_a_client_that_reads_no_answers_is_disconnected_when_its_time_is_over(node, pem):
     async def much(client, request):
         return {"topics": [{"topicName": "x" * 30_000, "partitions": []}] * 1500}
 

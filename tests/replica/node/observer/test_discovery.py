@@ -115,7 +115,7 @@ def test_what_may_not_be_asked_stays_unknown():
     assert view.controllers == (("127.0.0.1", ports[0]),)
 
 
-def test_nobody_who_leads_is_an_error_that_a_later_try_may_not_have():
+def test_a_quorum_without_a_leader_is_an_error_to_try_again_later():
     follower = quorum(error=int(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     with pytest.raises(NoLeaderError, match="NOT_LEADER_OR_FOLLOWER"):
         discovered((CONTROLLER, cluster(), follower))

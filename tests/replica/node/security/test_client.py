@@ -141,7 +141,7 @@ def test_any_other_text_is_a_login_module_or_a_usage_error(parts):
         ),
     ],
 )
-def test_what_cant_be_meant_is_one_line_with_file_and_key_and_no_secret(tmp_path, lines, said):
+def test_an_impossible_value_is_one_line_with_file_and_key_and_no_secret(tmp_path, lines, said):
     asked = {
         "security.protocol": "SASL_SSL" if "sasl" in lines else "SSL",
         "sasl.mechanism": "PLAIN" if "jaas" in lines or "=PLAIN" in lines else "",

@@ -161,7 +161,7 @@ def test_kafkas_defaults_stay_possible_by_a_setting_that_says_insecure(tmp_path)
     told(story)
 
 
-def test_who_takes_the_address_of_a_voter_that_is_away_gets_no_further_than_its_epochs(tmp_path):
+def test_a_process_at_the_address_of_an_absent_voter_can_not_raise_the_epoch_without_end(tmp_path):
     async def story():
         (away,) = free_ports(1)
         (port,) = free_ports(1)
@@ -188,7 +188,7 @@ def test_a_replica_on_the_network_does_not_start_before_its_voters_are_named(tmp
 
 
 @pytest.mark.parametrize("voters", ["*", "ANONYMOUS", "CN=node1;*"])
-def test_nobody_makes_voters_of_everybody_without_saying_that_this_is_insecure(tmp_path, voters):
+def test_voters_for_every_principal_need_the_setting_that_says_it_is_insecure(tmp_path, voters):
     with pytest.raises(UsageError, match="could vote"):
         settings(tmp_path, kraftlake__principals__voter=voters)
 
@@ -218,7 +218,7 @@ def test_a_voter_believes_no_answer_of_another_users_process(tmp_path, monkeypat
     told(story)
 
 
-def test_who_asks_in_a_voters_name_waits_for_two_looks_at_the_processes_at_most(
+def test_a_request_in_a_voters_name_waits_for_two_looks_at_the_processes_at_most(
     tmp_path, monkeypatch
 ):
     looks = []

@@ -48,12 +48,12 @@ class Served(ServedPartition):
 
     @property
     def readable(self):
-        return OffsetRange(self.driver.host.log.start, BATCHES)
+        return OffsetRange(self.driver.log.start, BATCHES)
 
 
 def asked_for(log, timestamp):
     raft = SimpleNamespace(log=SimpleNamespace(epochs=()))
-    driver = SimpleNamespace(host=SimpleNamespace(log=log, raft=raft))
+    driver = SimpleNamespace(log=log, raft=raft)
     partition = Served(Topic(), driver, (), turn=log.turn)
     asked = {"name": Topic().name, "topicId": ZERO_UUID, "partitions": []}
     asked["partitions"].append({"partitionIndex": 0, "timestamp": timestamp})

@@ -59,7 +59,7 @@ def test_an_observer_gets_the_records_of_the_log(served):
     served(story, **SERVED)
 
 
-def test_who_takes_itself_for_a_follower_is_told_and_still_gets_records(served):
+def test_a_draft_fetch_as_follower_by_an_observer_gets_not_follower_and_the_records(served):
     async def story(node, fetch):
         await append(node, b"one")
         found = await fetch(9, 0, 0, is_follower=True)

@@ -62,7 +62,7 @@ def test_a_change_reaches_the_leader_through_any_follower(in_quorum):
     in_quorum(story, **ADMINISTRATOR)
 
 
-def test_who_may_change_nothing_is_refused_where_the_request_came_in(in_quorum):
+def test_a_client_without_rights_is_refused_by_the_follower_that_it_asked(in_quorum):
     async def story(leader, followers):
         answer = await call(followers[0], REMOVE_RAFT_VOTER, REMOVE)
         assert answer["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -72,7 +72,7 @@ def test_a_registered_controller_is_unregistered_once_that_is_committed(lone):
     lone(story)
 
 
-def test_of_two_who_ask_at_once_one_is_told_that_there_is_none_any_more(lone):
+def test_of_two_requests_at_once_to_unregister_one_is_told_that_it_is_gone(lone):
     """A second record would stop Kafka's controllers, which know no registration to remove."""
 
     async def story(node):

@@ -1,0 +1,151 @@
+"""Rows of a part as they come: records of the log in columns, and one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.replay.stored import SPREAD, stored_record
+from replica.metadata.image import ReplayedRecord
+from replica.scan.native import Longs
+from replica.scan.version_input import NOWHEN, Rows
+from replica.scan.version_input import rows_of as kernel_rows
+
+_RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
+_ROWS_AT_ONCE = 16_384
+_MOST_SINGLY = 20
+"""Rows that are read by themselves, before all are read together."""
+_ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
+
+
+class Entry(NamedTuple):
+    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
+    silver.committed_log, on a tail superseded or unproven."""
+
+    offset: int
+    timestamp_us: int | None
+    leader_epoch: int
+    commitment: str
+    record: ReplayedRecord
+
+
+class Entries:
+    """Records of the log one behind another. rows: SPREAD's."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self._rows = rows
+        self._singly = 0
+
+    def __len__(self) -> int:
+        return int(self._rows.num_rows)
+
+    def part(self, low: int, high: int) -> Entries:
+        """Those from the row `low` to the row `high` (exclusive)."""
+        return self if (low, high) == (0, len(self)) else Entries(self._rows.slice(low, high - low))
+
+    def each(self) -> Iterator[Entry]:
+        """One by one."""
+        return map(_entry, rows_of(self._rows))
+
+    def entry(self, row: int) -> Entry:
+        """One of them."""
+        if self._is_other[row]:
+            return _entry(self._others[row])
+        self._singly += 1
+        if self._singly > _MOST_SINGLY:
+            return _entry(self._all[row])
+        (found,) = rows_of(self._rows.slice(row, 1))
+        return _entry(found)
+
+    @cached_property
+    def kernel_rows(self) -> Rows:
+        """As replica.scan.partition_versions takes them."""
+        values, is_control = self._rows.column("value"), self._rows.column("is_control")
+        return kernel_rows(values, self.offsets, self.times, self.epochs, is_control)
+
+    @cached_property
+    def positions(self) -> Longs:
+        return _longs(self._rows.column("position"))
+
+    @cached_property
+    def offsets(self) -> Longs:
+        return _longs(self._rows.column("offset"))
+
+    @cached_property
+    def times(self) -> Longs:
+        """NOWHEN where Kafka has none."""
+        return _longs(pc.fill_null(self._rows.column("timestamp").cast(pa.int64()), NOWHEN))
+
+    @cached_property
+    def epochs(self) -> Longs:
+        return _longs(self._rows.column("leader_epoch"))
+
+    @property
+    def commitments(self) -> pa.Array:
+        return self._rows.column("commitment")
+
+    @cached_property
+    def _is_other(self) -> npt.NDArray[np.bool_]:
+        """Whether each is of a type that the kernel never takes."""
+        return ~self.kernel_rows.taken
+
+    @cached_property
+    def _all(self) -> list[tuple[Any, ...]]:
+        return [*rows_of(self._rows)]
+
+    @cached_property
+    def _others(self) -> dict[int, tuple[Any, ...]]:
+        """Those rows, read together."""
+        others = self._rows.filter(pa.array(self._is_other))
+        return dict(zip(np.flatnonzero(self._is_other).tolist(), rows_of(others), strict=True))
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """In SPREAD's columns, times as microseconds."""
+    columns = (
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        for column in batch.columns
+    )
+    return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def batches_of_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+    """The other way round, some thousand rows at a time."""
+    for low in range(0, len(rows), _ROWS_AT_ONCE):
+        columns = zip(*rows[low : low + _ROWS_AT_ONCE], strict=True)
+        arrays = (
+            pa.array(column, pa.int64()).cast(field.type)
+            if pa.types.is_timestamp(field.type)
+            else pa.array(column, field.type)
+            for column, field in zip(columns, SPREAD, strict=True)
+        )
+        yield pa.RecordBatch.from_arrays([*arrays], schema=SPREAD)
+
+
+def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch, neighbours together that are alike in these columns without NULLs."""
+    if not batch.num_rows:
+        return
+    differ = np.zeros(batch.num_rows - 1, np.bool_)
+    for name in names:
+        column = batch.column(name)
+        changes = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+        differ |= np.asarray(changes.to_numpy(zero_copy_only=False), np.bool_)
+    bounds = [0, *(np.flatnonzero(differ) + 1).tolist(), batch.num_rows]
+    for low, high in pairwise(bounds):
+        yield batch.slice(low, high - low)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))
+
+
+def _longs(column: pa.Array) -> Longs:
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)

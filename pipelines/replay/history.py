@@ -1,0 +1,195 @@
+"""The versions and changes of a part, as its steps make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.replay.entries import Entries, Entry
+from pipelines.replay.partitions import Partitions, Replaying
+from pipelines.replay.parts import Begin, End, Part, Step, Tail
+from pipelines.replay.written import (
+    CHANGE,
+    OF_CHANGE,
+    OF_RANGE,
+    OF_VERSION,
+    RANGE,
+    VERSION,
+    Since,
+    written_rows,
+)
+from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
+from replica.metadata.image import Image, Kind, Refusal, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.record import UnknownRecord
+
+_ROWS_AT_ONCE = 8192
+
+
+class History:
+    """The versions that are open, and the rows of those that ended: told of the steps of one part,
+    which it is given in their order."""
+
+    def __init__(self, part: Part) -> None:
+        self._versions: list[tuple[Any, ...]] = []
+        self._ranges: list[tuple[Any, ...]] = []
+        self._part = part
+        self._of = Replaying(part)
+        self._partitions = Partitions(part.cluster_id)
+
+    def image(self) -> Image:
+        """What the run adds up to, as the last step left it."""
+        self._partitions.hand_over(self._of)
+        return self._of.replay.image()
+
+    def read(self, entries: Entries) -> Iterator[tuple[ReplayedRecord, Refusal]]:
+        """The next step, where it is entries: those of their records that can't be applied, but for
+        those that `refused` counts."""
+        row = 0
+        while row < len(entries):
+            row = self._partitions.take(entries, row, self._of)
+            if row < len(entries):
+                entry = entries.entry(row)
+                self._partitions.before(entry.record, entries, self._of)
+                self._apply(entry, entries, row)
+                refusal = self._of.replay.refusal
+                if refusal is not None:
+                    self._of.is_explained |= self._part.owns_record(entry.record)
+                    yield entry.record, refusal
+                row += 1
+        self._partitions.tell(entries, self._of)
+
+    def refused(self) -> int:
+        """How many records can't be applied, besides those that were told of, since this was asked
+        last. All of them are this part's, and behind the first such record of the run."""
+        count, self._of.refused = self._of.refused, 0
+        return count
+
+    def take(self, step: Step) -> None:
+        """The next step, which is no entries; a Tail's entries are read."""
+        if isinstance(step, Begin):
+            self._begin(step)
+        elif isinstance(step, Tail):
+            self._tell_tail(step)
+        elif isinstance(step, End):
+            self._end(step)
+
+    def _begin(self, step: Begin) -> None:
+        """What a snapshot holds is valid from its last contained record on."""
+        before, replay = self._of, VersionedReplay(step.image)
+        self._of = Replaying(self._part, replay, changes=before.changes, batches=before.batches)
+        self._partitions.forget()
+        base = step.run.base
+        if step.run.start == 0 or base is None:
+            return
+        since = Since(base.end_offset - 1, base.timestamp_us, base.epoch, None, None)
+        for kind, key, _ in step.image.items():
+            self._of.opened[kind.name, key] = kind, since
+
+    def _apply(self, entry: Entry, entries: Entries, row: int) -> None:
+        writes = self._of.replay.apply(entry.offset, entry.record)
+        if not writes:
+            return
+        names = topic_names_around(writes, self._of.replay.state.topics.values)
+        for write in writes:
+            self._write(write, entry, names)
+        self._partitions.learn(writes, entries, row, self._of)
+        self._tell(self._of.teller, writes, entry, names)
+
+    def _tell_tail(self, tail: Tail) -> None:
+        """The changes of a branch that lost, up to a record that this release doesn't know; nothing
+        of such a branch is ever valid."""
+        self._partitions.hand_over(self._of)
+        replay, teller = self._of.replay.copy(), ChangeTeller(self._of.teller.former)
+        for entry in tail.entries:
+            if isinstance(entry.record, UnknownRecord):
+                return
+            writes = replay.apply(entry.offset, entry.record)
+            names = topic_names_around(writes, replay.state.topics.values)
+            self._tell(teller, writes, entry, names)
+
+    def _end(self, step: End) -> None:
+        """Versions that are open at the log's end stay so; behind another end nobody knows."""
+        if self._part.bucket == 0:  # every part sees the same runs
+            self._ranges.append((step.run.base_offset, step.run.end))
+        to_offset = None if step.is_log_end else step.run.end
+        tables = self._of.replay.image().tables
+        names = tables["topics"].values
+        for (_, key), (kind, since) in self._of.opened.items():
+            if not (self._partitions.are_open and kind.name == "partition"):
+                value = tables[kind.table].values[key]
+                self._add_version(kind, key, value, since, (to_offset, None), names)
+        self._of.batches += self._partitions.end(to_offset)
+        self._of.opened = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are enough rows to be taken."""
+        count = len(self._versions) + len(self._of.changes)
+        return bool(self._of.batches) or count >= _ROWS_AT_ONCE
+
+    def taken(self) -> Iterator[pa.RecordBatch]:
+        """The rows so far, which are forgotten."""
+        yield from self._of.batches
+        self._of.batches.clear()
+        told = (
+            (VERSION, self._versions, OF_VERSION),
+            (CHANGE, self._of.changes, OF_CHANGE),
+            (RANGE, self._ranges, OF_RANGE),
+        )
+        for what, rows, columns in told:
+            if rows:
+                yield written_rows(
+                    rows, columns, {"what": what, "cluster_id": self._part.cluster_id}
+                )
+                rows.clear()
+
+    def _write(self, write: Write, entry: Entry, names: Mapping[str, str]) -> None:
+        kind, key = write.kind, write.key
+        if write.old is not None:
+            _, since = self._of.opened.pop((kind.name, key))
+            until = entry.offset, entry.timestamp_us
+            self._add_version(kind, key, write.old, since, until, names)
+        if write.new is not None:
+            offset, timestamp_us, leader_epoch = entry[:3]
+            since = Since(offset, timestamp_us, leader_epoch, write.offset, write.record_type)
+            self._of.opened[kind.name, key] = kind, since
+
+    def _add_version(
+        self,
+        kind: Kind,
+        key: Any,
+        value: Any,
+        since: Since,
+        until: tuple[int | None, int | None],
+        names: Mapping[str, str],
+    ) -> None:
+        """Adds a version. until: offset and time, None where the version is open."""
+        if not self._owns(kind, key):
+            return
+        name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)
+        offset, timestamp_us, leader_epoch, record_offset, record_type = since
+        what = kind.name, kind.key_text(key), name, value_text
+        when = offset, until[0], timestamp_us, until[1]
+        self._versions.append((*what, *when, leader_epoch, record_offset, record_type))
+
+    def _tell(
+        self,
+        teller: ChangeTeller,
+        writes: list[Write],
+        entry: Entry,
+        names: Mapping[str, str],
+    ) -> None:
+        _, timestamp_us, leader_epoch, commitment, _ = entry
+        for write, name, change in teller.tell(writes, names):
+            kind, key = write.kind, write.key
+            if self._owns(kind, key):
+                what = kind.name, kind.key_text(key), name
+                when = timestamp_us, leader_epoch, write.offset, write.record_type
+                self._of.changes.append((*what, *when, *change, commitment))
+
+    def _owns(self, kind: Kind, key: Any) -> bool:
+        """Whether this part has to write it. Of the records that every part sees, only topics are
+        state; other records are here because this part owns them."""
+        return kind.name != "topic" or self._part.owns(kind.name, key)

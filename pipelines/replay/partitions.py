@@ -1,0 +1,282 @@
+"""The partitions of a run, by the kernel of replica.scan.partition_versions where it can.
+
+The scalar replay has the truth about everything else. About partitions it lags behind: before it
+applies a record that reads or removes some, it is given these; and what it writes to partitions and
+topics, the kernel is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.replay.entries import Entries
+from pipelines.replay.parts import Part
+from pipelines.replay.written import CHANGE, VERSION, WRITTEN, Since, written
+from replica.metadata.changes import ChangeTeller
+from replica.metadata.image import KIND_OF, Kind, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.image.partition import Partition, fields_of
+from replica.metadata.image.replay import MARKERS
+from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.writer import encode
+from replica.scan.native import Longs
+from replica.scan.partition_versions import PartitionVersions, ToldVersions
+from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
+from replica.scan.version_tables import CHANGES
+
+Open: TypeAlias = dict[tuple[str, Any], tuple[Kind, Since]]
+"""Since when the newest version of each entity is valid, by kind and key."""
+
+_PARTITION, _TOPIC = KIND_OF["partition"], KIND_OF["topic"]
+_TIME = WRITTEN.field("valid_from").type
+_CHANGE_TYPES = pa.array(CHANGES, pa.string())
+_OF_ONE_TOPIC = frozenset({"TOPIC_RECORD", "REMOVE_TOPIC_RECORD", *RECORD_TYPES})
+_OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
+_NOWHERE = -1
+"""The record's offset of a version that a snapshot began."""
+_REFILL_SHARE = 8
+"""To tell the kernel of a partition takes about as long as so many-th of a record by the scalar
+replay, and a log with transactions goes back and forth."""
+
+
+@dataclass
+class Replaying:
+    """A run as it is replayed. refused: records that can't be applied, of which only their number
+    is told; is_explained: whether that is enough from now on. changes, batches: rows that were
+    made, changes one by one, and rows of WRITTEN."""
+
+    part: Part
+    replay: VersionedReplay = field(default_factory=VersionedReplay)
+    teller: ChangeTeller = field(default_factory=ChangeTeller)
+    opened: Open = field(default_factory=dict)
+    is_explained: bool = False
+    refused: int = 0
+    changes: list[tuple[Any, ...]] = field(default_factory=list)
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+
+
+class Partitions:
+    """Those of one run at a time. are_open: whether the kernel has them, and so their versions."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self._cluster_id = cluster_id
+        self._book: PartitionVersions | None = None
+        self._one_by_one = 0
+        self._types: list[str | None] = [*RECORD_TYPES]
+
+    @property
+    def are_open(self) -> bool:
+        return self._book is not None
+
+    def forget(self) -> None:
+        """Another run begins."""
+        self._book, self._one_by_one = None, 0
+
+    def take(self, entries: Entries, row: int, of: Replaying) -> int:
+        """The first row from `row` on that is for the scalar replay."""
+        if self._book is None:
+            self._one_by_one += 1
+            self._begin(of)
+        if self._book is None:
+            return row
+        is_full = True
+        while is_full:
+            row = self._book.take(entries.kernel_rows, row, explained=of.is_explained)
+            of.refused += self._book.refused
+            is_full = self._book.is_full
+            if is_full:
+                self.tell(entries, of)
+        return row
+
+    def tell(self, entries: Entries, of: Replaying) -> None:
+        """What these entries made and nobody was told yet."""
+        if self._book is None:
+            return
+        self._tell_new_topics(entries, of)
+        versions = self._book.told_versions()
+        ends = _integers(entries.offsets[versions.row]), _times(entries.times[versions.row])
+        rows = [self._versions(versions, *ends), self._changes(entries)]
+        of.batches += [batch for batch in rows if batch.num_rows]
+
+    def _tell_new_topics(self, entries: Entries, of: Replaying) -> None:
+        assert self._book is not None
+        state = of.replay.state
+        for topic_id, name, row, offset, time, epoch in self._book.new_topics():
+            state.topics.values[topic_id] = name
+            state.topics.offsets[topic_id] = offset
+            state.topic_ids[name] = topic_id
+            at = None if time == NOWHEN else time
+            since = Since(offset, at, epoch, offset, _TOPIC.record_type)
+            of.opened[_TOPIC.name, topic_id] = _TOPIC, since
+            if of.part.owns(_TOPIC.name, topic_id):
+                what = _TOPIC.name, topic_id, name, at, epoch, offset, _TOPIC.record_type
+                value = _TOPIC.value_text(topic_id, name)
+                commitment = entries.commitments[row].as_py()
+                of.changes.append((*what, "topic_created", None, value, commitment))
+
+    def hand_over(self, of: Replaying, topic_id: str | None = None) -> None:
+        """Gives the replay what the kernel has changed of partitions, of one topic or of all."""
+        if self._book is None:
+            return
+        state = of.replay.state
+        for key, value, since in self._book.changed(topic_id):
+            state.partitions.values[key] = value
+            state.partitions.offsets[key] = since.record_offset
+            state.partition_ids.setdefault(key[0], set()).add(key[1])
+            of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
+
+    def before(self, record: ReplayedRecord, entries: Entries, of: Replaying) -> None:
+        """The record, one of the entries, is the next one that the replay applies."""
+        if not isinstance(record, MetadataRecord) or self._book is None:
+            return
+        if record.type in _OF_ONE_TOPIC:
+            self._tell_new_topics(entries, of)
+            self.hand_over(of, str(record.fields["topicId"]))
+        elif record.type in _OF_ALL:
+            self.tell(entries, of)
+            self.hand_over(of)
+            if record.type in MARKERS:
+                self.forget()
+
+    def learn(self, writes: Sequence[Write], entries: Entries, row: int, of: Replaying) -> None:
+        """What the record at that row of the entries wrote, which the replay has applied."""
+        if self._book is None:
+            return
+        topics = [write for write in writes if write.kind is _TOPIC]
+        if topics:
+            is_told = len(topics) == 1 and self._book.learn_topic(
+                entries.kernel_rows, row, topics[0].key
+            )
+            if not is_told:
+                self._learn_topics([(write.key, write.new) for write in topics])
+        changed = [w for w in writes if w.kind is _PARTITION and w.new is not None]
+        if changed:
+            self._put([(w.key, w.new, of.opened[_PARTITION.name, w.key][1]) for w in changed])
+
+    def end(self, to_offset: int | None) -> Iterator[pa.RecordBatch]:
+        """The run ends: its versions that are valid still, as rows of WRITTEN. to_offset: to which
+        they are, None where nothing ends them."""
+        if self._book is not None:
+            for versions in self._book.open_versions():
+                count = len(versions.row)
+                ends = pa.repeat(pa.scalar(to_offset, pa.int64()), count), pa.nulls(count, _TIME)
+                yield self._versions(versions, *ends)
+        self.forget()
+
+    def _begin(self, of: Replaying) -> None:
+        state = of.replay.state
+        entities = len(state.topics.values) + len(state.partitions.values)
+        if of.replay.in_transaction or self._one_by_one * _REFILL_SHARE < entities:
+            return
+        self._book = PartitionVersions()
+        for name, topic_id in of.teller.former.items():
+            self._learn_topics([(topic_id, name), (topic_id, None)])
+        self._learn_topics([*state.topics.values.items()])
+        self._put(
+            [
+                (key, value, of.opened[_PARTITION.name, key][1])
+                for key, value in state.partitions.values.items()
+            ]
+        )
+
+    def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
+        """Ids and names, None where the topic is removed."""
+        assert self._book is not None
+        for some in _chunks(topics):
+            values = [
+                encode(new_record("REMOVE_TOPIC_RECORD", 0, {"topicId": topic_id}))
+                if name is None
+                else encode(new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id}))
+                for topic_id, name in some
+            ]
+            rows = silent_rows(values, topics=[topic_id for topic_id, _ in some])
+            self._book.learn(rows)
+
+    def _put(self, partitions: Sequence[tuple[tuple[str, int], Partition, Since]]) -> None:
+        assert self._book is not None
+        for some in _chunks(partitions):
+            values = [
+                encode(new_record("PARTITION_RECORD", 2, fields_of(key, value)))
+                for key, value, _ in some
+            ]
+            self._book.learn(silent_rows(values, since=[self._numbers(one[2]) for one in some]))
+
+    def _numbers(self, since: Since) -> tuple[int, ...]:
+        if since.record_type not in self._types:
+            self._types.append(since.record_type)
+        return (
+            since.offset,
+            NOWHEN if since.timestamp_us is None else since.timestamp_us,
+            since.leader_epoch,
+            _NOWHERE if since.record_offset is None else since.record_offset,
+            self._types.index(since.record_type),
+        )
+
+    def _since(self, held: Any) -> Since:
+        offset, time, epoch, record_offset, record_type = held
+        return Since(
+            offset,
+            None if time == NOWHEN else time,
+            epoch,
+            None if record_offset == _NOWHERE else record_offset,
+            self._types[record_type],
+        )
+
+    def _versions(
+        self, told: ToldVersions, to_offset: pa.Array, valid_to: pa.Array
+    ) -> pa.RecordBatch:
+        types = pa.array(self._types, pa.string()).take(pa.array(told.record_type))
+        columns = {
+            "key": told.key,
+            "name": told.name,
+            "value": told.value,
+            "valid_from_offset": _integers(told.offset),
+            "valid_to_offset": to_offset,
+            "valid_from": _times(told.time),
+            "valid_to": valid_to,
+            "leader_epoch": pa.array(told.epoch.astype(np.int32)),
+            "record_offset": _integers(told.record_offset, told.record_offset == _NOWHERE),
+            "record_type": types,
+        }
+        return written(len(told.row), columns, self._same(VERSION))
+
+    def _changes(self, entries: Entries) -> pa.RecordBatch:
+        assert self._book is not None
+        told = self._book.told_changes()
+        types = pa.array(RECORD_TYPES, pa.string()).take(
+            pa.array(entries.kernel_rows.record_types[told.row])
+        )
+        columns = {
+            "key": told.key,
+            "name": told.name,
+            "valid_from": _times(entries.times[told.row]),
+            "leader_epoch": pa.array(entries.epochs[told.row].astype(np.int32)),
+            "record_offset": _integers(entries.offsets[told.row]),
+            "record_type": types,
+            "change": _CHANGE_TYPES.take(pa.array(told.change)),
+            "old": told.old,
+            "new": told.new,
+            "commitment": entries.commitments.take(pa.array(told.row)),
+        }
+        return written(len(told.row), columns, self._same(CHANGE))
+
+    def _same(self, what: str) -> dict[str, str]:
+        return {"what": what, "cluster_id": self._cluster_id, "entity": _PARTITION.name}
+
+
+def _chunks(some: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for low in range(0, len(some), MOST_ROWS):
+        yield some[low : low + MOST_ROWS]
+
+
+def _integers(numbers: Longs, missing: Any = None) -> pa.Array:
+    return pa.array(numbers, pa.int64(), mask=missing)
+
+
+def _times(microseconds: Longs) -> pa.Array:
+    """NULL where it is NOWHEN."""
+    return _integers(microseconds, microseconds == NOWHEN).cast(_TIME)

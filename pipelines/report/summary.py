@@ -1,0 +1,214 @@
+"""The first page: when it was, what it did to the cluster, and how sure that is, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipelines.report.evidence import Evidence
+from pipelines.report.losses import Loss
+from pipelines.report.source import Row, moment
+from pipelines.report.travel.steps import Steps
+from pipelines.report.travel.strip import troubles
+from pipelines.report.travel.trip import Trip
+from pipelines.report.verdict import Facts
+from pipelines.report.words import counted, listed, ms_range_text, ms_text, time_text
+from replica.health.exposure import NOTHING, PAIR
+
+MAX_TOLD = 3
+"""Losses, and rules of health, that are named one by one."""
+HIGH, LIMITED = "high", "limited"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sentences. certainty: HIGH, or LIMITED by what `confidence` says first."""
+
+    when: tuple[str, ...]
+    impact: tuple[str, ...]
+    certainty: str
+    confidence: tuple[str, ...]
+
+
+class Outage(NamedTuple):
+    """Partitions without leader: at most so many, of so many that were there then. since_ms: the
+    first moment with any; until_ms: the first one behind with none, None where some still are."""
+
+    most: int
+    of: int
+    since_ms: int | None
+    most_ms: int | None
+    until_ms: int | None
+    is_over: bool
+
+
+def summary(facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None) -> Summary:
+    """voters: ids of the newest epoch that names them. trip: None where no table tells it."""
+    found = None if trip is None else outage(trip.steps)
+    doubts = tuple(_doubts(facts, evidence, voters, trip))
+    return Summary(
+        (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
+        (*_of_partitions(found, trip), *_of_records(facts), *_now(evidence)),
+        LIMITED if doubts else HIGH,
+        doubts or tuple(_proofs(facts, voters)),
+    )
+
+
+def outage(steps: Steps) -> Outage | None:
+    """None where every partition always had a leader."""
+    counts = [leaderless for leaderless, _ in troubles(steps)]
+    most = max(counts, default=0)
+    if not most:
+        return None
+    first = next(step for step, count in enumerate(counts) if count)
+    last = max(step for step, count in enumerate(counts) if count)
+    peak = counts.index(most)
+    is_over = last + 1 < len(counts)
+    until = steps.times[last + 1] if is_over else None
+    of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
+             if move.step <= peak)  # fmt: skip
+    return Outage(most, of, steps.times[first], steps.times[peak], until, is_over)
+
+
+def _when_lost(facts: Facts) -> Iterator[str]:
+    for loss in facts.losses[:MAX_TOLD]:
+        written = None if loss.effect is None else loss.effect.written_ms
+        who = facts.names.nodes(loss.replicas, limit=5)
+        if written is not None:
+            yield f"Records that {who} lost, or would lose, were written {ms_range_text(*written)}."
+        if loss.between is not None:
+            yield f"They were seen to be gone in {facts.rounds.short(loss.between[1])}."
+
+
+def _when_out(found: Outage | None) -> Iterator[str]:
+    if found is None or found.since_ms is None:
+        return
+    start = ms_text(found.since_ms)
+    if not found.is_over:
+        yield f"Partitions were without leader from {start} on, until the newest state known."
+    elif found.until_ms is not None:
+        span = ms_range_text(found.since_ms, found.until_ms)
+        yield f"Partitions were without leader at moments from {span}."
+
+
+def _when_led(evidence: Evidence) -> Iterator[str]:
+    led = [row for row in evidence.leaders.rows if row["commitment"] != "superseded"]
+    if not led:
+        return
+    newest = led[-1]
+    who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
+    since = time_text(moment(newest["started_at"]))
+    began = f" since {since}" if since else ""
+    yield (
+        f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
+        f"{newest['epoch']}, {who} leads{began}."
+    )
+
+
+def _of_partitions(found: Outage | None, trip: Trip | None) -> Iterator[str]:
+    if trip is None:
+        yield "Nothing tells what partitions were without leader."
+        return
+    chosen = " that were looked at" if trip.is_sampled else ""
+    if found is None:
+        if trip.steps.partitions.names:
+            yield f"No partition{'s' if chosen else ''}{chosen} was ever without leader."
+        return
+    at = f", at {ms_text(found.most_ms)}" if found.most_ms is not None else ""
+    yield (
+        f"Nobody could write to or read from up to {found.most:,} of "
+        f"{found.of:,} partitions{chosen}: they had no leader{at}."
+    )
+
+
+def _of_records(facts: Facts) -> Iterator[str]:
+    if not facts.losses:
+        yield "No change of the cluster was lost."
+        return
+    for count, text in (
+        (_most(facts, "committed"), "that were committed were lost, or will be: clients saw them"),
+        (_most(facts, "unproven"), "may have been committed; nothing proves it"),
+        (_most(facts, "superseded"), "were lost, or will be, that no client ever saw accepted"),
+    ):
+        if count:
+            yield f"{counted(count, 'record')} of the metadata log {text}."
+
+
+def _most(facts: Facts, name: str) -> int:
+    def of(loss: Loss) -> int:
+        return int(getattr(loss, name))
+
+    return max(map(of, facts.losses), default=0)
+
+
+def _now(evidence: Evidence) -> Iterator[str]:
+    """The cluster itself, by its newest state."""
+    rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
+    exposed = () if evidence.exposure is None else evidence.exposure.rows
+    if rules:
+        named = listed(rules, limit=MAX_TOLD)
+        yield f"By its newest state the cluster itself is not well: {named}."
+    elif evidence.health.rows or evidence.exposure is not None:
+        yield "By its newest state the cluster itself is well."
+    already = next((row for row in exposed if row["kind"] == NOTHING), None)
+    worst = next((row for row in exposed if row["kind"] != NOTHING), None)
+    if worst is not None:
+        yield f"{_if_gone(worst)}{_already(already)}."
+
+
+def _if_gone(row: Row) -> str:
+    """Such as: If broker 12 failed now, 5 partitions would be without leader."""
+    kind = "brokers" if row["kind"] == PAIR else row["kind"]
+    gone = f"{kind} {row['gone'].replace(',', ' and ')}"
+    harm = [
+        f"{counted(row[column], 'partition')} would be {what}"
+        for column, what in (
+            ("leaderless", "without leader"),
+            ("below_min_isr", "below min.insync.replicas"),
+        )
+        if row[column]
+    ]
+    if row["has_majority"] is False:
+        harm.append("the quorum would have no majority")
+    return f"If {gone} failed now, {listed(harm)}"
+
+
+def _already(row: Row | None) -> str:
+    """How many of these partitions are so without any failure."""
+    counts = [] if row is None else [row["leaderless"], row["below_min_isr"]]
+    told = listed([str(count) for count in counts if count])
+    return f" ({told} already {'are' if told != '1' else 'is'})" if told else ""
+
+
+def _doubts(
+    facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
+) -> Iterator[str]:
+    """What keeps the rest from being sure."""
+    missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
+    if missing:
+        nodes = listed([str(one) for one in missing], limit=5)
+        yield f"Voters that nobody captured: {nodes}. What their logs hold is not known."
+    unproven = _most(facts, "unproven")
+    if unproven:
+        yield f"Nothing proves whether {counted(unproven, 'record')} were committed."
+    if facts.damage:
+        yield f"{counted(facts.damage, 'place')} of the files could not be read."
+    if facts.snapshots.get("unverifiable"):
+        yield f"{counted(facts.snapshots['unverifiable'], 'snapshot')} can't be verified."
+    if facts.unbuilt:
+        yield f"{counted(facts.unbuilt, 'capture')} came after the last build and isn't counted."
+    if facts.known_to is not None and facts.known_to < facts.end_offset:
+        yield f"The state above offset {facts.known_to} is not known."
+    if trip is not None and trip.is_sampled:
+        yield "Moments are told of a sample of the changes; the view below says which."
+    if facts.rounds.has_untimed:
+        yield "When files were captured is not known for every round; times of records are Kafka's."
+
+
+def _proofs(facts: Facts, voters: frozenset[int]) -> Iterator[str]:
+    if voters:
+        yield f"The logs of all {counted(len(voters), 'voter')} were captured."
+    yield "Every file could be read, and the state is known to the end of the log."
+    if facts.losses:
+        yield "What was lost is shown by the bytes of the logs, not guessed from times."

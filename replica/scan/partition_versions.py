@@ -1,0 +1,344 @@
+"""Partitions as a kernel replays them: their versions and changes, told as columns of Arrow.
+
+    book = PartitionVersions()
+    row = book.take(rows, 0)      # replica.scan.version_input; where it stopped
+    book.told_versions(), book.told_changes()
+
+The kernel takes the records of partitions whose topics it has been told of. What it doesn't take is
+for replica.metadata.image.VersionedReplay, which whoever calls this also has: `changed` says what
+that must know first, and `learn` and `put` tell the kernel what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from replica.message.primitives import uuid_text
+from replica.metadata.image.partition import Partition
+from replica.scan import version_tables as t
+from replica.scan.compiled import index_slots, open_versions, write_versions
+from replica.scan.native import Bytes, Longs, flat
+from replica.scan.replay_tables import (
+    PARTITION,
+    SLOT_CHANGED,
+    SLOT_COLUMNS,
+    SLOT_KEY_A,
+    SLOT_KEY_B,
+    SLOT_KIND,
+    SLOT_LIFE,
+    SLOT_OFFSET,
+    STATE_ARENA,
+    STATE_SEED_A,
+    STATE_SEED_B,
+    STATE_SLOTS,
+    STATE_STOP,
+    TOPIC,
+)
+from replica.scan.tables import MAX_WIDTH, SLACK
+from replica.scan.version_input import Rows
+
+_MIB = 1024 * 1024
+_ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
+"""Bytes of the texts that one call tells, by kind of text."""
+_FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
+_LISTS = (
+    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES,
+    t.PART_ELR, t.PART_LAST_KNOWN_ELR,
+)  # fmt: skip
+_UUID_BYTES = 16
+
+
+class Since(NamedTuple):
+    """Of a version that is valid: SINCE_OFFSET and so on, as numbers that the rows held."""
+
+    offset: int
+    time: int
+    epoch: int
+    record_offset: int
+    record_type: int
+
+
+class Held(NamedTuple):
+    """A partition as the kernel has it. key: topic id and partition id."""
+
+    key: tuple[str, int]
+    value: Partition
+    since: Since
+
+
+class NewTopic(NamedTuple):
+    """A topic with the row that created it, and that row's offset, time and epoch."""
+
+    topic_id: str
+    name: str
+    row: int
+    offset: int
+    time: int
+    epoch: int
+
+
+class ToldVersions(NamedTuple):
+    """Versions that ended. row: which row ended each, -1 where it is valid still. offset to
+    record_type: columns of Since; key, name, value: texts."""
+
+    row: Longs
+    offset: Longs
+    time: Longs
+    epoch: Longs
+    record_offset: Longs
+    record_type: Longs
+    key: pa.Array
+    name: pa.Array
+    value: pa.Array
+
+
+class ToldChanges(NamedTuple):
+    """row: which row made each; change: its place in version_tables.CHANGES; the rest texts, `old`
+    NULL where the partition is new."""
+
+    row: Longs
+    change: Longs
+    key: pa.Array
+    name: pa.Array
+    old: pa.Array
+    new: pa.Array
+
+
+class PartitionVersions:
+    """The partitions of all topics that exist, as far as `take`, `learn` and `put` have told."""
+
+    def __init__(self) -> None:
+        self._slots: Longs = np.zeros(_FIRST_SLOTS * SLOT_COLUMNS, np.int64)
+        self._arena: Bytes = np.empty(_FIRST_ARENA, np.uint8)
+        self._state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
+        self._state[[STATE_SEED_A, STATE_SEED_B]] = np.random.default_rng().integers(
+            1 << 62, size=2
+        )
+        ends = np.cumsum(_ROOMS)
+        self._state[t.TEXT_FIRST : t.TEXT_FIRST + t.TEXTS] = ends - _ROOMS
+        self._state[t.TEXT_END : t.TEXT_END + t.TEXTS] = ends - SLACK
+        self._texts: Bytes = np.empty(int(ends[-1]), np.uint8)
+        self._told: Longs = np.empty(t.TOLD_COLUMNS * t.MOST_TOLD, np.int64)
+        self._places: Longs = np.zeros(MAX_WIDTH + t.PART_FIELDS, np.int64)
+        self._topics: dict[str, int] = {}
+        self._lists: dict[int, tuple[int, ...] | tuple[str, ...]] = {}
+        self._topics_known = 0
+        self._kernel = write_versions.load()
+        self._index_slots()
+        self._forget_told()
+
+    def take(self, rows: Rows, low: int, *, explained: bool) -> int:
+        """Replays the rows from `low` on; the row at which it stopped, which `is_full` explains.
+
+        explained: whether rows that can't be applied are only counted, for `refused`, and not
+        stopped at.
+        """
+        self._state[t.TOLD_SILENT : t.TOLD_REFUSED + 1] = 0, -1, explained, 0
+        return self._run(rows, low, rows.count)
+
+    @property
+    def refused(self) -> int:
+        """How many rows of the last `take` can't be applied, but for the one where it stopped."""
+        return int(self._state[t.TOLD_REFUSED])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the last `take` stopped for want of room, and goes on when what it told has been
+        read. Else the row at which it stopped is for the scalar replay."""
+        has_told = self._state[t.TOLD_VERSIONS] or self._state[t.TOLD_CHANGES]
+        return bool(self._state[STATE_STOP] == t.STOP_FULL and has_told)
+
+    def learn(self, rows: Rows) -> None:
+        """The rows say what is so already. One of TOPIC_RECORD or REMOVE_TOPIC_RECORD takes all
+        partitions from the topic."""
+        self._state[t.TOLD_SILENT] = 1
+        row = 0
+        while row < rows.count:
+            end = row + 1 if rows.topics else rows.count
+            stopped = self._run(rows, row, end)
+            assert stopped == end, "what the scalar replay has from records is sound"
+            if rows.topics:
+                self._topics[rows.topics[row]] = int(self._state[t.TOLD_TOPIC])
+            row = end
+
+    def learn_topic(self, rows: Rows, row: int, topic_id: str) -> bool:
+        """As `learn`, of one row of a log, which speaks of this topic; False where the row is none
+        that the kernel can read, and so isn't learnt."""
+        self._state[t.TOLD_SILENT], self._state[t.TOLD_TOPIC] = 1, -1
+        self._run(rows, row, row + 1)
+        topic = int(self._state[t.TOLD_TOPIC])
+        if topic >= 0:
+            self._topics[topic_id] = topic
+        return topic >= 0
+
+    def _run(self, rows: Rows, low: int, high: int) -> int:
+        row = low
+        while True:
+            row = self._kernel(*rows.flat, row, high, *self._flat)
+            if self._state[STATE_STOP] != t.STOP_SLOTS:
+                return row
+            size = int(rows.sizes[row])
+            self._grow(size)
+
+    def told_versions(self) -> ToldVersions:
+        """The versions that ended since they were read last; to be read with told_changes."""
+        count = int(self._state[t.TOLD_VERSIONS])
+        numbers = (self._column(k, count) for k in range(t.VERSION_KEY_END))
+        texts = (
+            self._text(which, self._column(t.VERSION_KEY_END + k, count))
+            for k, which in enumerate((t.V_KEY, t.V_NAME, t.V_VALUE))
+        )
+        return ToldVersions(*numbers, *texts)
+
+    def told_changes(self) -> ToldChanges:
+        """The changes since they were read last, which are forgotten, and so are the versions."""
+        count = int(self._state[t.TOLD_CHANGES])
+        numbers = (self._column(k, count) for k in (t.CHANGE_ROW, t.CHANGE_TYPE))
+        texts = [
+            self._text(which, self._column(t.CHANGE_KEY_END + k, count))
+            for k, which in enumerate((t.C_KEY, t.C_NAME, t.C_OLD, t.C_NEW))
+        ]
+        row, change = numbers
+        texts[2] = _without(texts[2], change == t.CREATED)
+        self._forget_told()
+        return ToldChanges(row, change, *texts)
+
+    def open_versions(self) -> Iterator[ToldVersions]:
+        """The versions that are valid now; what was told before must have been read."""
+        slot = 0
+        while slot < self._state[STATE_SLOTS]:
+            before = slot
+            slot = open_versions(
+                self._slots, self._arena, self._texts, self._told, self._state, slot
+            )
+            assert slot > before or self._state[t.TOLD_VERSIONS], "a partition that has no room"
+            yield self.told_versions()
+            self._forget_told()
+
+    def new_topics(self) -> Iterator[NewTopic]:
+        """The topics that `take` has created since they were asked for last."""
+        table = self._table()
+        first, self._topics_known = self._topics_known, len(table)
+        fresh = table[first:]
+        is_new = (fresh[:, SLOT_KIND] == TOPIC) & (fresh[:, SLOT_CHANGED] == 1)
+        for k in np.flatnonzero(is_new).tolist():
+            slot = fresh[k].tolist()
+            fresh[k, SLOT_CHANGED] = 0
+            at = slot[t.TOPIC_TEXT]
+            end = at + t.UUID_TEXT_SIZE + slot[t.TOPIC_NAME_SIZE]
+            text = self._arena[at:end].tobytes().decode()
+            topic_id, name = text[: t.UUID_TEXT_SIZE], text[t.UUID_TEXT_SIZE :]
+            self._topics[topic_id] = first + k
+            when = slot[SLOT_OFFSET], slot[t.TOPIC_TIME], slot[t.TOPIC_EPOCH]
+            yield NewTopic(topic_id, name, slot[t.TOPIC_ROW], *when)
+
+    def changed(self, topic_id: str | None = None) -> Iterator[Held]:
+        """The partitions, of one topic or of all, that `take` has changed since they were asked for
+        last."""
+        table = self._table()
+        if topic_id is not None:
+            slots = [slot for slot in self._partitions_of(topic_id) if table[slot, SLOT_CHANGED]]
+        else:
+            mine = (table[:, SLOT_KIND] == PARTITION) & (table[:, SLOT_CHANGED] == 1)
+            numbers = np.flatnonzero(mine)
+            topics = table[numbers, SLOT_KEY_A]
+            alive = table[topics, SLOT_LIFE] == table[numbers, SLOT_LIFE]
+            slots = numbers[alive].tolist()
+        names: dict[int, str] = {}
+        for slot in slots:
+            table[slot, SLOT_CHANGED] = 0
+            yield self._held(table[slot].tolist(), names)
+
+    def _partitions_of(self, topic_id: str) -> Iterator[int]:
+        topic = self._topics.get(topic_id)
+        if topic is not None:
+            slot = int(self._table()[topic, t.TOPIC_FIRST])
+            while slot >= 0:
+                yield slot
+                slot = int(self._table()[slot, t.PART_NEXT])
+
+    def _held(self, slot: list[int], names: dict[int, str]) -> Held:
+        topic = slot[SLOT_KEY_A]
+        if topic not in names:
+            at = int(self._table()[topic, t.TOPIC_TEXT])
+            names[topic] = self._arena[at : at + t.UUID_TEXT_SIZE].tobytes().decode()
+        lists = [self._list(slot[column], column) for column in _LISTS]
+        numbers = slot[t.PART_LEADER], slot[t.PART_RECOVERY]
+        epochs = slot[t.PART_LEADER_EPOCH], slot[t.PART_EPOCH]
+        value = Partition._make((*lists[:4], *numbers, *epochs, *lists[4:]))
+        since = slot[t.SINCE_OFFSET], slot[t.SINCE_TIME], slot[t.SINCE_EPOCH]
+        key = names[topic], slot[SLOT_KEY_B]
+        return Held(key, value, Since(*since, slot[SLOT_OFFSET], slot[t.SINCE_TYPE]))
+
+    def _list(self, slot: int, column: int) -> tuple[int, ...] | tuple[str, ...]:
+        found = self._lists.get(slot)
+        if found is None:
+            at, size = self._table()[slot, [SLOT_KEY_A, SLOT_KEY_B]].tolist()
+            raw = self._arena[at : at + size].tobytes()
+            if column == t.PART_DIRECTORIES:
+                found = tuple(uuid_text(raw[k : k + 16]) for k in range(0, size, _UUID_BYTES))
+            else:
+                found = tuple(np.frombuffer(raw, ">i4").tolist())
+            self._lists[slot] = found
+        return found
+
+    def _table(self) -> Longs:
+        count = int(self._state[STATE_SLOTS])
+        return self._slots[: count * SLOT_COLUMNS].reshape(count, SLOT_COLUMNS)
+
+    def _column(self, column: int, count: int) -> Longs:
+        at = column * t.MOST_TOLD
+        return self._told[at : at + count].copy()
+
+    def _text(self, which: int, ends: Longs) -> pa.Array:
+        first = int(self._state[t.TEXT_FIRST + which])
+        offsets = np.zeros(ends.size + 1, np.int32)
+        offsets[1:] = ends
+        used = self._texts[first : first + int(offsets[-1])].tobytes()
+        buffers = [pa.py_buffer(offsets.tobytes()), pa.py_buffer(used)]
+        return pa.StringArray.from_buffers(ends.size, *buffers)
+
+    def _forget_told(self) -> None:
+        self._state[[t.TOLD_VERSIONS, t.TOLD_CHANGES]] = 0
+        first = self._state[t.TEXT_FIRST : t.TEXT_FIRST + t.TEXTS]
+        self._state[t.TEXT_AT : t.TEXT_AT + t.TEXTS] = first
+
+    def _grow(self, size: int) -> None:
+        """Make room for a row with a value of `size` bytes, and for many more."""
+        used = int(self._state[STATE_SLOTS])
+        if (used + t.SLOTS_OF_ROW) * SLOT_COLUMNS > self._slots.size:
+            slots = np.zeros(2 * self._slots.size, np.int64)
+            slots[: self._slots.size] = self._slots
+            self._slots = slots
+            self._index_slots()
+            return
+        more = 2 * t.ARENA_PER_BYTE * size + t.ARENA_OF_ROW + 2 * t.ARENA_PER_REPLICA * (1 << 15)
+        arena: Bytes = np.empty(max(2 * self._arena.size, self._arena.size + more), np.uint8)
+        filled = int(self._state[STATE_ARENA])
+        arena[:filled] = self._arena[:filled]
+        self._arena = arena
+        self._flatten()
+
+    def _index_slots(self) -> None:
+        items = 2 * self._slots.size // SLOT_COLUMNS
+        self._index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
+        index_slots(self._slots, self._index, self._arena, self._state, 0, 1)
+        self._flatten()
+
+    def _flatten(self) -> None:
+        """The kernel's arguments behind the rows, as machine code takes them: to check each call's
+        takes longer than a short run of rows."""
+        arrays = (self._slots, self._index, self._arena, self._texts, self._told, self._state)
+        self._flat = flat(*arrays, self._places)
+
+
+def _without(texts: pa.Array, missing: Longs) -> pa.Array:
+    """The texts, NULL where `missing` is true."""
+    if not missing.any():
+        return texts
+    valid = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
+    return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], valid)

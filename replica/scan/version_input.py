@@ -1,0 +1,147 @@
+"""What replica.scan.partition_versions replays: values of records, with what is told of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from replica.scan.frames import (
+    ENVELOPE_BYTES,
+    KEYS,
+    LARGEST_VALUE_BYTES,
+    ROW_COLUMNS,
+    ROWS,
+    VERSIONS,
+)
+from replica.scan.native import Bytes, Longs, flat
+from replica.scan.tables import KERNEL_PROGRAMS, SLACK, program_table
+from replica.scan.version_tables import (
+    ROW_EPOCH,
+    ROW_OFFSET,
+    ROW_PROGRAM,
+    ROW_SINCE,
+    ROW_TIME,
+    ROW_TYPE,
+    ROW_VALUE,
+    ROW_VALUE_SIZE,
+)
+
+MOST_ROWS = ROWS
+RECORD_TYPES = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
+"""What the kernel replays; its place is the record type of a version."""
+_OF_TOPICS = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
+
+NOWHEN = -(1 << 63)
+"""The time of a record without one."""
+
+
+def _types_of_programs() -> Longs:
+    """By program the place in RECORD_TYPES; -1 for those of topics, -2 for all others."""
+    names = [program.schema.name for program in KERNEL_PROGRAMS]
+    places = {name: place for place, name in enumerate(RECORD_TYPES)} | dict.fromkeys(
+        _OF_TOPICS, -1
+    )
+    return np.array([places.get(name, -2) for name in names], np.int64)
+
+
+_TYPES = _types_of_programs()
+_PROGRAMS = program_table(keep_secrets=True)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Up to MOST_ROWS records as the kernel takes them. sizes: of their values. taken: whether each
+    may be the kernel's. topics: the topic's id, where all of them are of topics."""
+
+    source: Bytes
+    table: Longs
+    count: int
+    sizes: Longs
+    taken: npt.NDArray[np.bool_]
+    topics: Sequence[str] = field(default=())
+
+    @cached_property
+    def flat(self) -> tuple[int, ...]:
+        """source and table as machine code takes them."""
+        return flat(self.source, self.table)
+
+    @property
+    def record_types(self) -> Longs:
+        """The place of each in RECORD_TYPES, negative where it has none there."""
+        return self.table[ROW_TYPE * ROWS : ROW_TYPE * ROWS + self.count]
+
+
+def rows_of(
+    values: pa.Array, offsets: Longs, times: Longs, epochs: Longs, is_control: pa.Array
+) -> Rows:
+    """Records of a log. values: a binary array, NULL where a record is the scalar replay's; times:
+    NOWHEN where there is none."""
+    source, starts, sizes = _bytes_of(values)
+    programs = _programs(source, starts, sizes)
+    programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
+    types = np.where(programs < 0, -2, _TYPES[programs])
+    programs[types == -2] = -1
+    table = np.empty((ROW_COLUMNS, ROWS), np.int64)
+    count = len(values)
+    for column, numbers in (
+        (ROW_PROGRAM, programs),
+        (ROW_VALUE, starts),
+        (ROW_VALUE_SIZE, sizes),
+        (ROW_OFFSET, offsets),
+        (ROW_SINCE, offsets),
+        (ROW_TIME, times),
+        (ROW_EPOCH, epochs),
+        (ROW_TYPE, types),
+    ):
+        table[column, :count] = numbers
+    return Rows(source, table.reshape(-1), count, sizes, types >= 0)
+
+
+def silent_rows(
+    values: Sequence[bytes],
+    since: Sequence[Sequence[int]] = (),
+    topics: Sequence[str] = (),
+) -> Rows:
+    """Records that say what is so already. since: for each its offset, time, epoch, record's offset
+    and record type, of partitions; topics: the topics' ids, of topics."""
+    source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
+    count = len(values)
+    table = np.empty((ROW_COLUMNS, ROWS), np.int64)
+    table[ROW_PROGRAM, :count] = _programs(source, starts, sizes)
+    table[ROW_VALUE, :count], table[ROW_VALUE_SIZE, :count] = starts, sizes
+    columns = (
+        np.array(since, np.int64).reshape(-1, 5).T if since else np.zeros((5, count), np.int64)
+    )
+    for column, numbers in zip(
+        (ROW_SINCE, ROW_TIME, ROW_EPOCH, ROW_OFFSET, ROW_TYPE), columns, strict=True
+    ):
+        table[column, :count] = numbers
+    return Rows(source, table.reshape(-1), count, sizes, np.ones(count, np.bool_), topics)
+
+
+def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
+    """All bytes, where each value begins, and its size; -1 of NULL."""
+    validity, offsets, data = values.buffers()
+    source = np.zeros(SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    starts = ends[:-1].astype(np.int64)
+    sizes = np.diff(ends).astype(np.int64)
+    if validity is not None and values.null_count:
+        sizes[np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)] = -1
+    return source if source.size else np.zeros(SLACK, np.uint8), starts, sizes
+
+
+def _programs(source: Bytes, starts: Longs, sizes: Longs) -> Longs:
+    """As the kernel of frames finds them: by the envelope's three bytes."""
+    programs: Longs = np.full(starts.size, -1, np.int64)
+    sound = np.flatnonzero((sizes >= ENVELOPE_BYTES) & (sizes <= LARGEST_VALUE_BYTES))
+    at = starts[sound]
+    frame, keys, versions = (source[at + k].astype(np.int64) for k in range(ENVELOPE_BYTES))
+    known = (frame == 1) & (keys < KEYS) & (versions < VERSIONS)
+    programs[sound[known]] = _PROGRAMS[keys[known] * VERSIONS + versions[known]]
+    return programs
