@@ -59,7 +59,8 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             *("[console_scripts]", "kraftlake", "=", "jobs.cli:main")
         ]
     metadata = message_from_string(metadata_of(wheel))
-    assert set(metadata.get_all("Provides-Extra", [])) == {"scan", "s3", "lake", "dev"}
+    extras = {"scan", "s3", "duckdb", "mcp", "lake", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == extras
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
 
