@@ -1,4 +1,4 @@
-"""Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, as the values of HeldBatch."""
+"""Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, out of the bytes of records."""
 
 from __future__ import annotations
 

@@ -158,39 +158,6 @@ def held(case: str, quorum: Quorum, outcomes: list[Ended], did: Ended) -> None:
     hold(REHEARSALS, (case, quorum.nodes[1].version), (said, f"{did.said()}, with such a leader"))
 
 
-@pytest.mark.parametrize("is_static", [True])
-def test_a_wiped_disk_of_a_static_voter_loses_the_records_that_it_was_rehearsed_to_lose(
-    quorum: Quorum, tmp_path: Path
-) -> None:
-    """The empty disk votes for the stale node, which lacks committed records. The one that led is
-    dead: Kafka's process ends where the empty disk is that of the last leader."""
-    dead = leader_of(quorum, 1, 2, 3)
-    wiped, stale = sorted({1, 2, 3} - {dead})
-    grown(quorum, stale, 3)
-    kill(quorum, stale)
-    assert leader_of(quorum, dead, wiped) == dead
-    grown(quorum, wiped, 10)
-    kill(quorum, dead, wiped)
-    before = kept(quorum, tmp_path / "kept")
-    steps = f"dead = [{dead}]\nempty = [{wiped}]", f"start = [{dead}]"
-    outcomes = rehearsed(tmp_path / "kept", *steps)
-    shutil.rmtree(quorum.nodes[wiped].log_dir)
-    quorum.nodes[wiped].format(CLUSTER_ID)
-    committed = min(log_of(before[dead]).end_offset, log_of(before[wiped]).end_offset)
-    started(quorum, wiped, stale)
-    leader = leader_of(quorum, wiped, stale)
-    quorum.nodes[dead].start()
-    grown(quorum, leader, 5)
-    until(lambda: leader_of(quorum, 1, 2, 3) == leader, "the third does not follow")
-    grown(quorum, dead, 2)
-    kill(quorum, 1, 2, 3)
-    did = happened(quorum, before, leader, committed, wiped=wiped)
-    assert did.lost, "as the rehearsal says"
-    said = [_named(one, dead, [wiped, stale]) for one in outcomes]
-    case = "static voters: a stale node and an empty disk start, node 3 comes later"
-    held(case, quorum, said, _named(did, dead, [wiped, stale]))
-
-
 @pytest.mark.parametrize("is_static", [False])
 def test_a_wiped_disk_of_a_dynamic_voter_loses_nothing_as_rehearsed(
     quorum: Quorum, tmp_path: Path

@@ -14,7 +14,6 @@ from pipelines.gold.quorum.batch_sizes import batch_sizes
 from pipelines.gold.quorum.log_growth import log_growth
 from pipelines.gold.quorum.retention_forecast import retention_forecast
 from pipelines.gold.quorum.views import Sources, quorum_views
-from pipelines.in_memory.quorum.views import quorum_tables
 from pipelines.in_memory.rows import nulls_first
 from pipelines.silver.branch_batches import branch_batches
 from pipelines.silver.committed_log import committed_log
@@ -23,7 +22,7 @@ from pipelines.silver.known_epochs import known_epochs
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.quorum import QUORUM, SNAPSHOT_CADENCE
-from tests.pipelines.in_memory.looks import as_spark, bronze_rows, quorum_sources
+from tests.pipelines.in_memory.looks import golds_of, rows_of
 from tests.pipelines.quorums import (
     START,
     VOTERS,
@@ -108,16 +107,11 @@ def by_spark(spark: SparkSession) -> Views:
 
 @pytest.fixture(scope="module")
 def in_memory() -> Views:
-    found = dict(quorum_tables(quorum_sources(bronze_rows(LOOKS))))
-    return _by_cluster(
-        {
-            contract: [
-                as_spark({name: row[name] for name in contract.column_names})
-                for row in found[contract.name]
-            ]
-            for contract in QUORUM
-        }
-    )
+    derived = golds_of(LOOKS).values()
+    found = {
+        contract: [row for one in derived for row in rows_of(one, contract)] for contract in QUORUM
+    }
+    return _by_cluster(found)
 
 
 def _by_cluster(tables: Mapping[Contract, Sequence[Row]]) -> Views:
