@@ -15,10 +15,12 @@ from jobs.asking.sql_views import HISTORY, literal
 from jobs.moments import Moment
 from pipelines.gold.rules.health import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
+from replica.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.health.log_content import LogContent
 from replica.health.past import Step, look_back
 
 EPOCHS = "gold.leader_epoch_history"
+FINDINGS = "gold.findings"
 _MS = 1000
 
 
@@ -44,6 +46,7 @@ def from_lake(
         "source": lake.place,
         "end_offset": end_offset,
         "is_whole": True,
+        "refused_at": _refused_at(history, end_offset),
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
     }
@@ -91,6 +94,16 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
     )
     found = list(answer(history.lake, (EPOCHS,), query).rows)
     return {int(voter["voter_id"]) for voter in found[0][0]} if found else set()
+
+
+def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
+    """The offset of the first record below the end that can't be applied; None without one."""
+    query = (
+        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {_mine(history, "f.")} '  # noqa: S608, ours
+        f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
+    )
+    ((offset,),) = answer(history.lake, (FINDINGS,), query).rows
+    return None if offset is None else int(offset)
 
 
 def _content(history: ClusterHistory, end_offset: int) -> LogContent:

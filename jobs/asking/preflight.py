@@ -87,12 +87,14 @@ def run(
 
 
 def _held(found: Preflight, cluster: Cluster) -> Preflight:
-    """A state that goes on where nobody could follow is never safe to go by."""
-    if cluster.is_whole:
-        return found
-    told = f"is known up to offset {cluster.end_offset} only: `kraftlake check` says what is behind"
-    reasons = (*found.reasons, unknown("state", told))
-    return Preflight(found.action, reasons, found.needs)
+    """A state that isn't known to its end, or that lacks a record, is never safe to go by."""
+    doubts = []
+    if not cluster.is_whole:
+        doubts.append(f"is known up to offset {cluster.end_offset} only")
+    if cluster.refused_at is not None:
+        doubts.append(f"lacks the record at offset {cluster.refused_at}, which can't be applied")
+    told = (unknown("state", f"{doubt}: `kraftlake check` says more") for doubt in doubts)
+    return Preflight(found.action, (*found.reasons, *told), found.needs)
 
 
 def _code(found: Sequence[Preflight]) -> int:

@@ -81,7 +81,7 @@ def judge_group(
     parts = by_partition(gathered, lambda facts: facts.partition)
     between = [finding for part in parts for finding in _judge_between(part)]
     states = tuple(
-        cluster_state(facts.examined, replayed.newest)
+        cluster_state(facts.examined, replayed)
         for facts, replayed in zip(gathered, replays, strict=True)
         if is_among(facts.examined, telling)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from replica.check.epochs import leader_changes
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.check.replay_fold import NewestState, Watch
+from replica.check.replay_fold import NewestState, Replayed, Watch
 from replica.check.replaying import replay_log
 from replica.check.role import stated_voters
 from replica.model.epochs import OffsetAndEpoch, election_order
@@ -23,7 +23,8 @@ class ClusterState:
     cluster_id: None where no meta.properties names it. examined: the directory whose log was
     replayed. state: None where nothing could be replayed. voters: by the newest record or file that
     names them, empty where none does. last_timestamp: of the log's newest batch, ms since the
-    epoch, None without a log.
+    epoch, None without a log. refused_at: the offset of the first record that can't be applied,
+    None where there is none.
     """
 
     cluster_id: str | None
@@ -31,6 +32,7 @@ class ClusterState:
     state: NewestState | None
     voters: VoterKeys
     last_timestamp: int | None
+    refused_at: int | None = None
 
 
 def tells_newest(group: Iterable[Examined]) -> list[Examined]:
@@ -50,15 +52,22 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
     """The newest state of each cluster of directories that were looked at together; nothing else
     is judged. `watch` is told how far long work is."""
     return [
-        cluster_state(examined, replay_log(examined, (), watch, newest=True).newest)
+        cluster_state(examined, replay_log(examined, (), watch, newest=True))
         for examined in tells_newest(group)
     ]
 
 
-def cluster_state(examined: Examined, state: NewestState | None) -> ClusterState:
-    """What the directory tells of its cluster; state: by the replay of its log."""
-    voters = stated_voters(examined, leader_changes(examined))
-    return ClusterState(cluster_id_of(examined), examined, state, voters, _last_timestamp(examined))
+def cluster_state(examined: Examined, replayed: Replayed) -> ClusterState:
+    """What the directory tells of its cluster; replayed: its log."""
+    first = replayed.first_refused
+    return ClusterState(
+        cluster_id_of(examined),
+        examined,
+        replayed.newest,
+        stated_voters(examined, leader_changes(examined)),
+        _last_timestamp(examined),
+        None if first is None else first.refusal.offset,
+    )
 
 
 def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:

@@ -35,10 +35,11 @@ class ReassignmentStart:
 class Cluster:
     """The newest state of one cluster.
 
-    end_offset: exclusive; is_whole: False where the log goes on behind it. voters: the ids of those
-    in force, empty where nobody can tell. broker_defaults: of server.properties, empty where they
-    aren't known. starts: of reassignments, as far as the log at hand holds them. now: ms since the
-    epoch, the time of the log's last batch; None without a log.
+    end_offset: exclusive; is_whole: False where the log goes on behind it. refused_at: the offset
+    of the first record below the end that can't be applied, None where there is none. voters: the
+    ids of those in force, empty where nobody can tell. broker_defaults: of server.properties, empty
+    where they aren't known. starts: of reassignments, as far as the log at hand holds them. now: ms
+    since the epoch, the time of the log's last batch; None without a log.
     """
 
     image: Image
@@ -46,6 +47,7 @@ class Cluster:
     file: str = ""
     end_offset: int = 0
     is_whole: bool = True
+    refused_at: int | None = None
     voters: frozenset[int] = frozenset()
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
     starts: Mapping[PartitionKey, ReassignmentStart] = field(default_factory=dict)

@@ -37,6 +37,7 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         told.examined.shown,
         end_offset=state.end.offset,
         is_whole=state.is_whole,
+        refused_at=told.refused_at,
         voters=frozenset(voter.node_id for voter in told.voters),
         broker_defaults=broker_defaults,
         starts=_starts(told.examined, state.image, state.end.offset),

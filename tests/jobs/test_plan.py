@@ -43,6 +43,21 @@ def test_a_lake_answers_as_the_directories_do(
     assert of_lake.rows == of_directories.rows
 
 
+def test_a_state_that_lacks_a_record_is_never_safe(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    """generated-all-types has records that no state before them allows."""
+    source, lake = data / "generated-all-types", tmp_path / "lake"
+    named = ("--as", "AAAAAAAAAAAAAAAAAAAAAA:1")
+    assert kraftlake("ingest", "--build", "--lake", lake, *named, source).code == 0
+    for place in ((source,), ("--lake", lake)):
+        ended = kraftlake("plan", "--json", "--stop-broker", "1", *place)
+        assert ended.code == 3, ended.out
+        (row,) = ended.rows
+        told = [reason["detail"] for reason in row["reasons"] if reason["subject"] == "state"]
+        assert any("lacks the record at offset 2, which can't be applied" in one for one in told)
+
+
 def test_a_reassignment_is_read_from_kafkas_file(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:

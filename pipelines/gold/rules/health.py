@@ -98,8 +98,9 @@ def cluster_of(
     entities: Sequence[tuple[str, str, int | None]],
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
-    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, and voters
-    (ids, of the newest leader's epoch: a static quorum has no others); entities: as of image_of."""
+    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
+    (it may be left out), and voters (ids, of the newest leader's epoch: a static quorum has no
+    others); entities: as of image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(
@@ -108,6 +109,7 @@ def cluster_of(
         look["source"],
         end_offset=look["end_offset"],
         is_whole=look["is_whole"],
+        refused_at=look.get("refused_at"),
         voters=frozenset(named or look["voters"]),
         broker_defaults=broker_defaults or {},
         now=look["now_ms"],
