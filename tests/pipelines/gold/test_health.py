@@ -12,7 +12,7 @@ from pipelines.gold.health import health
 from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
 from pipelines.gold.rules.looks import looks
 from pipelines.in_memory import health as in_memory
-from pipelines.in_memory.metadata import metadata_tables
+from pipelines.in_memory.metadata import metadata_history, state_ranges
 from pipelines.in_memory.replay import replayed
 from pipelines.tables.gold import METADATA_HISTORY
 from tests.pipelines.in_memory.record_rows import CLUSTER, branch
@@ -38,11 +38,10 @@ def test_spark_tells_of_each_cluster_what_a_small_build_tells(spark: SparkSessio
     written = replayed(rows, [], []).written
     statuses = [status(1, len(records)), {**status(2, len(records) - 3), "cluster_id": _TWIN}]
     captures = [capture(1), capture(2)]
-    tables = dict(metadata_tables(written))
-    small = in_memory.health(written, statuses, captures, [])
-    ranges = tables["gold.state_ranges"].to_pylist()
-    history = tables["gold.metadata_history"].select(METADATA_HISTORY.column_names)
-    by_spark = health(spark.createDataFrame(history), [*looks(statuses, captures, ranges, [])])
+    looked = [*looks(statuses, captures, state_ranges(written).to_pylist(), [])]
+    small = in_memory.health(written, looked)
+    history = metadata_history(written).select(METADATA_HISTORY.column_names)
+    by_spark = health(spark.createDataFrame(history), looked)
     found = pa.table(by_spark.toArrow()).to_pylist()
 
     def told(what: str, names: tuple[str, ...], among: list[dict[str, Any]]) -> list[Any]:

@@ -10,8 +10,10 @@ from pyspark.sql import Row as SparkRow
 
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Gold, Silver, SmallRecords
-from pipelines.in_memory.rows import Row
+from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.nodes import GOLD_NODES, SILVER_NODES
 from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
 from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.quorums import Look, bronze_values
@@ -41,6 +43,23 @@ def gold_of(of: BronzeRows) -> Gold:
     cluster_ids = {row["cluster_id"] for row in of.captures}
     silver = Silver(*cluster_ids, of)
     return Gold(silver, silver.committed, SmallRecords(silver, silver.committed))
+
+
+def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:
+    """`gold_of` of each cluster, by its id."""
+    of_cluster: dict[str, list[Look]] = {}
+    for look in looks:
+        of_cluster.setdefault(look.cluster, []).append(look)
+    return {cluster: gold_of(bronze_rows(mine)) for cluster, mine in of_cluster.items()}
+
+
+def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:
+    """A table's rows of the cluster, in the order of their keys, None before all else."""
+    in_silver = SILVER_NODES.get(contract)
+    made = GOLD_NODES[contract](derived) if in_silver is None else in_silver(derived.silver)
+    rows = [{name: row[name] for name in contract.column_names} for row in made]
+    rows.sort(key=lambda row: nulls_first([row[key] for key in contract.keys]))
+    return [as_spark(row) for row in rows]
 
 
 def as_spark(value: Any) -> Any:
