@@ -9,11 +9,22 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from jobs.output import cell_text, complain, encodable, one_line, write_json, write_table
+from jobs.output import (
+    cell_text,
+    complain,
+    encodable,
+    one_line,
+    write_json,
+    write_line,
+    write_table,
+    write_wrapped,
+)
 from replica.errors import KraftlakeError
 
 CSV, PLAIN_CSV = "csv", "plain csv"
 """Forms of an answer: for people and their spreadsheets, and with all cells as they are."""
+EXPANDED = "expanded"
+"""The form with a line for each column of a row."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """What makes a cell a formula in one spreadsheet or another, wide forms included (OWASP)."""
 
@@ -42,10 +53,20 @@ def write_answer(answer: Answer, form: str) -> None:
         writer.writerow([cell(name) for name in answer.columns])
         for row in answer.rows:
             writer.writerow([cell(value) for value in row])
+    elif form == EXPANDED:
+        _write_expanded(answer)
     else:
         count = write_table(answer.columns, answer.rows)
         if sys.stdout.isatty():
             complain(f"({count} row{'' if count == 1 else 's'})")
+
+
+def _write_expanded(answer: Answer) -> None:
+    width = max(map(len, answer.columns), default=0)
+    for number, row in enumerate(answer.rows, 1):
+        write_line(f"-- row {number} --")
+        for name, value in zip(answer.columns, row, strict=True):
+            write_wrapped(f"{one_line(name):{width}}  ", cell_text(value), width + 2)
 
 
 def _plain_cell(value: object) -> str:

@@ -54,6 +54,13 @@ class Request:
     questions: bool = False
 
 
+def asks_one_by_one(request: Request) -> bool:
+    """Whether nothing was asked for, and both ends are a terminal: then a prompt asks."""
+    given = (request.query, request.file, request.question, request.tables, request.questions)
+    is_asked = any(one not in (None, False) for one in given)
+    return not is_asked and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def run(request: Request) -> int:
     """Print the answer; 0."""
     if request.engine not in ENGINES:

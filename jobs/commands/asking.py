@@ -34,6 +34,9 @@ def sql(
     state at the end of the log, or of what `state` shows at --at-offset or --at-time; --cluster
     leaves out the other clusters. A moment behind what the captures of a cluster tell is an error.
 
+    Without a query on a terminal it is a prompt that asks one query after another, with completion,
+    a history and a pager ($PAGER, or less); \\? there lists its commands.
+
     Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
     base64; --json gives a row per line with times as ms since the epoch.
 
@@ -51,6 +54,7 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs.asking import sql as job
+    from jobs.asking.sql import asks_one_by_one
     from jobs.moments import Moment, moment_of
 
     form = form_of(json_output, csv, plain_csv)
@@ -60,17 +64,20 @@ def sql(
     }
     alone("--tables", tables, of_a_query)
     alone("--questions", questions, of_a_query)
-    return job.run(
-        job.Request(
-            lake=lake,
-            query=query,
-            file=file,
-            engine=engine,
-            form=form,
-            tables=tables,
-            moment=Moment(at_offset, moment_of("--at-time", at_time)),
-            cluster=cluster,
-            question=question,
-            questions=questions,
-        )
+    request = job.Request(
+        lake=lake,
+        query=query,
+        file=file,
+        engine=engine,
+        form=form,
+        tables=tables,
+        moment=Moment(at_offset, moment_of("--at-time", at_time)),
+        cluster=cluster,
+        question=question,
+        questions=questions,
     )
+    if asks_one_by_one(request):
+        from jobs.asking.sql_prompt import prompt
+
+        return prompt(request)
+    return job.run(request)

@@ -1,0 +1,45 @@
+"""Long answers through a pager, on a terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_LESS = ("less", "-FRSX")
+"""Ends by itself where the answer fits on one screen, cuts no line, and leaves the answer there."""
+
+
+def pager_command() -> list[str]:
+    """What $PAGER names, else less; empty where there is neither, or PAGER is empty or cat."""
+    named = os.environ.get("PAGER")
+    if named is not None:
+        return [] if named.strip() in ("", "cat") else shlex.split(named)
+    return list(_LESS) if shutil.which(_LESS[0]) else []
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """What is printed inside goes through the pager. A pager that was left early ends the answer
+    quietly."""
+    command = pager_command() if sys.stdout.isatty() else []
+    pager = None
+    with suppress(OSError):
+        if command:
+            pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)  # noqa: S603, the user's
+    if pager is None or pager.stdin is None:
+        yield
+        return
+    terminal, sys.stdout = sys.stdout, pager.stdin
+    try:
+        with suppress(BrokenPipeError):
+            yield
+    finally:
+        sys.stdout = terminal
+        with suppress(BrokenPipeError):
+            pager.stdin.close()
+        pager.wait()

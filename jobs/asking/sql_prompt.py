@@ -1,0 +1,154 @@
+"""`kraftlake sql` without a query on a terminal: a prompt that asks one query after another.
+
+A query ends with a semicolon and may take several lines. Lines that begin with a backslash are
+commands of the prompt, named as psql names its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from jobs.asking.answer import EXPANDED
+from jobs.asking.pager import paged
+from jobs.asking.questions import QUESTIONS
+from jobs.asking.sql import Request, run
+from jobs.asking.sql_views import VIEWS
+from jobs.output import complain, error_line, write_line
+from pipelines.lake.tables import tables_of
+from replica.errors import KraftlakeError
+
+_FIRST, _GOES_ON = "lake=> ", "lake-> "
+_HELP = r"""A query ends with a semicolon. Ctrl-C drops it, Ctrl-D ends the prompt.
+  \d          the tables with their columns
+  \q NAME     the answer to a ready-made question; \q alone lists the questions
+  \x          one line for each column of a row, and back to a table
+  \e ENGINE   ask delta-rs, duckdb or spark from now on
+  \?          this text"""
+_WORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "HAVING",
+    "WITH", "UNION ALL", "DISTINCT", "BETWEEN", "LIKE", "count(*)",
+)  # fmt: skip
+_HISTORY_LINES = 1000
+
+
+def prompt(request: Request) -> int:
+    """Asks until the input ends; 0. An error of a query is a line, and the prompt goes on.
+
+    request: lake, engine, moment and cluster for each query.
+    """
+    tables = tables_of(request.lake)
+    write_line(f"kraftlake sql on {request.lake}: {len(tables)} tables; \\? helps, Ctrl-D ends")
+    with _line_editing([*tables, *(view.name for view in VIEWS), *_WORDS]):
+        asking = request
+        for text in _inputs():
+            asking = _answered(asking, text)
+    return 0
+
+
+def _answered(asking: Request, text: str) -> Request:
+    """Answers one input; what the next input is asked with."""
+    try:
+        if text.startswith("\\"):
+            return _commanded(asking, text)
+        with paged():
+            run(replace(asking, query=text))
+    except KraftlakeError as error:
+        error_line(str(error))
+    except KeyboardInterrupt:
+        complain("interrupted")
+    return asking
+
+
+def _commanded(asking: Request, text: str) -> Request:
+    name, *arguments = text.split()
+    plain = replace(asking, query=None)
+    if name == "\\x":
+        form = "text" if asking.form == EXPANDED else EXPANDED
+        write_line(f"rows are shown as {'a table' if form == 'text' else 'lines, one a column'}")
+        return replace(asking, form=form)
+    if name == "\\e" and arguments:
+        return replace(asking, engine=arguments[0])
+    if name in ("\\d", "\\q"):
+        with paged():
+            if name == "\\d":
+                run(replace(plain, tables=True, form="text"))
+            elif arguments:
+                run(replace(plain, question=arguments[0]))
+            else:
+                for one in QUESTIONS:
+                    write_line(f"{one.name:18}{one.title}")
+        return asking
+    for line in _HELP.splitlines():
+        write_line(line)
+    return asking
+
+
+def _inputs() -> Iterator[str]:
+    """Queries without their semicolons, and commands, until the input ends."""
+    lines: list[str] = []
+    while True:
+        try:
+            line = input(_GOES_ON if lines else _FIRST)
+        except EOFError:
+            write_line("")
+            return
+        except KeyboardInterrupt:
+            lines.clear()
+            write_line("^C")
+            continue
+        text = line.strip()
+        if not lines and (text.startswith("\\") or not text):
+            if text:
+                yield text
+            continue
+        lines.append(line)
+        if text.endswith(";"):
+            query = "\n".join(lines).strip().rstrip(";")
+            lines.clear()
+            if query.strip():
+                yield query
+
+
+@contextmanager
+def _line_editing(words: Sequence[str]) -> Iterator[None]:
+    """Editing, completion of `words` and a history that is kept; nothing of it where Python was
+    built without readline."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    place = history_file()
+    with suppress(OSError):
+        readline.read_history_file(place)
+    readline.set_completer(completer(words))
+    readline.set_completer_delims(" \t\n,()=<>")
+    readline.parse_and_bind("tab: complete")
+    readline.set_history_length(_HISTORY_LINES)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
+            readline.write_history_file(place)
+
+
+def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
+    """For readline: the state-th of the words that begin with a text, whatever its case."""
+
+    def complete(text: str, state: int) -> str | None:
+        found = [word for word in words if word.lower().startswith(text.lower())]
+        return found[state] if state < len(found) else None
+
+    return complete
+
+
+def history_file() -> Path:
+    """Where the prompt's history is kept, by the XDG base directory specification."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "kraftlake" / "sql_history"

@@ -1,0 +1,125 @@
+"""The prompt of `kraftlake sql`, typed into on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs.asking.pager import pager_command
+from jobs.asking.sql_prompt import completer
+from tests.kraftlake_process import command_line
+
+_DEADLINE_S = 60
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+class Terminal:
+    """A process on a terminal of its own."""
+
+    def __init__(self, command: list[str], **variables: str) -> None:
+        self._end, theirs = pty.openpty()
+        environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", **variables}
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        self._text = ""
+
+    def until(self, text: str) -> str:
+        """What came up to a text, this included."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while text not in self._text:
+            assert time.monotonic() < deadline, self._text
+            if select.select([self._end], [], [], 1)[0]:
+                try:
+                    came = os.read(self._end, 65536).decode(errors="replace")
+                except OSError:  # the process has closed its end
+                    came = ""
+                assert came, self._text
+                self._text += _ESCAPES.sub("", came).replace("\r", "")
+        before, _, self._text = self._text.partition(text)
+        return before + text
+
+    def type(self, text: str) -> None:
+        os.write(self._end, text.encode())
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._end)
+
+
+@pytest.fixture
+def terminal(built_lake: Path, tmp_path: Path) -> Iterator[Terminal]:
+    shown = Terminal(
+        [str(word) for word in command_line("sql", "--lake", built_lake)],
+        PAGER="cat",
+        XDG_STATE_HOME=str(tmp_path),
+    )
+    shown.until("lake=> ")
+    yield shown
+    shown.close()
+
+
+def test_queries_are_answered_one_after_another_until_the_input_ends(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    terminal.type("SELECT count(*) AS n\nFROM gold.findings;\n")
+    answer = terminal.until("lake=> ")
+    assert re.search(r"^n *$", answer, re.MULTILINE)
+    terminal.type("SELECT nope FROM gold.findings;\n")
+    assert "No field named nope" in terminal.until("lake=> ")
+    terminal.type("\x04")
+    assert terminal.process.wait(_DEADLINE_S) == 0
+    history = tmp_path / "kraftlake" / "sql_history"
+    assert "FROM gold.findings;" in history.read_text()
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_x_shows_a_line_for_each_column(terminal: Terminal) -> None:
+    terminal.type("\\x\n")
+    terminal.until("lake=> ")
+    terminal.type("SELECT 1 AS one, 2 AS two;\n")
+    answer = terminal.until("lake=> ")
+    assert "-- row 1 --\none  1\ntwo  2\n" in answer
+
+
+def test_questions_and_help_are_commands_of_the_prompt(terminal: Terminal) -> None:
+    terminal.type("\\?\n")
+    assert "Ctrl-D ends the prompt" in terminal.until("lake=> ")
+    terminal.type("\\q leaders\n")
+    assert "leader" in terminal.until("lake=> ")
+    terminal.type("\\q nonsense\n")
+    assert "there is no such question" in terminal.until("lake=> ")
+
+
+def test_a_word_is_completed_whatever_its_case() -> None:
+    complete = completer(["gold.findings", "gold.votes", "SELECT"])
+    assert [complete("GOLD.", 0), complete("gold.", 1)] == ["gold.findings", "gold.votes"]
+    assert complete("gold.", 2) is None
+    assert complete("sel", 0) == "SELECT"
+
+
+def test_the_pager_is_the_users_own_or_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGER", "more -d")
+    assert pager_command() == ["more", "-d"]
+    monkeypatch.setenv("PAGER", "cat")
+    assert pager_command() == []
+    monkeypatch.delenv("PAGER")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert pager_command() == []
+
+
+def test_without_a_terminal_a_query_is_asked_for(built_lake: Path) -> None:
+    command = [str(word) for word in command_line("sql", "--lake", built_lake)]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "give one query" in ended.stderr
