@@ -10,13 +10,13 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobs.asking.answer import Answer, QueryError, write_answer
+from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, Request
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
-from jobs.moments import NOW, Moment
+from jobs.moments import NOW
 from jobs.output import complain
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
@@ -25,40 +25,21 @@ from replica.errors import UsageError
 if TYPE_CHECKING:
     from jobs.asking.lake_history import ClusterHistory
 
-DELTA_RS = "delta-rs"
-DUCKDB = "duckdb"
-SPARK = "spark"
-ENGINES = (DELTA_RS, DUCKDB, SPARK)
 _MISSING_TABLE = re.compile(
     r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found|Table with name (\S+) does not exist"
 )
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What `sql` was asked for: one of query, file, question, tables and questions.
-
-    form: text, json or csv; moment, cluster: of the views' state, None for all clusters.
-    """
-
-    lake: Lake
-    query: str | None = None
-    file: str | None = None
-    engine: str = DELTA_RS
-    form: str = "text"
-    tables: bool = False
-    moment: Moment = NOW
-    cluster: str | None = None
-    question: str | None = None
-    questions: bool = False
-
-
-def asks_one_by_one(request: Request) -> bool:
-    """Whether nothing was asked for, and both ends are a terminal: then a prompt asks."""
+def ask(request: Request) -> int:
+    """Print the answer, or ask at a prompt where nothing was asked for on a terminal; 0."""
     given = (request.query, request.file, request.question, request.tables, request.questions)
     is_asked = any(one not in (None, False) for one in given)
-    return not is_asked and sys.stdin.isatty() and sys.stdout.isatty()
+    if is_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return run(request)
+    from jobs.asking.sql_prompt import prompt
+
+    return prompt(request, run)
 
 
 def run(request: Request) -> int:

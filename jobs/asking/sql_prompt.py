@@ -15,7 +15,7 @@ from pathlib import Path
 from jobs.asking.answer import EXPANDED
 from jobs.asking.pager import paged
 from jobs.asking.questions import QUESTIONS
-from jobs.asking.sql import Request, run
+from jobs.asking.sql_request import Request
 from jobs.asking.sql_views import VIEWS
 from jobs.output import complain, error_line, write_line
 from pipelines.lake.tables import tables_of
@@ -35,7 +35,11 @@ _WORDS = (
 _HISTORY_LINES = 1000
 
 
-def prompt(request: Request) -> int:
+Run = Callable[[Request], int]
+"""Prints the answer to a request."""
+
+
+def prompt(request: Request, run: Run) -> int:
     """Asks until the input ends; 0. An error of a query is a line, and the prompt goes on.
 
     request: lake, engine, moment and cluster for each query.
@@ -45,15 +49,15 @@ def prompt(request: Request) -> int:
     with _line_editing([*tables, *(view.name for view in VIEWS), *_WORDS]):
         asking = request
         for text in _inputs():
-            asking = _answered(asking, text)
+            asking = _answered(asking, text, run)
     return 0
 
 
-def _answered(asking: Request, text: str) -> Request:
+def _answered(asking: Request, text: str, run: Run) -> Request:
     """Answers one input; what the next input is asked with."""
     try:
         if text.startswith("\\"):
-            return _commanded(asking, text)
+            return _commanded(asking, text, run)
         with paged():
             run(replace(asking, query=text))
     except KraftlakeError as error:
@@ -63,7 +67,7 @@ def _answered(asking: Request, text: str) -> Request:
     return asking
 
 
-def _commanded(asking: Request, text: str) -> Request:
+def _commanded(asking: Request, text: str, run: Run) -> Request:
     name, *arguments = text.split()
     plain = replace(asking, query=None)
     if name == "\\x":

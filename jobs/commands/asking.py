@@ -54,30 +54,25 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs.asking import sql as job
-    from jobs.asking.sql import asks_one_by_one
+    from jobs.asking.sql_request import DELTA_RS, Request
     from jobs.moments import Moment, moment_of
 
-    form = form_of(json_output, csv, plain_csv)
     of_a_query = {
-        **{"--engine": unless(job.DELTA_RS, engine), "--cluster": cluster},
+        **{"--engine": unless(DELTA_RS, engine), "--cluster": cluster},
         **{"--at-offset": at_offset, "--at-time": at_time},
     }
-    alone("--tables", tables, of_a_query)
-    alone("--questions", questions, of_a_query)
-    request = job.Request(
+    for option, value in (("--tables", tables), ("--questions", questions)):
+        alone(option, value, of_a_query)
+    request = Request(
         lake=lake,
         query=query,
         file=file,
         engine=engine,
-        form=form,
+        form=form_of(json_output, csv, plain_csv),
         tables=tables,
         moment=Moment(at_offset, moment_of("--at-time", at_time)),
         cluster=cluster,
         question=question,
         questions=questions,
     )
-    if asks_one_by_one(request):
-        from jobs.asking.sql_prompt import prompt
-
-        return prompt(request)
-    return job.run(request)
+    return job.ask(request)
