@@ -143,8 +143,8 @@ def test_an_answer_is_cut_at_its_bytes(built_lake: Path) -> None:
 
 
 def test_a_question_that_takes_too_long_is_ended(built_lake: Path) -> None:
-    endless = "SELECT count(*) FROM " + ", ".join(
-        f"bronze.log_records {name}" for name in ("a", "b", "c", "d")
+    endless = "SELECT sum(a.crc * b.crc * c.crc) FROM " + ", ".join(
+        f"bronze.log_records {name}" for name in ("a", "b", "c")
     )
     words = ("sql", "--json", f"--lake={built_lake}", "--", endless)
     told = anyio.run(partial(told_by, words, Limits(seconds=2)))
