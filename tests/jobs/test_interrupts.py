@@ -52,9 +52,9 @@ def interrupted(behind: str, seconds: float, *arguments: object, again: bool = F
         time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
     said = process.stderr.read().splitlines()
-    # Python ends itself by SIGINT, for which a shell shows 130 too, where the interrupt came while it
-    # ran code out of a text, such as the methods of a dataclass at import; and a second SIGINT may
-    # come when Python has given its handlers back already
+    # Python ends itself by SIGINT, for which a shell shows 130 too, where the interrupt came while
+    # it ran code out of a text, such as the methods of a dataclass at import; and a second SIGINT
+    # may come when Python has given its handlers back already
     assert process.wait(WITHIN_S) in (130, -signal.SIGINT), said
     _wait_for_the_end(mark)
     return [line for line in said if not line.startswith(arguments[0] + ": quality of")]  # type: ignore[operator]
