@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _LESS = ("less", "-FRSX")
-"""Ends by itself where the answer fits on one screen, cuts no line, and leaves the answer there."""
+"""less ends by itself where the answer fits on one screen, doesn't wrap long lines, and leaves the
+answer on the screen."""
 
 
 def pager_command() -> list[str]:

@@ -63,7 +63,7 @@ def read(
     for table in tables:
         uri = lake.table_uri(table)
         try:
-            builder.register(_quoted(table), open_table(uri))
+            builder.register(quoted(table), open_table(uri))
         except (DeltaError, TableNotFoundError, OSError) as error:
             raise UnreadableFileError(uri, line_of(error)) from error
     for statement in statements(views, DataFusion(), valid):
@@ -74,8 +74,8 @@ def read(
         raise QueryError(line_of(error)) from error
 
 
-def _quoted(table: str) -> str:
-    """A name that DataFusion doesn't fold to lower case."""
+def quoted(table: str) -> str:
+    """A table's name such as gold.findings in SQL, which no engine folds to lower case."""
     schema, _, name = table.partition(".")
     return f'{schema}."{name}"'
 

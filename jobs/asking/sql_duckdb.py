@@ -17,9 +17,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from duckdb.func import ARROW
 
 from jobs.asking.answer import Answer, QueryError
-from jobs.asking.sql_delta_rs import line_of, variant_text
+from jobs.asking.sql_delta_rs import line_of, quoted
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import AT_END, DuckDb, View, statements
+from jobs.asking.variant_arrow import is_variant, json_of
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
@@ -67,7 +68,7 @@ def answer(
 def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:
     database.execute("SET TimeZone = 'UTC'")
     database.execute("SET python_enable_replacements = false")
-    database.create_function("variant_json", _json_of, [_VARIANT], "VARCHAR", type=ARROW)
+    database.create_function("variant_json", json_of, [_VARIANT], "VARCHAR", type=ARROW)
     for schema in SCHEMAS:
         database.execute(f"CREATE SCHEMA {schema}")
     for number, table in enumerate(tables):
@@ -78,29 +79,15 @@ def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[s
             raise UnreadableFileError(uri, line_of(error)) from error
         held = f"lake_{number}"
         database.register(held, rows)
-        schema, _, name = table.partition(".")
         database.execute(
-            f'CREATE VIEW {schema}."{name}" AS SELECT {_columns(rows.schema)} FROM {held}'
+            f"CREATE VIEW {quoted(table)} AS SELECT {_columns(rows.schema)} FROM {held}"
         )
 
 
 def _columns(schema: pa.Schema) -> str:
-    variants = [field.name for field in schema if _is_variant(field.type)]
+    variants = [field.name for field in schema if is_variant(field.type)]
     shown = ", ".join(f'CAST(variant_json("{name}") AS JSON) AS "{name}"' for name in variants)
     return f"* REPLACE ({shown})" if shown else "*"
-
-
-def _is_variant(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) and {field.name for field in kind} == {"metadata", "value"}
-
-
-def _json_of(values: pa.ChunkedArray) -> pa.Array:
-    """The JSON of each VARIANT."""
-    texts = (
-        None if one is None else variant_text(one["value"], one["metadata"])
-        for one in values.to_pylist()
-    )
-    return pa.array(texts, pa.string())
 
 
 def _converter(kind: str) -> Callable[[Any], Any] | None:

@@ -98,6 +98,8 @@ def _form(request: Request) -> str:
 
 def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
     """A query for each table to write, by the table's name."""
+    from jobs.asking.sql_delta_rs import quoted
+
     if request.query is not None:
         check_reads_only(request.query)
         return {ANSWER: request.query}
@@ -105,12 +107,7 @@ def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
         if name not in in_lake:
             raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
     names = request.tables or in_lake
-    return {name: f"SELECT * FROM {_quoted(name)}" for name in names}  # noqa: S608
-
-
-def _quoted(name: str) -> str:
-    schema, _, table = name.partition(".")
-    return f'{schema}."{table}"'
+    return {name: f"SELECT * FROM {quoted(name)}" for name in names}  # noqa: S608
 
 
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.asking.sql_delta_rs import is_variant, variant_text
+from jobs.asking.variant_arrow import is_variant, json_of
 
 _JSON = {b"kraftlake": b"json"}
 """Marks a column of JSON text that was a VARIANT."""
@@ -27,13 +27,9 @@ def json_columns(schema: pa.Schema) -> tuple[str, ...]:
 
 
 def _plain_field(field: pa.Field) -> pa.Field:
-    if _is_variant(field.type):
+    if is_variant(field.type):
         return pa.field(field.name, pa.string(), metadata=_JSON)
     return pa.field(field.name, _plain_type(field.type))
-
-
-def _is_variant(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) and kind.num_fields == 2 and is_variant(str(kind))
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -51,15 +47,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 def _plain_batches(arriving: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in arriving:
         columns = [
-            _json(column) if _is_variant(column.type) else column.cast(field.type)
+            json_of(column) if is_variant(column.type) else column.cast(field.type)
             for column, field in zip(batch.columns, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _json(column: pa.StructArray) -> pa.Array:
-    texts = (
-        None if one is None else variant_text(one["value"], one["metadata"])
-        for one in column.to_pylist()
-    )
-    return pa.array(texts, pa.string())
