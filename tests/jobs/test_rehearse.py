@@ -148,6 +148,15 @@ def test_a_former_leader_with_an_empty_disk_follows_once_it_is_started_again_in_
     assert not any(row["failed"] for row in outcomes(again))
 
 
+@pytest.mark.parametrize("command", [("rehearse",), ("recover", "--plan", "--rehearse")])
+def test_more_seeds_than_a_rehearsal_may_have_are_refused(
+    kraftlake: Kraftlake, data: Path, command: tuple[str, ...]
+) -> None:
+    ended = kraftlake(*command, "--seeds", "5:10006", data / STATIC / "split")
+    assert ended.code == 2
+    assert "--seeds 5:10006: 10001 runs: expected 10000 at most" in ended.error
+
+
 def test_a_majority_that_stays_dead_leaves_nobody_to_lead(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
