@@ -141,7 +141,7 @@ def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
     assert done.returncode == 2
     line = done.stderr.splitlines()[-1]
     assert line.startswith("kraftlake: error: Java 17 or newer is needed: JAVA_HOME is not set")
-    assert ["bronze"] == [name for name in names(lake) if not name.startswith("_")]
+    assert [name for name in names(lake) if not name.startswith("_")] == ["bronze"]
 
 
 def test_an_ingest_needs_none_of_delta_s_jars(
