@@ -91,7 +91,7 @@ def test_a_directory_of_another_cluster_is_refused(node):
     [
         ("1@h:1", "is not id@host:port:directory.id"),
         (f"1@h:1:{DIRECTORIES[1]},1@h:2:{DIRECTORIES[2]}", "a node id is there twice"),
-        (f"2@h:1:{DIRECTORIES[2]}", "node 1 .* is none of them"),
+        (f"2@h:1:{DIRECTORIES[2]}", "node 1 .* is none of them: add it"),
     ],
 )
 def test_wrong_controllers_are_refused(node, named, said):

@@ -216,5 +216,7 @@ def test_the_drafts_api_key_is_a_free_one(tmp_path):
     key = "kraftlake__fetch__quorum__records__api__key"
     assert settings(tmp_path).draft_key is None
     assert settings(tmp_path, **{key: "1000"}).draft_key == 1000
-    with pytest.raises(UsageError, match=r"api\.key: API key 1 can't be FetchQuorumRecords'"):
+    with pytest.raises(
+        UsageError, match=r"api\.key: API key 1 can't be that of FetchQuorumRecords"
+    ):
         settings(tmp_path, **{key: "1"})
