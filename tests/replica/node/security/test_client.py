@@ -118,7 +118,7 @@ def test_any_other_text_is_a_login_module_or_a_usage_error(parts):
             "this login module isn't supported",
         ),
         ("ssl.enabled.protocols=TLSv1.1", "'TLSv1.1': expected TLSv1.2 or TLSv1.3"),
-        ("ssl.endpoint.identification.algorithm=ldap", "'ldap': expected https, or nothing"),
+        ("ssl.endpoint.identification.algorithm=ldap", "'ldap': expected https, or an empty value"),
         ("ssl.keystore.location=/k.jks", "keytool -importkeystore -srckeystore /k.jks"),
         (
             "ssl.truststore.location=/t.p12\nssl.truststore.type=PKCS12",
