@@ -6,7 +6,6 @@ import re
 
 from replica.errors import UsageError
 
-
 MAX_REHEARSED = 10_000
 """So many runs a rehearsal has at most. One of a small quorum takes some 50 ms."""
 

@@ -47,5 +47,7 @@ RehearsePlan = Annotated[
 ]
 PlanSeeds = Annotated[
     options.Text,
-    typer.Option("--seeds", metavar="A:B", help="Of --rehearse: a run for each seed, 10,000 at most."),
+    typer.Option(
+        "--seeds", metavar="A:B", help="Of --rehearse: a run for each seed, 10,000 at most."
+    ),
 ]
