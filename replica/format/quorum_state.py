@@ -1,8 +1,9 @@
 """quorum-state: a replica's vote and leader, kept across restarts (Kafka: FileQuorumStateStore).
 
 It holds one JSON object, with data_version 0 (static quorums: currentVoters, no directory ids) or 1
-(KIP-853: votedDirectoryId). votedUuid, as KIP-853's draft has it, is read too. Unknown keys are
-kept in their place, so encoding gives the same bytes back.
+(KIP-853: votedDirectoryId). As Kafka does, `decode` refuses an object that lacks a field of its
+version. votedUuid, as KIP-853's draft has it, is read in place of votedDirectoryId. Unknown keys
+are kept in their place, so encoding gives the same bytes back.
 """
 
 from __future__ import annotations
@@ -17,8 +18,13 @@ from replica.message.primitives import uuid_bytes
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 FILE_NAME = "quorum-state"
-_VERSIONS = (0, 1)
-_DRAFT_VOTED_KEYS = ("votedUuid", "voterUuid")
+_VOTED_KEYS = ("votedDirectoryId", "votedUuid", "voterUuid")
+"""Kafka's, then those of KIP-853's draft."""
+MANDATORY = {
+    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
+    1: ("leaderId", "leaderEpoch", "votedId"),
+}
+"""By version; version 1 has one of _VOTED_KEYS besides (Kafka: QuorumStateDataJsonConverter)."""
 _MAX_INT32 = 2**31 - 1
 
 
@@ -42,15 +48,18 @@ def decode(data: bytes) -> QuorumState:
     """The state. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
     fields = _object(data)
     version = _int(fields, "data_version")
-    if version not in _VERSIONS:
+    if version not in MANDATORY:
         raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
+    for key in MANDATORY[version]:
+        if key not in fields:
+            raise CorruptDataError(f"{key} is missing; without it Kafka doesn't start", 0)
     return QuorumState(
         version=version,
-        leader_id=_int(fields, "leaderId", NO_NODE),
+        leader_id=_int(fields, "leaderId"),
         leader_epoch=_int(fields, "leaderEpoch"),
-        voted_id=_int(fields, "votedId", NO_NODE),
-        voted_directory_id=_voted_directory(fields),
-        current_voters=_voters(fields),
+        voted_id=_int(fields, "votedId"),
+        voted_directory_id=ZERO_UUID if version == 0 else _voted_directory(fields),
+        current_voters=_voters(fields) if version == 0 else (),
         fields=tuple(fields.items()),
     )
 
@@ -116,8 +125,8 @@ def _object(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _int(fields: dict[str, Any], key: str, default: int | None = None) -> int:
-    value = fields.get(key, default)
+def _int(fields: dict[str, Any], key: str) -> int:
+    value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, int):
         raise CorruptDataError(f"{key} is missing or not a number", 0)
     if not -1 <= value <= _MAX_INT32:
@@ -126,16 +135,18 @@ def _int(fields: dict[str, Any], key: str, default: int | None = None) -> int:
 
 
 def _voted_directory(fields: dict[str, Any]) -> str:
-    for key in ("votedDirectoryId", *_DRAFT_VOTED_KEYS):
-        value = fields.get(key)
-        if isinstance(value, str):
-            uuid_bytes(value)
-            return value
-    return ZERO_UUID
+    key = next((key for key in _VOTED_KEYS if key in fields), _VOTED_KEYS[0])
+    value = fields.get(key)
+    if not isinstance(value, str):
+        raise CorruptDataError(
+            f"{key} is missing or not a text: Kafka doesn't start without one in version 1", 0
+        )
+    uuid_bytes(value)
+    return value
 
 
 def _voters(fields: dict[str, Any]) -> tuple[int, ...]:
-    voters = fields.get("currentVoters") or []
+    voters = fields["currentVoters"]
     if not isinstance(voters, list):
         raise CorruptDataError("currentVoters is not a list", 0)
     ids = []

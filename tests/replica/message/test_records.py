@@ -86,5 +86,5 @@ def test_unknown_tagged_fields_stay_in_their_structure():
 @pytest.mark.parametrize("value", [None, 1, ({},)])
 def test_a_structure_is_written_of_its_fields_alone(value):
     fields = {"flag": True, "one": value, "many": (), "later": {"n": 0}}
-    with pytest.raises(CorruptDataError, match="one: the .* fit into struct"):
+    with pytest.raises(CorruptDataError, match="fit into struct"):
         encoded(PROGRAMS[-1], fields)
