@@ -1,4 +1,4 @@
-"""What is replicated in a run: a state machine, and the batches that clients append."""
+"""The workload of a run: a state machine, and the batches that clients append."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replica.metadata.writer import encode
 from replica.raft.ports import StateMachine
 
 Values = tuple[bytes, ...]
-"""Of one batch."""
+"""The values of one batch's records."""
 
 
 class Workload(Protocol):
@@ -25,23 +25,23 @@ class Workload(Protocol):
     name: str
 
     def machine(self) -> StateMachine:
-        """A new one."""
+        """A new state machine."""
 
     def state(self, machine: StateMachine) -> object:
-        """What it has replayed: equal where and only where the contents are."""
+        """The machine's state. Two states are equal exactly where their contents are."""
 
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
     ) -> tuple[Values, ...]:
-        """What a leader appends now, all or none; nothing where it must wait.
+        """The batches that a leader appends now, all or none. There are none where it must wait.
 
-        number: no other call has it. machine: the leader's. is_active: whether it was told that it
-        leads. is_idle: whether all that is appended is committed, so that the machine knows it.
+        number: differs in each call. machine: the leader's. is_active: whether the machine was told
+        that it leads. is_idle: whether the machine has been given everything in the log.
         """
 
 
 class OpaqueWorkload(Workload):
-    """Bytes that nobody looks into."""
+    """Records of arbitrary bytes."""
 
     name = "opaque"
 
@@ -59,8 +59,8 @@ class OpaqueWorkload(Workload):
 
 
 class MetadataWorkload(Workload):
-    """Kafka's metadata records as a controller writes them: some alone, some in a transaction
-    (KIP-868). What a former leader left open is aborted first."""
+    """Kafka's metadata records as a controller writes them, some in a transaction (KIP-868). A new
+    leader first aborts the transaction that the former one left open."""
 
     name = "metadata"
 
@@ -97,7 +97,7 @@ def _encoded(records: Sequence[MetadataRecord]) -> Values:
 
 
 def _created(random: Random, number: int) -> list[MetadataRecord]:
-    """A new topic with its partitions, or a setting: right whatever is still in flight."""
+    """A new topic with its partitions, or a config. It may be appended whatever comes before it."""
     if random.random() < 0.5:
         return [_config(4, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
@@ -120,7 +120,7 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """A change of what is there; none where nothing is."""
+    """A change of an existing topic or partition; none where there is no partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []
