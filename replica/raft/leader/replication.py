@@ -155,6 +155,8 @@ def serve_parked(core: Core) -> None:
 
 def expire_parked(core: Core) -> None:
     """Answer fetches that have waited long enough: empty, no error."""
+    if not core.parked:
+        return
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
     core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
     for fetch in due:
