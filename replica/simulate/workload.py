@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 from typing import Protocol
 
-from replica.machines.metadata import Message, MetadataMachine, messages_in
+from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
 from replica.message.schema import Value
 from replica.metadata.image import Image, ReplayedRecord

@@ -19,6 +19,7 @@ from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
 from replica.raft.effects import Effects
+from replica.raft.inputs import Input, Response
 from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import SimulatedHost
@@ -26,6 +27,7 @@ from replica.simulate.nemesis import MAX_DRIFT
 from replica.simulate.node import Layout, Node, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
+from replica.simulate.rehearsal.former_self import ends_kafka, told
 from replica.simulate.rehearsal.position import NoClients
 from replica.simulate.rehearsal.step import StandIn, Step
 from replica.simulate.rehearsal.watch import Watch
@@ -127,6 +129,9 @@ class RehearsedQuorum:
     def _started_by(self, step: Step) -> set[int]:
         is_first, self._is_first = self._is_first, False
         if step.start is not None:
+            for node_id in self.simulation.ended & set(step.start):
+                del self.failed[node_id]
+            self.simulation.ended -= set(step.start)
             return set(step.start)
         with_disk = {*step.replaced, *(self.captured.nodes if is_first else ())}
         return with_disk - set(step.dead)
@@ -173,6 +178,7 @@ class RehearsedQuorum:
     def _begin_anew(self, node_id: int, end: int) -> None:
         """The node's disk is another one now. Its log ends there (exclusive)."""
         self.failed.pop(node_id, None)
+        self.simulation.ended.discard(node_id)
         self.replaced[node_id] = self.replaced.get(node_id, 0) + 1
         self.watch.kept[node_id] = end
         self.watch.replaced.pop(node_id, None)
@@ -240,13 +246,27 @@ class RehearsedQuorum:
 
 
 class _Run(Simulation):
-    """A node whose replica can't go on ends, and stays down. failed: is told why, by node."""
+    """A node whose replica can't go on ends, and stays down. failed: is told why, by node. ended:
+    those of them that could go on, and whose process Kafka ends; they may be started again."""
 
     def __init__(
         self, seed: int, nodes: Callable[[Random], dict[int, Node]], failed: dict[int, str]
     ) -> None:
         self._failed = failed
+        self.ended: set[int] = set()
         super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
+
+    def step(self, node: Node, event: Input) -> None:
+        """As Kafka takes an input, where it takes it otherwise than the engine."""
+        if node.host is not None and isinstance(event, Response):
+            answer = event.message
+            if ends_kafka(node.host.raft.role, node.node_id, answer):
+                self._failed[node.node_id] = told(node.node_id, answer.epoch)
+                self.ended.add(node.node_id)
+                node.host.log.close()
+                node.host = None
+                return
+        super().step(node, event)
 
     def _start(self, node: Node) -> None:
         try:
