@@ -91,9 +91,9 @@ class LogState:
 
     @property
     def last_epoch(self) -> int:
-        """The state after an append at the log end. Voter sets in the batches are in force at
-        once."""
-        end, epoch, epochs = self.log_end, self.last_epoch, self.epochs
+        """The epoch of the last record, or of the snapshot that an empty log starts at, or 0."""
+        earliest = self.snapshots[0].snapshot_id if self.snapshots else None
+        return last_fetched_epoch(self.epochs, earliest)
 
     @property
     def position(self) -> OffsetAndEpoch:
