@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from replica.history.epochs import (
     assign,
+    last_fetched_epoch,
     truncate_from_end,
     truncate_from_start,
 )
