@@ -68,7 +68,10 @@ class VoterSet:
         return tuple(voter.key.node_id for voter in self.voters)
 
     def voter(self, node_id: int) -> Voter | None:
-        return next((voter for voter in self.voters if voter.key.node_id == node_id), None)
+        for voter in self.voters:
+            if voter.key.node_id == node_id:
+                return voter
+        return None
 
     def voter_of(self, key: ReplicaKey) -> Voter | None:
         """The voter that `key` is; None for an observer (VoterSet.isVoter)."""

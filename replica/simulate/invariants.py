@@ -58,10 +58,11 @@ class Invariants:
         written = shadow.follow(host, effects)
         if self._elections.stepped(host, shadow, effects):
             self._check_complete(key, host.raft.role.epoch, shadow)
-        for entry in written:
-            self._match(entry)
-        if any(entry.voters is not None for entry in written):
-            self._check_voters(key, shadow)
+        if written:
+            for entry in written:
+                self._match(entry)
+            if any(entry.voters is not None for entry in written):
+                self._check_voters(key, shadow)
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow)
         self.appends.handed(host)

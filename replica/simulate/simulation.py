@@ -17,7 +17,7 @@ from replica.raft.effects import Effects
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader
-from replica.simulate.broken import BrokenInvariantError, demand
+from replica.simulate.broken import BrokenInvariantError, broken
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
@@ -36,6 +36,9 @@ from replica.simulate.schedule import (
 )
 
 SETTLE_MS = 120_000
+_PAUSE_MS, _SETTLED_PAUSE_MS = 120, 1000
+"""The longest pause of a client between two appends: while faults last, and afterwards, when a
+client has only to show that the quorum goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Simulation:
         self.events = 0
         self.is_faulty = is_faulty
         self._restarts = is_faulty
+        self._pause_ms = _PAUSE_MS
         self.trace = hashlib.sha256()
         self.network = Network()
         self.layout = layout or random_layout(self.random, auto_joins=seed % 4 == 3)
@@ -129,13 +133,15 @@ class Simulation:
         hold in time."""
         end = self.now + within_ms
         while not is_reached():
-            demand(self.now <= end, "liveness", self._standing())
+            if self.now > end:
+                broken("liveness", self._standing())
             self._next()
 
     def settle(self) -> None:
         """Stop the faults. Then a leader must be found, all replicas must get what it commits, and
         observers that make themselves voters must become voters."""
         self.is_faulty = False
+        self._pause_ms = _SETTLED_PAUSE_MS
         self.network.stop_faults()
         for node in self.nodes.values():
             node.stop_faults()
@@ -249,7 +255,7 @@ class Simulation:
 
     def _propose(self) -> Node | None:
         """Let a client append at a node that believes that it leads."""
-        self.schedule.after(self.random.randrange(1, 120), Propose())
+        self.schedule.after(self.random.randrange(1, self._pause_ms), Propose())
         leaders = self.leaders()
         if not leaders:
             return None
@@ -331,12 +337,12 @@ class Simulation:
             self.schedule.at(leaves + delay, Deliver(receiver, boot, message))
 
     def _has_recovered(self, before: int) -> bool:
-        end = self.invariants.ledger.end
+        if self.invariants.ledger.end <= before:
+            return False
         hosts = [node.host for node in self.nodes.values()]
-        return end > before and all(
-            host is not None and host.machine.next_offset > before and not host.raft.is_joining
-            for host in hosts
-        )
+        return all(
+            host is not None and host.machine.next_offset > before for host in hosts
+        ) and not any(host is not None and host.raft.is_joining for host in hosts)
 
     def _standing(self) -> str:
         ends = {i: n.host and n.host.machine.next_offset for i, n in self.nodes.items()}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import lru_cache
 from random import Random
 from typing import Protocol
 
-from replica.machines.metadata import MetadataMachine
+from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
 from replica.message.schema import Value
-from replica.metadata.image import Image
+from replica.metadata.image import Image, ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.writer import encode
+from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
 
 Values = tuple[bytes, ...]
@@ -65,7 +67,7 @@ class MetadataWorkload(Workload):
     name = "metadata"
 
     def machine(self) -> StateMachine:
-        return MetadataMachine()
+        return MetadataMachine(lambda batch: _read_once(batch.data))
 
     def state(self, machine: StateMachine) -> object:
         assert isinstance(machine, MetadataMachine)
@@ -90,6 +92,12 @@ class MetadataWorkload(Workload):
 
 
 OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
+
+
+@lru_cache(maxsize=2048)
+def _read_once(data: bytes) -> tuple[tuple[int, ReplayedRecord], ...]:
+    """What a batch holds: every replica of a run reads the same bytes, and again at each start."""
+    return tuple(messages_in(Batch(0, 0, 0, 0, data=data)))
 
 
 def _encoded(records: Sequence[MetadataRecord]) -> Values:
