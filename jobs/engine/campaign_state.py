@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from jobs.output import json_text
 from replica.errors import UsageError
-from replica.simulate.simulation import Result
+from replica.simulate.simulation import Fork, Result
 
 
 def read_done(path: str, events: int) -> dict[int, Result]:
-    """The results by seed; none where there is no file yet.
+    """The results by their numbers, in the order of the file; none where there is no file yet.
 
     A last line that was cut off when the program stopped is removed. UsageError names a line that
     doesn't belong to a campaign with these events.
@@ -34,7 +34,7 @@ def read_done(path: str, events: int) -> dict[int, Result]:
                     f"{path}: line {number}: {result.events} events, not {events}; name another "
                     "file, or the same --events"
                 )
-            done[result.seed] = result
+            done[result.number] = result
         file.truncate(whole)
     return done
 
@@ -57,8 +57,12 @@ def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
 def _parsed(line: bytes) -> Result | None:
     try:
         found = json.loads(line)
-        result = Result(**found)
-    except (ValueError, TypeError, RecursionError):
+        forks = tuple(Fork(*fork) for fork in found.get("forks", ()))
+        reached = tuple(found.get("reached", ()))
+        result = Result(**{**found, "forks": forks, "reached": reached})
+        if result.number < 0:  # a file of a version whose runs had no number of their own
+            result = replace(result, number=result.seed)
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     right = all(isinstance(found[name], int) for name in ("seed", "events"))
     return result if right and isinstance(found.get("broken"), str | None) else None

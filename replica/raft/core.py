@@ -59,6 +59,8 @@ class Core:
         self.draw = draw
         self.now = 0
         self.effects = Recorder()
+        self.causes: tuple[Cause, ...] = ()
+        """Why the role changed in this step, in order."""
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """This replica knows that all records below this offset are committed. No change of role or
@@ -163,6 +165,7 @@ class Core:
         are ignored.
         """
         check(self.role, cause, role, self.local_id)
+        self.causes = (*self.causes, cause)
         if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
             self._raised += role.epoch - self.role.epoch
         was_leader = isinstance(self.role, Leader)

@@ -11,8 +11,10 @@ from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects
-from replica.raft.inputs import Flushed, Input
+from replica.raft.inputs import Flushed, Input, Tick
 from replica.raft.ports import StateMachine
+from replica.raft.roles import Unattached
+from replica.raft.transitions import Role
 from replica.simulate.disk import PowerLossError, SimulatedDisk
 from replica.storage.segment import LogConfig
 
@@ -67,7 +69,8 @@ class ObservedMachine(StateMachine):
 class SimulatedHost(Host):
     """The replica in the simulator. effects_left: how many effects are carried out before power is
     lost, None for all. flushed_end: the durable end of its log (exclusive), which the core may not
-    know yet. has_stopped: whether it was shut down in order."""
+    know yet. has_stopped: whether it was shut down in order. taken: the newest input; former_role:
+    the role when it came."""
 
     machine: ObservedMachine
 
@@ -84,12 +87,15 @@ class SimulatedHost(Host):
         self.disk = disk
         self.effects_left: int | None = None
         self.has_stopped = False
+        self.taken: Input = Tick()
+        self.former_role: type[Role] = Unattached
         self._watch = watch
         place = Place(disk, FOLDER, log_config)
         super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+        self.taken, self.former_role = event, type(self.raft.role)
         if isinstance(event, Flushed):
             self.flushed_end = event.end_offset
         return super().step(event, now_ms)

@@ -5,8 +5,9 @@ At most one voter at a time has a wiped disk, because more could lose committed 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from replica.raft.inputs import Input, Resign, Shutdown
 from replica.raft.messages import (
@@ -22,6 +23,9 @@ from replica.simulate.node import Layout, Node
 MAX_DRIFT = 50
 """The largest drift of a clock, in 1/1000."""
 
+Fault: TypeAlias = "Callable[[Simulation, Node], None]"
+"""What a strike does, to the node that it is meant for or to others."""
+
 
 class Simulation(Protocol):
     """The part of replica.simulate.simulation.Simulation that faults use."""
@@ -30,6 +34,8 @@ class Simulation(Protocol):
     network: Network
     layout: Layout
     nodes: dict[int, Node]
+    faults: tuple[Fault, ...]
+    newest_fault: str
 
     @property
     def now(self) -> int: ...
@@ -49,9 +55,27 @@ def strike(simulation: Simulation) -> Node:
     """Causes a random fault, or ends faults. Returns the node that it was meant for."""
     random = simulation.random
     node = random.choice(list(simulation.nodes.values()))
-    action = random.choice(_ACTIONS)
-    action(simulation, node)
+    fault = random.choice(simulation.faults)
+    simulation.newest_fault = name_of(fault)
+    fault(simulation, node)
     return node
+
+
+def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
+    """The faults that exist in a run, each as often as its share; the network loses its other
+    faults. In every fourth run all faults exist; in the others each does by chance, so that rare
+    combinations are not hidden by a crash every second (swarm testing: Groce et al., 2012)."""
+    if random.random() < 0.25:
+        return _ACTIONS
+    there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
+    network.loss *= random.randrange(2)
+    network.duplication *= random.randrange(2)
+    network.straggling *= random.randrange(2)
+    return tuple(fault for fault in _ACTIONS if fault in there or fault is _heal)
+
+
+def name_of(fault: Fault) -> str:
+    return fault.__name__.lstrip("_")
 
 
 def _crash(simulation: Simulation, node: Node) -> None:

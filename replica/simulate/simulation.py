@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from replica.errors import FileSystemError, KraftlakeError
 from replica.format.whole_batch import value_batch
@@ -18,10 +19,11 @@ from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader
 from replica.simulate.broken import BrokenInvariantError, broken
+from replica.simulate.coverage import Coverage
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
-from replica.simulate.nemesis import strike
+from replica.simulate.nemesis import Fault, drawn, strike
 from replica.simulate.network import Network
 from replica.simulate.node import Layout, Node, first_nodes, node_of, random_layout
 from replica.simulate.schedule import (
@@ -41,12 +43,20 @@ _PAUSE_MS, _SETTLED_PAUSE_MS = 120, 1000
 client has only to show that the quorum goes on."""
 
 
+class Fork(NamedTuple):
+    """From event number `event` on, a run draws by another seed."""
+
+    event: int
+    seed: int
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """events: how many were carried out. broken: the invariant and what broke it, None for none.
 
     trace: SHA-256 of all events in order, equal for equal seeds. committed: the end offset of the
-    committed log. acknowledged: how many batches were acknowledged to clients.
+    committed log. acknowledged: how many batches were acknowledged to clients. number: the run's
+    place in its campaign. reached: see Coverage.texts.
     """
 
     seed: int
@@ -55,19 +65,31 @@ class Result:
     committed: int
     acknowledged: int
     broken: str | None = None
+    number: int = -1
+    forks: tuple[Fork, ...] = ()
+    reached: tuple[str, ...] = ()
 
     @property
     def replay_command(self) -> str:
         """The command that repeats this run exactly."""
-        return f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
+        command = f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
+        return f"{command} --forks {self.forks_text}" if self.forks else command
+
+    @property
+    def forks_text(self) -> str:
+        """EVENT.SEED of each fork, with commas between."""
+        return ",".join(f"{fork.event}.{fork.seed}" for fork in self.forks)
 
 
-def run(seed: int, events: int) -> Result:
+def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
     """Run `events` events under faults, then as many as the quorum needs to recover without
-    faults."""
+    faults. forks: ascending, all below `events`."""
     simulation = Simulation(seed)
     broken = None
     try:
+        for fork in forks:
+            simulation.run(fork.event)
+            simulation.go_on_by(fork.seed)
         simulation.run(events)
         simulation.settle()
     except BrokenInvariantError as error:
@@ -76,7 +98,8 @@ def run(seed: int, events: int) -> Result:
         broken = f"core: {type(error).__name__}: {error}"
     invariants, trace = simulation.invariants, simulation.trace.hexdigest()
     acknowledged = invariants.appends.acknowledged
-    return Result(seed, events, trace, invariants.ledger.end, acknowledged, broken)
+    end, reached = invariants.ledger.end, simulation.coverage.texts
+    return Result(seed, events, trace, end, acknowledged, broken, seed, forks, reached)
 
 
 class Simulation:
@@ -110,6 +133,9 @@ class Simulation:
         voters = self.layout.first_voters
         static = next(iter(self.nodes.values())).config.static_voters
         self.invariants = Invariants(self.layout.workload, voters, static)
+        self.coverage = Coverage()
+        self.faults: tuple[Fault, ...] = ()
+        self.newest_fault = "none"
         self._newest_timestamp = 0
         if not is_faulty:
             self.network.stop_faults()
@@ -117,12 +143,18 @@ class Simulation:
             self.schedule.at(0, Start(node_id))
         self.schedule.at(50, Propose())
         if is_faulty:
+            self._draw_faults(seed)
             self.schedule.at(500, Strike())
 
     @property
     def now(self) -> int:
         """Simulated time in ms."""
         return self.schedule.now
+
+    def go_on_by(self, seed: int) -> None:
+        """Draw by another seed from now on: other chances, and other faults that exist."""
+        self.random.seed(seed)
+        self._draw_faults(seed)
 
     def run(self, events: int) -> None:
         while self.events < events:
@@ -235,13 +267,24 @@ class Simulation:
     def _start(self, node: Node) -> None:
         draws = Random(self.random.random())  # noqa: S311
         try:
-            host = node.start(draws.randrange, self.now, self.invariants.stepped)
+            host = node.start(draws.randrange, self.now, self._stepped)
             self.invariants.opened(host)
         except (PowerLossError, FileSystemError):
             self.crash(node)
             return
         node.host = host
         self._do(node, lambda host, now: host.tick(now))
+
+    def _stepped(self, host: SimulatedHost, effects: Effects) -> None:
+        self.invariants.stepped(host, effects)
+        self.coverage.stepped(host, effects, self.newest_fault)
+
+    def _draw_faults(self, seed: int) -> None:
+        """By random numbers of their own, so that a run's other draws don't depend on them."""
+        rates = Network()
+        self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
+        self.network.loss, self.network.duplication = rates.loss, rates.duplication
+        self.network.straggling = rates.straggling
 
     def _come_back(self, node: Node) -> None:
         down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1
