@@ -5,7 +5,6 @@ It reads deletion vectors, column mapping and VARIANT, which comes as struct<met
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from jobs.asking.sql_views import AT_END, DataFusion, View, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
+from replica.metadata.variant_reader import decode_variant
 
 _SETTINGS = {
     "datafusion.catalog.information_schema": "true",
@@ -124,16 +124,9 @@ def _decoded(value: Any) -> Any:
     """Every struct of a VARIANT's two fields replaced by its content, at any depth."""
     if isinstance(value, dict):
         if value.keys() == _VARIANT_FIELDS and isinstance(value["metadata"], bytes):
-            return json.loads(variant_text(value["value"], value["metadata"]))
+            return decode_variant(value["value"], value["metadata"])
         return {key: _decoded(item) for key, item in value.items()}
     return [_decoded(item) for item in value] if isinstance(value, list) else value
-
-
-def variant_text(value: bytes, metadata: bytes) -> str:
-    """A VARIANT as JSON."""
-    from pyspark.sql.types import VariantVal  # a third of a second, for VARIANT columns only
-
-    return VariantVal(value, metadata).toJson()
 
 
 def line_of(error: BaseException) -> str:

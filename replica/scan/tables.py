@@ -68,6 +68,11 @@ LINES_ITEMS = 2
 """What the kernel of json_lines leaves: bytes written; 1 where it stopped at a row that it refused,
 0 at the last row or for want of room."""
 
+VARIANT_DEPTH = 16
+"""Containers in each other that the kernel of variant_texts reads; Kafka's records have 3."""
+VARIANT_COLUMNS = 8
+"""Numbers that it keeps of each of these containers."""
+
 MAX_WIDTH = 24
 """The most fields of one structure. Kernels set aside so much room."""
 MAX_NAMES = 60
