@@ -212,9 +212,7 @@ class PartitionVersions:
         slot = 0
         while slot < self._state[STATE_SLOTS]:
             before = slot
-            slot = open_versions(
-                self._slots, self._arena, self._texts, self._told, self._state, slot
-            )
+            slot = open_versions(*self._arrays, slot)
             assert slot > before or self._state[t.TOLD_VERSIONS], "a partition that has no room"
             yield self.told_versions()
             self._forget_told()
@@ -332,8 +330,11 @@ class PartitionVersions:
     def _flatten(self) -> None:
         """The kernel's arguments behind the rows, as machine code takes them: to check each call's
         takes longer than a short run of rows."""
-        arrays = (self._slots, self._index, self._arena, self._texts, self._told, self._state)
-        self._flat = flat(*arrays, self._places)
+        self._arrays = (
+            *(self._slots, self._index, self._arena),
+            *(self._texts, self._told, self._state),
+        )
+        self._flat = flat(*self._arrays, self._places)
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
