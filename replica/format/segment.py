@@ -110,12 +110,12 @@ class TooManyBatchesError(Exception):
     """A scan was told how many batches it may hold in memory, and there are more."""
 
 
-class BatchWalk:
-    """Iterates once over the batches of a segment or snapshot, in the order of the file.
+class JudgedWalk:
+    """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
-    data: of which the first byte is byte `start` of the file. expected_offset: base offset that the
-    first batch must have, None where any will do. What it says of the file besides is complete once
-    it was read to its end. Never raises on damaged bytes.
+    data: the bytes, of which the first is byte `start` of the file. expected_offset: the base
+    offset that the first batch must have, None where any will do. The properties are complete when
+    all batches were read. Damaged bytes raise nothing.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -124,11 +124,6 @@ class BatchWalk:
         self._judgement = OffsetJudgement(expected_offset, start)
         self.next_offset: int | None = None
         """The offset after the last batch so far, None where there was none."""
-
-    def __iter__(self) -> Iterator[LocatedBatch]:
-        for frame in self._walk.frames():
-            yield from map(self._believed, self._judgement.take(frame))
-        yield from map(self._believed, self._judgement.rest())
 
     @property
     def damages(self) -> tuple[Damage, ...]:
@@ -148,6 +143,15 @@ class BatchWalk:
     def _believed(self, batch: LocatedBatch) -> LocatedBatch:
         self.next_offset = batch.header.next_offset
         return batch
+
+
+class BatchWalk(JudgedWalk):
+    """Iterates once over the batches, in the order of the file."""
+
+    def __iter__(self) -> Iterator[LocatedBatch]:
+        for frame in self._walk.frames():
+            yield from map(self._believed, self._judgement.take(frame))
+        yield from map(self._believed, self._judgement.rest())
 
 
 class AnyWalk(Protocol):

@@ -1,4 +1,5 @@
-"""The kernels as readers call them: names and signatures. Their code is in replica.scan.kernels."""
+"""The kernels as readers call them: their names and signatures. The code is in
+replica.scan.kernels."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def put(slots: Longs, slot: int, column: int, number: int) -> None:
 
 @inner
 def _mixed(number: int) -> int:
-    """A mixed number: each of its bits depends on each bit of `number`. All arithmetic wraps at 64
-    bits."""
+    """The number mixed so that each bit of the result depends on each bit of `number`. Arithmetic
+    wraps at 64 bits."""
     number = (number ^ (number >> 32)) * _FIRST_FACTOR
     number = (number ^ (number >> 29)) * _SECOND_FACTOR
     return number ^ (number >> 32)
@@ -162,7 +162,7 @@ def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
 
 @inner
 def enter(index: Longs, slot: int, hashed: int) -> None:
-    """Puts a slot that isn't there into the index."""
+    """Put a slot that isn't in the index into it."""
     mask = index.size - 1
     place = hashed & mask
     while item(index, place) != 0:
@@ -173,9 +173,9 @@ def enter(index: Longs, slot: int, hashed: int) -> None:
 def index_slots(
     slots: Longs, index: Longs, arena: Bytes, state: Longs, first: int, with_hashes: int
 ) -> int:
-    """Enters the slots from `first` on into the index; returns how many there are.
+    """Put the slots from `first` on into the index. Returns how many slots there are.
 
-    with_hashes: 0 where their hashes are yet to be computed.
+    with_hashes: 0 where their hashes must be computed.
     """
     for slot in range(first, item(state, STATE_SLOTS)):
         hashed = get(slots, slot, SLOT_HASH)
