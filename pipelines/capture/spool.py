@@ -69,8 +69,8 @@ class Spool:
         spools = local_place(lake) / FOLDER
         if spools.is_symlink():
             raise UsageError(
-                f"{spools}: a link, and copies of what is read must stay in a folder of their own: "
-                "give it another name"
+                f"{spools}: is a link, but copies of what is read must stay in the lake's own "
+                "folder: rename the link"
             )
         root = _folder_of(spools, lake) / uuid.uuid4().hex
         return Spool(root, None if lake.is_remote else lake.folder, spools)
