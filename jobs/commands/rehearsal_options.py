@@ -15,7 +15,10 @@ ScenarioFile = Annotated[
     ),
 ]
 Seeds = Annotated[
-    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+    str,
+    typer.Option(
+        "--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each; 10,000 at most."
+    ),
 ]
 Failures = Annotated[
     int,
@@ -44,5 +47,7 @@ RehearsePlan = Annotated[
 ]
 PlanSeeds = Annotated[
     options.Text,
-    typer.Option("--seeds", metavar="A:B", help="Of --rehearse: a run for each seed."),
+    typer.Option(
+        "--seeds", metavar="A:B", help="Of --rehearse: a run for each seed, 10,000 at most."
+    ),
 ]

@@ -32,7 +32,7 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
     def forgetting(self):
         persist(self)
-        state = self.effects.recorded.quorum_state
+        state = self.effects.quorum_state
         if state is not None:
             self.effects.write_quorum_state(replace(state, voted=None))
 

@@ -101,12 +101,10 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
-        reply = core.effects.recorded.replies[-1]
+        reply = core.effects.replies[-1]
         if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
             told = replace(reply, message=replace(reply.message, high_watermark=1))
-            recorded = core.effects.recorded
-            replies = (*recorded.replies[:-1], told)
-            core.effects.recorded = replace(recorded, replies=replies)
+            core.effects.replies[-1] = told
 
     monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
