@@ -330,10 +330,8 @@ class PartitionVersions:
     def _flatten(self) -> None:
         """The kernel's arguments behind the rows, as machine code takes them. To check them in each
         call would take longer than a short run of rows."""
-        self._arrays = (
-            *(self._slots, self._index, self._arena),
-            *(self._texts, self._told, self._state),
-        )
+        table = (self._slots, self._index, self._arena)
+        self._arrays = (*table, self._texts, self._told, self._state)
         self._flat = flat(*self._arrays, self._places)
 
 
