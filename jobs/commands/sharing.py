@@ -257,7 +257,7 @@ def publish(
 
 
 def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
-    """UsageError for an option that would have no effect."""
+    """Raises UsageError for an option that would have no effect."""
     from jobs.sharing import publish as job
 
     kafka, hook = to.kafka, to.hook

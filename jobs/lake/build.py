@@ -7,9 +7,10 @@ import shlex
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.course import Course
 from jobs.lake.following import told_to_stop
-from jobs.lake.waiting import check_ready, check_whole, waiting
+from jobs.lake.waiting import check_whole, waiting
 from jobs.output import complain, write_counts
 from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
 from replica.errors import KraftlakeError
 
@@ -86,7 +87,7 @@ def build_tables(
     course = course or Course("build", is_shown=False)
     check_lake(lake)
     check_whole(lake)
-    check_ready(lake, "silver", "gold")
+    check_writable(lake, ("silver", "gold"))
     with locked_in_store(lake, waiting("build", lake)):
         check_whole(lake)
         with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:

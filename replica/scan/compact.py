@@ -1,15 +1,15 @@
-"""The batches of a large file as columns of numbers, some 30 bytes a batch.
+"""The batches of a large file as columns of numbers, some 30 bytes for each batch.
 
-As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. Whoever
-wants a batch as a value gets one, made when it is asked for.
+As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. A batch
+becomes a value only when it is asked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -31,17 +31,17 @@ from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
-"""Names of the columns: the fields of a LocatedBatch, and in place of `header` the fields of the
-header."""
+"""The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
 """Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
+_MOST = np.iinfo(np.int64).max
 _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
 class _Column(NamedTuple):
-    """A column of numbers. least: the smallest of them. above: how much each number is above it;
-    None where all numbers are equal."""
+    """A column of numbers. least: the smallest one. above: each number minus the smallest; None
+    where all numbers are equal."""
 
     least: int
     above: np.ndarray | None
@@ -88,8 +88,8 @@ class _Piece(NamedTuple):
         return LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
 
     def numbers(self, name: str) -> list[int]:
-        """The numbers of one column; `name` is one of NAMES, or a fact of the header that they
-        give."""
+        """The numbers of one column. name: one of NAMES, or a property that the header computes
+        from them."""
         if name in NAMES:
             found: list[int] = self.columns[NAMES.index(name)].longs(self.size).tolist()
             return found
@@ -101,7 +101,25 @@ class _Piece(NamedTuple):
             ]
         more = {"last_offset": 0, "next_offset": 1}[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
-        return [base + delta + more for base, delta in both]  # a number may be beyond 64 bits
+        return [base + delta + more for base, delta in both]  # A sum may exceed 64 bits.
+
+    def array(self, name: str) -> Any:
+        """The numbers of one column, as a NumPy array, as replica.format.segment.places_where
+        wants them."""
+        if name == "crc_valid":
+            return self.array_of("crc_valid") != 0
+        if name == "is_control":
+            return self.array_of("attributes") & CONTROL_ATTRIBUTE != 0
+        if name == "size_bytes":
+            return self.array_of("batch_length") + LENGTH_PREFIX.size
+        if name in NAMES:
+            return self.array_of(name)
+        more = self.array_of("last_offset_delta") + {"last_offset": 0, "next_offset": 1}[name]
+        base = self.array_of("base_offset")
+        return np.where(base > _MOST - np.maximum(more, 0), _MOST, base + more)
+
+    def array_of(self, name: str) -> Longs:
+        return self.columns[NAMES.index(name)].longs(self.size)
 
     def part(self, begin: int, end: int) -> _Piece:
         return _Piece(end - begin, tuple(column.part(begin, end) for column in self.columns))
@@ -149,7 +167,7 @@ class CompactBatches(ColumnBatches):
         return hash(tuple(self))
 
     def column(self, name: str) -> Longs:
-        """One of NAMES, for all batches."""
+        """The column `name` (of NAMES) of all batches."""
         number = NAMES.index(name)
         parts = [piece.columns[number].longs(piece.size) for piece in self._pieces]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
@@ -157,6 +175,11 @@ class CompactBatches(ColumnBatches):
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
         for piece in self._pieces:
             yield from zip(*map(piece.numbers, names), strict=True)
+
+    def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
+        for piece, end in zip(self._pieces, self._ends, strict=True):
+            wanted = is_wanted(*map(piece.array, names))
+            yield from (np.flatnonzero(wanted) + (end - piece.size)).tolist()
 
     def _part(self, begin: int, end: int) -> CompactBatches:
         pieces = []
@@ -171,7 +194,7 @@ class CompactBatches(ColumnBatches):
 
 
 class Compacting:
-    """Collects the batches that a walk by the kernels gives, in the order of the walk."""
+    """Collects the batches of a walk by the kernels, in its order."""
 
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []
@@ -182,7 +205,7 @@ class Compacting:
         return self._count
 
     def take(self, region: Chunk | LocatedBatch) -> None:
-        """The next run of batches, or batch."""
+        """Take the next run of batches, or the next batch."""
         if isinstance(region, LocatedBatch):
             self._single.append(region)
             self._count += 1
@@ -203,7 +226,7 @@ class Compacting:
 
 
 def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
-    """One of NAMES for all of the batches, whether they are values or columns."""
+    """The column `name` (of NAMES) of all batches, whether they are values or columns."""
     if isinstance(batches, CompactBatches):
         return batches.column(name)
     if name in BatchHeader._fields:
@@ -215,7 +238,7 @@ def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
 
 
 def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
-    """The base offset that the batch after each must have."""
+    """For each batch, the base offset that the next batch must have."""
     return column_of(batches, "base_offset") + column_of(batches, "last_offset_delta") + 1
 
 

@@ -1,4 +1,5 @@
-"""The kernels as readers call them: names and signatures. Their code is in replica.scan.kernels."""
+"""The kernels as readers call them: their names and signatures. The code is in
+replica.scan.kernels."""
 
 from __future__ import annotations
 
@@ -74,9 +75,9 @@ stopped."""
 
 open_versions = Kernel(
     "version_rows", "open_versions",
-    _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
 )  # fmt: skip
-"""(slots, arena, texts, told, state, first) -> slot where it stopped."""
+"""(slots, index, arena, texts, told, state, first) -> slot where it stopped."""
 
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,
