@@ -1,4 +1,4 @@
-"""Arrow batches of delta-rs as other programs take them: plain types, and VARIANT as JSON text."""
+"""Arrow batches of delta-rs in a form for other programs: plain types, and VARIANT as JSON text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _JSON = {b"kraftlake": b"json"}
 
 
 def plain(reader: Any) -> pa.RecordBatchReader:
-    """The batches of a reader of `jobs.asking.sql_delta_rs`, one at a time, without views of texts
-    and bytes (which not every program reads), and with each VARIANT column as JSON text."""
+    """The batches of a reader of `jobs.asking.sql_delta_rs`, one at a time. Views of texts and
+    bytes, which some programs can't read, become plain types, and VARIANT columns become JSON
+    text."""
     arriving = pa.RecordBatchReader.from_stream(reader)
     schema = pa.schema([_plain_field(field) for field in arriving.schema])
     return pa.RecordBatchReader.from_batches(schema, _plain_batches(arriving, schema))
