@@ -35,7 +35,7 @@ async def whoami(client, request):
 
 
 @pytest.mark.parametrize("who", [Plain("ann", "secret"), Scram("a=b,c", "pencil", MECHANISM)])
-def test_who_authenticates_is_known_by_name(who):
+def test_an_authenticated_client_is_known_by_its_name(who):
     async def main():
         asked = running(whoami, authenticator=AUTHENTICATOR)
         async with asked as server, connected(server, sasl=who) as connection:
@@ -67,7 +67,7 @@ def test_a_wrong_password_user_or_mechanism_is_refused(who, reason):
     asyncio.run(main())
 
 
-def test_a_server_without_sasl_is_named_to_who_wants_to_authenticate():
+def test_a_client_with_sasl_learns_that_the_server_has_none():
     async def main():
         async with running(whoami) as server:
             with pytest.raises(UnsupportedByPeerError, match="SaslHandshake in versions 1 to 1"):
