@@ -299,6 +299,8 @@ def counted(count: int, noun: str) -> str:
 def complain(text: str) -> None:
     """Print one line on stderr about the input, after what was printed so far."""
     sys.stdout.flush()
+    for progress in list(_SHOWN):
+        progress.clear()
     sys.stderr.write(one_line(text) + "\n")
 
 
@@ -310,10 +312,11 @@ def error_line(text: str) -> None:
 class Progress:
     """Shows on stderr how far long work is. It shows nothing unless stderr is a terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
+        """output_waits: whether nothing goes to stdout before the progress is cleared."""
         self._stream = stream or sys.stderr
-        # A terminal that shows both streams would show the progress within the output.
-        self._enabled = self._stream.isatty() and not sys.stdout.isatty()
+        # a terminal shows both streams, and would show the progress inside the output
+        self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
         self._next = time.monotonic() + _PROGRESS_AFTER
         self._shown = False
 
@@ -325,6 +328,7 @@ class Progress:
             return
         self._next = now + _PROGRESS_EVERY
         self._shown = True
+        _SHOWN.add(self)
         self._stream.write(f"\r{one_line(text)[:100]:<100}")
         self._stream.flush()
 
@@ -334,3 +338,8 @@ class Progress:
             self._stream.write(f"\r{'':<100}\r")
             self._stream.flush()
             self._shown = False
+            _SHOWN.discard(self)
+
+
+_SHOWN: set[Progress] = set()
+"""Those whose line stands on the terminal now."""

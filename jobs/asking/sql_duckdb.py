@@ -20,10 +20,10 @@ from jobs.asking.answer import Answer, QueryError
 from jobs.asking.sql_delta_rs import line_of, quoted
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import AT_END, DuckDb, View, statements
-from jobs.asking.variant_arrow import is_variant, json_of
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
+from replica.scan.variant_texts import is_variant, variant_texts
 
 _VARIANT = "STRUCT(metadata BLOB, value BLOB)"
 _TABLES = (
@@ -68,7 +68,7 @@ def answer(
 def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:
     database.execute("SET TimeZone = 'UTC'")
     database.execute("SET python_enable_replacements = false")
-    database.create_function("variant_json", json_of, [_VARIANT], "VARCHAR", type=ARROW)
+    database.create_function("variant_json", variant_texts, [_VARIANT], "VARCHAR", type=ARROW)
     for schema in SCHEMAS:
         database.execute(f"CREATE SCHEMA {schema}")
     for number, table in enumerate(tables):

@@ -31,6 +31,14 @@ write_lines = Kernel(
 """(source, batches, rows, chosen, low, high, guarded, shown, prefix, output, places, state) ->
 where in `chosen` it stopped."""
 
+write_variant_texts = Kernel(
+    "variant_texts", "write_variant_texts",
+    _INPUT, _LONGS, _INPUT, _LONGS, _INPUT, _LONG, _LONG,
+    _OUTPUT, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
+"""(values, value_offsets, names, name_offsets, present, low, high, output, offsets, refused,
+stack) -> row behind the last."""
+
 gather_values = Kernel(
     "value_rows", "gather_values",
     _INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS,
@@ -73,5 +81,5 @@ open_versions = Kernel(
 
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,
-    find_odd_rows, index_slots, replay_rows, write_versions, open_versions,
+    find_odd_rows, index_slots, replay_rows, write_versions, open_versions, write_variant_texts,
 )  # fmt: skip

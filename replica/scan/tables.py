@@ -68,6 +68,11 @@ LINES_ITEMS = 2
 """What the kernel of json_lines leaves: the bytes written; and 1 where it stopped at a row that it
 refused, 0 where it stopped at the last row or for lack of room."""
 
+VARIANT_DEPTH = 16
+"""Containers in each other that the kernel of variant_texts reads; Kafka's records have 3."""
+VARIANT_COLUMNS = 8
+"""Numbers that it keeps of each of these containers."""
+
 MAX_WIDTH = 24
 """The most fields of one structure. Kernels keep so much room."""
 MAX_NAMES = 60
