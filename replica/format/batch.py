@@ -111,9 +111,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     if header.last_offset_delta < 0:
         raise CorruptDataError("the last offset delta is negative", position)
     if header.last_offset >= _MAX_INT64:
-        raise CorruptDataError(
-            f"batch ends beyond the last offset there is, {_MAX_INT64}", position
-        )
+        raise CorruptDataError(f"the batch ends above the highest offset, {_MAX_INT64}", position)
     return header
 
 

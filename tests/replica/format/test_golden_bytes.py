@@ -230,7 +230,7 @@ def test_a_producer_entry_has_46_bytes_in_kafkas_order() -> None:
         decode_producers(b"\x00\x02" + data[2:])
 
 
-def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
+def test_a_batch_may_not_end_above_the_highest_offset() -> None:
     whole = encode_batch(
         base_offset=2**63 - 1,
         leader_epoch=1,
@@ -240,7 +240,7 @@ def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
         base_timestamp=0,
         max_timestamp=0,
     )
-    with pytest.raises(CorruptDataError, match="beyond the last offset"):
+    with pytest.raises(CorruptDataError, match="above the highest offset"):
         decode_header(whole)
 
 
