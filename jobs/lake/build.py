@@ -1,4 +1,4 @@
-"""`kraftlake build`: a lake's silver and gold tables from its bronze tables."""
+"""`kraftlake build`: makes a lake's silver and gold tables from its bronze tables."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def run(
     follow_s: float | None = None,
     json_output: bool = False,
 ) -> int:
-    """Build the lake and print the rows per table; 0. Raises KraftlakeError.
+    """Build the lake, and print the number of rows of each table. Returns 0. Raises KraftlakeError.
 
-    run_id: a UUID, of gold.quality_results and lineage. follow_s: build again whenever bronze has
-    changed, looking every so many seconds, until SIGTERM or Ctrl-C; None to build once.
+    run_id: a UUID, for gold.quality_results and lineage. follow_s: build again whenever bronze has
+    changed, with so many seconds between looks, until SIGTERM or Ctrl-C; None to build once.
     """
     if follow_s is None:
         course = Course("build", is_shown=not json_output)
@@ -49,7 +49,7 @@ def _has_changed(lake: Lake) -> bool:
 
 
 def _build_if_free(lake: Lake, *, json_output: bool) -> None:
-    """What another writer keeps from being built now is built at the next look."""
+    """Build, if no other writer is at work; otherwise the next look builds."""
     try:
         write_counts(run_build(lake), json_output=json_output)
     except KraftlakeError as error:

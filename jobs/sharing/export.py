@@ -1,7 +1,9 @@
-"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that read no Delta.
+"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that don't read
+Delta.
 
 delta-rs reads the tables as for `kraftlake sql`, so neither Java nor Spark is needed. Batches
-stream through: memory doesn't grow with a table. What is written becomes visible at its end.
+stream through, so memory doesn't grow with a table. The result becomes visible when it is
+complete.
 """
 
 from __future__ import annotations
@@ -34,18 +36,18 @@ FORMS = {
     "csv": (".csv",),
     "views": (".sql",),
 }
-"""Each form with the endings by which a place is known to want it."""
+"""The forms, with the endings of -o that choose each."""
 _OF_FILES = ("parquet", "csv")
 ANSWER = "answer"
-"""What the table of a query's answer is called."""
+"""The name of the table with a query's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `export` was asked for.
+    """The options of `export`.
 
-    tables: names such as gold.findings; none for all. query: SQL instead of tables. form: None for
-    what output's ending says. overwrite: whether what lies at output may be replaced.
+    tables: names such as gold.findings; none for all tables. query: SQL instead of tables. form:
+    None for the form by output's ending. overwrite: whether an existing output may be replaced.
     """
 
     lake: Lake
@@ -58,7 +60,7 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Write the tables and print how many rows each has; 0. Raises KraftlakeError."""
+    """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
     form = _form(request)
     in_lake = tables_of(request.lake)
     queries = _queries(request, in_lake)
@@ -103,7 +105,7 @@ def _told(request: Request, counts: Mapping[str, int]) -> int:
 
 
 def _form(request: Request) -> str:
-    """The form that --to names, or the ending of -o."""
+    """The form of --to, or of the ending of -o."""
     if request.form is not None:
         if request.form not in FORMS:
             raise UsageError(f"--to {request.form}: choose one of {', '.join(FORMS)}")
@@ -132,7 +134,7 @@ def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
 
 
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
-    """The table as it streams out of the lake."""
+    """The table as a stream from the lake."""
     from jobs.asking.sql_delta_rs import read
     from jobs.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain
@@ -147,12 +149,12 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
 
 
 def _written(target: Target, name: str, table: Exported) -> int:
-    """Errors of the database and of the disk as one line."""
+    """Write a table. Errors of the database and of the disk become one line."""
     try:
         return target.write(table)
     except OSError as error:
         raise UnwritableFileError(name, error.strerror or str(error)) from error
-    except Exception as error:  # each database has errors of its own
+    except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
             raise QueryError(f"{name}: {' '.join(str(error).split())}") from error
         raise
@@ -171,8 +173,7 @@ def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[Target]:
 
 @contextmanager
 def _replaced(request: Request) -> Iterator[Path]:
-    """A place beside -o to write to, which takes its name where all went well, and is gone where
-    something didn't."""
+    """A place beside -o. When all went well it is renamed to -o, otherwise it is removed."""
     output = Path(request.output)
     if os.path.lexists(output) and not request.overwrite:
         raise UsageError(
@@ -199,7 +200,7 @@ def _replaced(request: Request) -> Iterator[Path]:
 
 
 def _holds_other_things(folder: Path) -> bool:
-    """Whether a folder holds anything but the files of an earlier export."""
+    """Whether a folder holds other things than the files of an earlier export."""
     files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return any(path.is_symlink() or path.suffix[1:] not in _OF_FILES for path in files)
 

@@ -74,11 +74,7 @@ def test_batches_of_kafkas_java_client_decode(codec: str) -> None:
     assert header.size_bytes == len(batch)
     assert header.crc == computed_crc(batch)
     assert header.codec == ["none", "gzip", "snappy", "lz4", "zstd"].index(codec)
-    assert (header.is_transactional, header.is_control, header.is_append_time) == (
-        True,
-        False,
-        False,
-    )
+    assert (header.is_control, header.is_append_time) == (False, False)
     assert (header.base_offset, header.last_offset, header.next_offset) == (1000, 1004, 1005)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
     assert (header.leader_epoch, header.record_count) == (42, 5)
