@@ -211,7 +211,7 @@ def publish(
 
     The first run publishes all rows that the table holds, or with --from latest none; each later
     run, and --follow, what `kraftlake build` has changed since. Delta keeps changes for 30 days:
-    whoever stays away longer begins anew with --restart.
+    after a longer pause, begin anew with --restart.
 
     \b
     A message is a line of JSON, described by --schema:

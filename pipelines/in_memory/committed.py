@@ -36,7 +36,6 @@ _ROWS_AT_ONCE = 1_000_000
 
 Batch = tuple[int, int, int]
 """(base_offset, leader_epoch, crc)."""
-_Moment = tuple[Any, ...]
 _Columns = TypeVar("_Columns", bound="_Ranges")
 
 
@@ -65,17 +64,6 @@ class Committed(_Ranges):
     no range."""
 
     cluster_id: str = ""
-
-    @staticmethod
-    def of_rows(cluster_id: str, rows: Sequence[Row]) -> Committed:
-        """The branch in rows of silver.committed_log, which must be sorted by offset."""
-        columns = (
-            np.array([row[name] for row in rows], np.int64)
-            for name in ("offset", "leader_epoch", "crc")
-        )
-        offsets, epochs, crcs = columns
-        is_proven = np.array([row["commitment"] == _PROVEN for row in rows], bool)
-        return Committed(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
 
     @property
     def entries(self) -> int:

@@ -65,17 +65,6 @@ def is_large(size_bytes: int) -> bool:
     return size_bytes >= least and find_spec("numba") is not None
 
 
-def bulk_scan(
-    data: Source,
-    *,
-    start: int = 0,
-    expected_offset: int | None = None,
-    most_batches: int | None = None,
-) -> SegmentScan:
-    """The result of segment.scan, from a walk by the kernels."""
-    return collected(bulk_walk(data, start=start, expected_offset=expected_offset), most_batches)
-
-
 def compact_scan(
     data: Source,
     *,
