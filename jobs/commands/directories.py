@@ -162,7 +162,7 @@ def check(
       kraftlake check --family health --broker-config server.properties node1/
 
     Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
-    --family health or all is given, findings of health count, and a state that nobody knows is 1.
+    --family health or all is given, findings of health count, and an unknown state gives 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in

@@ -145,7 +145,7 @@ def run(
                                                  ID@NAME, if it is of one node alone. Where no voter
                                                  is named, voters are processes of this user that
                                                  listen where the voters do, on this machine
-      kraftlake.insecure.open.listeners          true: whoever can connect may vote where no voter
+      kraftlake.insecure.open.listeners          true: every client may vote where no voter
                                                  is named, also on the network
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
@@ -306,7 +306,7 @@ def observe(
     --metrics tells leader, lags, elections, snapshot age, growth of the log and rules of health.
     /healthz fails where a restart may help, /readyz where the log doesn't show what is committed.
 
-    An id of somebody else's is refused before anything is fetched: a leader would count the
+    An id that another node uses is refused before anything is fetched: a leader would count the
     fetches for that node, and take for committed what no majority holds.
 
     \b

@@ -1,4 +1,5 @@
-"""`kraftlake simulate`: quorums under random faults, a seed each; campaigns that can be resumed."""
+"""`kraftlake simulate`: quorums under random faults, one for each seed, in campaigns that can be
+resumed."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from replica.simulate.guided import Corpus, Plan, carry_out
 from replica.simulate.simulation import Fork, Result
 
 _AHEAD = 16
-"""So many seeds are waiting for each process: a seed that takes long doesn't leave the others
-without work."""
+"""How many seeds wait for each process, so that a slow seed doesn't leave the others without
+work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class Options:
 
 
 def campaign(options: Options) -> int:
-    """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
-    else 0."""
+    """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
+    1 where an invariant broke, else 0."""
     seeds, started = seeds_in(options.seeds), time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
     corpus = Corpus(options.events, is_guided=options.is_guided, forks=forks_in(options))
@@ -66,7 +67,7 @@ def campaign(options: Options) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        # the file has each result; the interrupt may have come before `count` was raised
+        # The file has each result. `count` may lack one, because of the interrupt.
         if options.state is not None:
             done = read_done(options.state, options.events)
             count = sum(seed in seeds for seed in done)

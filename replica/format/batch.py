@@ -36,7 +36,6 @@ MIN_BATCH_LENGTH = HEADER.size - LENGTH_PREFIX.size
 
 _CODEC_MASK = 0x07
 _APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
 CONTROL_ATTRIBUTE = 0x20
 _RESERVED_MASK = ~0x7F
 _LAST_CODEC = 4
@@ -89,10 +88,6 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_ATTRIBUTE)
 
     @property
-    def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
-
-    @property
     def is_append_time(self) -> bool:
         """Whether every record's time is the batch's max timestamp (LogAppendTime)."""
         return bool(self.attributes & _APPEND_TIME)
@@ -116,9 +111,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     if header.last_offset_delta < 0:
         raise CorruptDataError("the last offset delta is negative", position)
     if header.last_offset >= _MAX_INT64:
-        raise CorruptDataError(
-            f"batch ends beyond the last offset there is, {_MAX_INT64}", position
-        )
+        raise CorruptDataError(f"the batch ends above the highest offset, {_MAX_INT64}", position)
     return header
 
 
@@ -141,21 +134,7 @@ def is_plausible(header: BatchHeader) -> bool:
 
 def encode_header(header: BatchHeader) -> bytes:
     """The 61 bytes of a header, with the CRC that it holds."""
-    return HEADER.pack(
-        header.base_offset,
-        header.batch_length,
-        header.leader_epoch,
-        header.magic,
-        header.crc,
-        header.attributes,
-        header.last_offset_delta,
-        header.base_timestamp,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        header.record_count,
-    )
+    return HEADER.pack(*header)
 
 
 def computed_crc(batch: Buffer) -> int:

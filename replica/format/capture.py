@@ -57,7 +57,7 @@ def decode(data: bytes) -> CaptureInfo:
     except (ValueError, RecursionError) as error:
         raise CorruptDataError("not JSON", getattr(error, "pos", 0)) from error
     if not isinstance(fields, dict) or not isinstance(fields.get("captured_at"), str):
-        raise CorruptDataError("captured_at is missing or no text", 0)
+        raise CorruptDataError("captured_at is missing or isn't a text", 0)
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
@@ -69,10 +69,12 @@ def _files(listed: object) -> Iterator[CapturedFile]:
         match one:
             case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
                 if not _is_below(path):
-                    raise CorruptDataError(f"files: {_shortened(path)} is no path below here", 0)
+                    reason = f"files: {_shortened(path)} leads out of the folder of {FILE_NAME}"
+                    raise CorruptDataError(reason, 0)
                 yield CapturedFile(path, size, digest)
             case _:
-                raise CorruptDataError(f"files: {_shortened(one)} is no file's entry", 0)
+                reason = f"files: {_shortened(one)} lacks a path, size_bytes or content_hash"
+                raise CorruptDataError(reason, 0)
 
 
 def _is_below(path: str) -> bool:
@@ -101,7 +103,7 @@ def parse_time(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        reason = f"{_shortened(text)} is no ISO-8601 time and no number of ms"
+        reason = f"{_shortened(text)} is neither an ISO-8601 time nor a number of ms"
         raise CorruptDataError(reason, 0) from error
 
 
@@ -110,7 +112,7 @@ def capture_time(text: str) -> datetime:
     and after 2261: a lake's files hold times as int64 nanoseconds."""
     moment = parse_time(text)
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+        reason = f"{_shortened(text)} lies outside of the years {_FIRST_YEAR} to {_LAST_YEAR}"
         raise CorruptDataError(reason, 0)
     return moment
 

@@ -86,7 +86,7 @@ def _unescape(text: str, position: int) -> str:
         if escaped == "u":
             digits = text[index + 2 : index + 6]
             if _UNICODE_ESCAPE.fullmatch(digits) is None:
-                raise CorruptDataError(f"bad escape \\u{digits}", position)
+                raise CorruptDataError(f"bad escape \\u{digits}: expected 4 hex digits", position)
             out.append(chr(int(digits, 16)))
             index += 6
             continue
@@ -96,4 +96,4 @@ def _unescape(text: str, position: int) -> str:
         # Java's characters are UTF-16 units: two escapes may make one character
         return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError as error:
-        raise CorruptDataError("an escape is half a character", position) from error
+        raise CorruptDataError("an escape is half of a surrogate pair", position) from error

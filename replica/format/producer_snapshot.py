@@ -8,13 +8,12 @@ and the entries of 46 bytes each.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.checksum import crc32c
 from replica.message.primitives import require
 
-SUFFIX = ".snapshot"
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
@@ -54,18 +53,5 @@ def decode(data: bytes) -> tuple[ProducerEntry, ...]:
 
 def encode(entries: tuple[ProducerEntry, ...]) -> bytes:
     """The file's bytes."""
-    body = _COUNT.pack(len(entries)) + b"".join(_pack(entry) for entry in entries)
+    body = _COUNT.pack(len(entries)) + b"".join(_ENTRY.pack(*astuple(e)) for e in entries)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
-
-
-def _pack(entry: ProducerEntry) -> bytes:
-    return _ENTRY.pack(
-        entry.producer_id,
-        entry.producer_epoch,
-        entry.last_sequence,
-        entry.last_offset,
-        entry.offset_delta,
-        entry.timestamp,
-        entry.coordinator_epoch,
-        entry.current_transaction_first_offset,
-    )

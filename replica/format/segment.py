@@ -129,12 +129,11 @@ class TooManyBatchesError(Exception):
     """The source has more batches than the caller lets a scan hold in memory."""
 
 
-class BatchWalk:
-    """Iterates once over the batches of a segment or snapshot, in the order of the file.
+class JudgedWalk:
+    """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
     data: begins with byte `start` of the file. expected_offset: base offset of the first batch,
-    None for any. The other attributes are complete once the iteration is. Damaged bytes raise no
-    error.
+    None for any. The properties are complete once the iteration is. Damaged bytes raise no error.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -143,11 +142,6 @@ class BatchWalk:
         self._judgement = OffsetJudgement(expected_offset, start)
         self.next_offset: int | None = None
         """The offset after the last batch so far; None before the first."""
-
-    def __iter__(self) -> Iterator[LocatedBatch]:
-        for frame in self._walk.frames():
-            yield from map(self._believed, self._judgement.take(frame))
-        yield from map(self._believed, self._judgement.rest())
 
     @property
     def damages(self) -> tuple[Damage, ...]:
@@ -167,6 +161,15 @@ class BatchWalk:
     def _believed(self, batch: LocatedBatch) -> LocatedBatch:
         self.next_offset = batch.header.next_offset
         return batch
+
+
+class BatchWalk(JudgedWalk):
+    """Iterates once over the batches, in the order of the file."""
+
+    def __iter__(self) -> Iterator[LocatedBatch]:
+        for frame in self._walk.frames():
+            yield from map(self._believed, self._judgement.take(frame))
+        yield from map(self._believed, self._judgement.rest())
 
 
 class AnyWalk(Protocol):

@@ -73,6 +73,10 @@ class FrameWalk:
         """
         return self._search.credit(self.position) >= self.source.size - self.position
 
+    def skip_to(self, position: int) -> None:
+        """Go on at this byte of the source: another reader has taken all batches before it."""
+        self.position = position
+
     def step(self) -> LocatedBatch | None:
         """Read the frame at `position`. Returns None where it passed a damage, and at the end."""
         while not self.at_end:

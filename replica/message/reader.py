@@ -121,7 +121,9 @@ def _read_tagged(
 ) -> int:
     count, at = read_varint(data, position, "tagged field count", notes)
     if 2 * count > len(data) - at:
-        raise TruncatedDataError(f"{count} tagged fields are claimed", position)
+        left = len(data) - at
+        reason = f"{count} tagged fields are claimed, only {left} bytes are left"
+        raise TruncatedDataError(reason, position)
     notes.count(count, position)
     unknown: list[tuple[int, bytes]] = []
     last_tag = -1

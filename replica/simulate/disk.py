@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from types import TracebackType
 from typing import TypeVar
 
 from replica.errors import UnreadableFileError, UnwritableFileError
@@ -348,17 +347,6 @@ class _SimulatedFile(File):
 
     def close(self) -> None:
         pass
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _check(self) -> None:
         if self._boot != self._disk._boots:

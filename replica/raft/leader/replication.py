@@ -26,7 +26,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.requests import leader_only_error
+from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import check_quorum_deadline
 
 

@@ -145,7 +145,7 @@ def test_a_group_id_depends_on_the_set_of_captures_alone() -> None:
     ["9999-12-31T00:00Z", "2262-01-01", "1969-12-31T23:59:59Z", "0001-01-01", "9223372036854"],
 )
 def test_a_time_that_a_lake_s_files_can_t_hold_is_refused(text: str) -> None:
-    with pytest.raises(CorruptDataError, match="is no time of the years 1970 to 2261"):
+    with pytest.raises(CorruptDataError, match="lies outside of the years 1970 to 2261"):
         capture_time(text)
     with pytest.raises(CorruptDataError, match="1970 to 2261"):
         decode(json.dumps({"version": 1, "captured_at": text}).encode())

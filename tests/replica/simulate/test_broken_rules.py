@@ -1,5 +1,5 @@
-"""One rule of the engine broken at a time: the simulator finds each, within a few seeds, and names
-the invariant that it breaks."""
+"""Each test breaks one rule of the engine. The simulator finds it within a few seeds, and names the
+invariant that breaks."""
 
 from dataclasses import replace
 
