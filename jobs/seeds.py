@@ -1,4 +1,4 @@
-"""--seeds A:B, as commands that simulate take it."""
+"""The option --seeds A:B of the commands that simulate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of rehearsals, as `rehearse` and `recover --plan` take them."""
+"""The options of rehearsals, which `rehearse` and `recover --plan` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file that remembers which seeds of a campaign are done: a line of JSON for each."""
+"""The file that remembers which seeds of a campaign are done, with a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from replica.simulate.simulation import Result
 
 
 def read_done(path: str, events: int) -> dict[int, Result]:
-    """The results by seed; none where there is no file yet.
+    """The results by seed. Empty where there is no file yet.
 
-    A last line that was cut off when the program stopped is removed. UsageError names a line that
-    doesn't belong to a campaign with these events.
+    A last line that was cut off when the program stopped is removed. Raises UsageError, which names
+    the line, for a line of a campaign with other events.
     """
     if not Path(path).exists():
         return {}
@@ -28,7 +28,9 @@ def read_done(path: str, events: int) -> dict[int, Result]:
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             result = _parsed(line)
             if result is None:
-                raise UsageError(f"{path}: line {number}: no result of a campaign; name a new file")
+                raise UsageError(
+                    f"{path}: line {number}: expected a campaign's result; name a new file"
+                )
             if result.events != events:
                 raise UsageError(
                     f"{path}: line {number}: {result.events} events, not {events}; name another "
@@ -41,8 +43,8 @@ def read_done(path: str, events: int) -> dict[int, Result]:
 
 @contextmanager
 def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
-    """Gives a function that remembers a result. The result is in the file when the function
-    returns, even if the program is killed then. Without a file nothing is remembered."""
+    """Gives a function that remembers a result. When the function returns the result is in the
+    file, even if the program is killed then. path None remembers nothing."""
     if path is None:
         yield lambda result: None
         return

@@ -1,4 +1,5 @@
-"""`kraftlake simulate`: quorums under random faults, a seed each; campaigns that can be resumed."""
+"""`kraftlake simulate`: quorums under random faults, one for each seed, in campaigns that can be
+resumed."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from pipelines.tasks import LostProcessError, begin_process
 from replica.simulate.simulation import Result, run
 
 _AHEAD = 16
-"""So many seeds are waiting for each process: a seed that takes long doesn't leave the others
-without work."""
+"""How many seeds wait for each process, so that a slow seed doesn't leave the others without
+work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
-    done, None for none. jobs: processes."""
+    """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers finished
+    seeds, None for none. jobs: the number of processes."""
 
     seeds: str
     events: int
@@ -35,8 +36,8 @@ class Options:
 
 
 def campaign(options: Options) -> int:
-    """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
-    else 0."""
+    """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
+    1 where an invariant broke, else 0."""
     seeds, started = seeds_in(options.seeds), time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
     before = [done[seed] for seed in sorted(done) if seed in seeds]
@@ -55,7 +56,7 @@ def campaign(options: Options) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        # the file has each result; the interrupt may have come before `count` was raised
+        # The file has each result. `count` may lack one, because of the interrupt.
         if options.state is not None:
             done = read_done(options.state, options.events)
             count = sum(seed in seeds for seed in done)
@@ -71,7 +72,7 @@ def campaign(options: Options) -> int:
 
 
 def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
-    """The results in the order of the seeds. Few seeds are begun ahead of the next one in order."""
+    """The results in the order of the seeds. Only a few seeds run ahead."""
     one = partial(run, events=options.events)
     if options.jobs == 1:
         yield from map(one, seeds)

@@ -1,9 +1,9 @@
 """quorum-state: a replica's vote and leader, kept across restarts (Kafka: FileQuorumStateStore).
 
-One JSON object with data_version 0 (static quorums: currentVoters, no directory ids) or 1 (KIP-853:
-votedDirectoryId). Kafka refuses an object without one of its version's fields, and so does
-`decode`. KIP-853's draft wrote votedUuid instead of votedDirectoryId, which is read too. Keys that
-are not known are kept in their place, so encoding gives the same bytes back.
+It holds one JSON object, with data_version 0 (static quorums: currentVoters, no directory ids) or 1
+(KIP-853: votedDirectoryId). As Kafka does, `decode` refuses an object that lacks a field of its
+version. votedUuid, as KIP-853's draft has it, is read in place of votedDirectoryId. Unknown keys
+are kept in their place, so encoding gives the same bytes back.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ _MAX_INT32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """leader_id and voted_id are NO_NODE (-1) where there is none.
+    """leader_id, voted_id: NO_NODE (-1) for none. voted_directory_id: ZERO_UUID for none.
 
-    voted_directory_id: ZERO_UUID where the version or the vote has none.
-    current_voters: node ids, of version 0 only.
-    fields: the whole object as read, in order.
+    current_voters: node ids, in version 0 only. fields: the whole object as it was read, in order.
     """
 
     version: int
@@ -47,14 +45,14 @@ class QuorumState:
 
 
 def decode(data: bytes) -> QuorumState:
-    """Raises DataError naming the byte, or byte 0 where a field is missing or of a wrong type."""
+    """The state. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
     fields = _object(data)
     version = _int(fields, "data_version")
     if version not in MANDATORY:
         raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
     for key in MANDATORY[version]:
         if key not in fields:
-            raise CorruptDataError(f"{key} is missing, without which Kafka doesn't start", 0)
+            raise CorruptDataError(f"{key} is missing; without it Kafka doesn't start", 0)
     return QuorumState(
         version=version,
         leader_id=_int(fields, "leaderId"),
@@ -80,7 +78,7 @@ def new_state(
     voted_directory_id: str = ZERO_UUID,
     current_voters: tuple[int, ...] = (),
 ) -> QuorumState:
-    """A state to be written, with the keys in Kafka's order."""
+    """A new state, with its keys in Kafka's order."""
     if version == 0:
         fields: dict[str, Any] = {
             "clusterId": "",
@@ -115,13 +113,13 @@ def _object(data: bytes) -> dict[str, Any]:
     text = text_of(data)
     try:
         value = json.loads(text)
-        # half of a surrogate pair in an escape: no text that could be shown or written again
+        # an escape may be half of a surrogate pair, which can't be written as UTF-8
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8"))
         raise CorruptDataError(f"not JSON: {error.msg}", position) from error
     except (RecursionError, ValueError) as error:
-        raise CorruptDataError("not JSON that can be read", 0) from error
+        raise CorruptDataError("JSON too deep, or with half a surrogate pair", 0) from error
     if not isinstance(value, dict):
         raise CorruptDataError("not a JSON object", 0)
     return value
@@ -154,6 +152,6 @@ def _voters(fields: dict[str, Any]) -> tuple[int, ...]:
     ids = []
     for voter in voters:
         if not isinstance(voter, dict):
-            raise CorruptDataError("currentVoters holds something else than objects", 0)
+            raise CorruptDataError("currentVoters holds a value that is no object", 0)
         ids.append(_int(voter, "voterId"))
     return tuple(ids)

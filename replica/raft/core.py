@@ -112,6 +112,8 @@ class Core:
         """
         if self.local_key is None:
             return False
+        if self.is_voter:
+            return True
         since = self.log.voters_since((self.committed or 0) - 1)
         return any(voters.is_voter(self.local_key) for voters in since)
 
@@ -254,13 +256,12 @@ class Core:
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """Send, unless a request to that peer is in flight or the last one failed just now.
-
-        Returns when (ms) the peer can be asked next.
-        """
+        """Send a request with the cluster's id, unless a request to that peer is in flight or the
+        last one failed just now. Returns when (ms) the peer can be asked next."""
         if self.connections.is_ready(node_id, self.now):
-            correlation_id = self.connections.sent(node_id, self.now, message)
-            self.effects.send(Send(node_id, endpoints, correlation_id, message))
+            request = replace(message, cluster_id=self.config.cluster_id)
+            correlation_id = self.connections.sent(node_id, self.now, request)
+            self.effects.send(Send(node_id, endpoints, correlation_id, request))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

@@ -22,7 +22,6 @@ from replica.raft.core import Core, Draw
 from replica.raft.dispatch import handle_failed, handle_request, handle_response
 from replica.raft.effects import Effects, Stopped
 from replica.raft.election import own_tally, poll_candidate, poll_prospective, poll_unattached
-from replica.raft.epochs import poll_resigned
 from replica.raft.follower.fetching import poll_follower
 from replica.raft.follower.voter_updates import may_join, remember_joining
 from replica.raft.inputs import (
@@ -46,6 +45,7 @@ from replica.raft.leader.leading import handle_append, handle_propose, handle_re
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
+from replica.raft.quorum_epochs import poll_resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from replica.raft.transitions import Role
 

@@ -157,7 +157,7 @@ def test_more_seeds_than_a_rehearsal_may_have_are_refused(
     assert "--seeds 5:10006: 10001 runs: expected 10000 at most" in ended.error
 
 
-def test_a_majority_that_stays_dead_leaves_nobody_to_lead(
+def test_without_a_live_majority_no_run_has_a_leader(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "dead.toml"
@@ -288,7 +288,7 @@ def test_written_outcomes_hold_secrets_and_are_their_owners_only(
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
 
 
-def test_outcomes_are_written_to_no_folder_that_somebody_else_can_change(
+def test_outcomes_are_written_to_no_folder_that_other_users_can_change(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "open").mkdir()
