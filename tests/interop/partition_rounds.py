@@ -38,7 +38,7 @@ KINDS = ("cut off", "cut in two", "one way out", "one way in", "slow", "broken c
 _LEADER = 0.6
 """In so many of the rounds it is the leader whose ways are cut."""
 _REMOVES = 0.3
-"""In so many of the rounds a voter is removed, which joins again by itself."""
+"""In so many of the rounds one of Kafka's voters is removed, which joins again by itself."""
 _LONGEST_DELAY_S = 0.4
 
 
@@ -104,11 +104,15 @@ class Rounds:
                 faults.break_connections(_all_ways(self.quorum))
 
     def _remove(self, choice: random.Random) -> None:
-        """Any voter but node 1, which would not join again, and the leader. A leader that is cut
-        off takes the request, and can't carry it out."""
+        """One of Kafka's voters that joins again: not node 1, nor the leader. A replica of
+        kraftlake's does not ask again in the life of its process, so that it can be removed. A
+        leader that is cut off takes the request, and can't carry it out."""
         leader = self.quorum.newest_election()[1]
-        rest = [each for each in self.quorum.nodes if each not in (1, leader)]
-        self.removed += self.quorum.remove(choice.choice(rest))
+        nodes = self.quorum.nodes.values()
+        rest = [each.node_id for each in nodes if each.kind == KAFKAS]
+        rest = [each for each in rest if each not in (1, leader)]
+        if rest:
+            self.removed += self.quorum.remove(choice.choice(rest))
 
     def judge(self) -> int:
         """All end; the records (exclusive end) that all of them hold alike. AssertionError where
