@@ -1,0 +1,218 @@
+"""TCP proxies on 127.0.0.1 in front of the nodes of a quorum, which cut ways between them, delay
+what passes, and lose connections.
+
+A way is from one node to another: what node 1 asks node 2 and what node 1 answers node 2 go the
+same way. Who connects is known by the client id of its first request, `raft-client-N` of node N, of
+Kafka and kraftlake alike; others pass untouched. Frames stay whole. A frame on a way that is cut
+waits until the way is healed. It then passes, also where its sender has given up the connection and
+asked again by a newer one, so frames of older connections come after those of newer ones; or it is
+lost, with its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import struct
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from replica.errors import KraftlakeError
+from replica.wire.frame import framed, read_frame
+
+Way = tuple[int, int]
+"""From a node, to a node."""
+_START = struct.Struct(">hhih")
+"""API key, version, correlation id, and the length of the client id, -1 for none."""
+_RAFT_CLIENT = re.compile(rb"raft-client-(\d+)")
+_MAX_BYTES = 128 * 1024 * 1024
+_POLL_S = 0.01
+
+
+@dataclass
+class Faults:
+    """Set by the thread of a test, read by that of the proxies; each is replaced as a whole.
+
+    cut: ways on which nothing passes. delay_s: each frame on all ways waits for a random time up to
+    it. lost: (since when, ways): what had come before on these ways and waits still is lost, and
+    its connection. passed, held, discarded: how many frames.
+    """
+
+    cut: frozenset[Way] = frozenset()
+    delay_s: float = 0.0
+    lost: tuple[float, frozenset[Way]] = (0.0, frozenset())
+    passed: int = 0
+    held: int = 0
+    discarded: int = 0
+
+    def heal(self, *, loses: bool) -> None:
+        """All ways pass again, without delay; loses: what waits is lost."""
+        if loses:
+            self.lost = (time.monotonic(), self.cut)
+        self.cut = frozenset()
+        self.delay_s = 0.0
+
+    def break_connections(self, ways: frozenset[Way]) -> None:
+        """Connections on these ways end with the next frame that comes there."""
+        self.lost = (time.monotonic() + 0.5, ways)
+
+
+@dataclass
+class CuttingProxies:
+    """targets: node id -> (port of the proxy, port of the node)."""
+
+    targets: Mapping[int, tuple[int, int]]
+    faults: Faults = field(default_factory=Faults)
+    _random: random.Random = field(default_factory=lambda: random.Random(1))
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def live(self, started: threading.Event, done: asyncio.Event) -> None:
+        """Listen on every port until `done`."""
+        servers = []
+        for node_id, (port, target) in self.targets.items():
+
+            async def accept(
+                reader: asyncio.StreamReader,
+                writer: asyncio.StreamWriter,
+                node_id: int = node_id,
+                target: int = target,
+            ) -> None:
+                task = asyncio.current_task()
+                assert task is not None
+                self._tasks.add(task)
+                with contextlib.suppress(OSError, KraftlakeError, asyncio.CancelledError):
+                    await self._carry(node_id, target, reader, writer)
+                writer.close()
+                self._tasks.discard(task)
+
+            servers.append(await asyncio.start_server(accept, "127.0.0.1", port))
+        started.set()
+        await done.wait()
+        for server in servers:
+            server.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _carry(
+        self, node_id: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One connection. Requests that came go on to the node also where the client has gone."""
+        first = await read_frame(reader, _MAX_BYTES)
+        if first is None:
+            return
+        source = _source(first)
+        there = back = None
+        if source is not None:
+            there, back = (source, node_id), (node_id, source)
+        answers, requests = await asyncio.open_connection("127.0.0.1", target)
+        try:
+            asking = asyncio.create_task(self._pump(reader, requests, there, first))
+            answering = asyncio.create_task(self._pump(answers, writer, back))
+            try:
+                await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
+                if asking.done() and asking.exception() is None:
+                    requests.write_eof()
+                    await asyncio.wait({answering}, timeout=1.0)
+            finally:
+                asking.cancel()
+                answering.cancel()
+                await asyncio.gather(asking, answering, return_exceptions=True)
+        finally:
+            requests.close()
+
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        way: Way | None,
+        first: bytes | None = None,
+    ) -> None:
+        """Frame by frame to the end; ConnectionResetError where one is lost."""
+        frames: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
+        if first is not None:
+            frames.put_nowait((time.monotonic(), first))
+        reading = asyncio.create_task(_read(reader, frames))
+        try:
+            while (each := await frames.get()) is not None:
+                came, frame = each
+                if way is not None:
+                    await self._wait(way, came)
+                writer.write(framed(frame))
+                await writer.drain()
+                self.faults.passed += 1
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _wait(self, way: Way, came: float) -> None:
+        faults = self.faults
+        due = came + self._random.uniform(0.0, faults.delay_s)
+        was_held = False
+        while True:
+            since, ways = faults.lost
+            if way in ways and came < since:
+                faults.discarded += 1
+                raise ConnectionResetError("lost on the way")
+            if way not in faults.cut:
+                break
+            faults.held += not was_held
+            was_held = True
+            await asyncio.sleep(_POLL_S)
+        if due > time.monotonic():
+            await asyncio.sleep(due - time.monotonic())
+
+
+async def _read(
+    reader: asyncio.StreamReader, frames: asyncio.Queue[tuple[float, bytes] | None]
+) -> None:
+    """All frames, then None, also where the connection breaks."""
+    with contextlib.suppress(OSError, KraftlakeError):
+        while (frame := await read_frame(reader, _MAX_BYTES)) is not None:
+            frames.put_nowait((time.monotonic(), frame))
+    frames.put_nowait(None)
+
+
+def _source(frame: bytes) -> int | None:
+    """The node that asks; None for anybody else."""
+    if len(frame) < _START.size:
+        return None
+    length = _START.unpack_from(frame)[3]
+    found = _RAFT_CLIENT.fullmatch(frame[_START.size : _START.size + max(length, 0)])
+    return None if found is None else int(found[1])
+
+
+@contextmanager
+def cutting_proxies(targets: Mapping[int, tuple[int, int]]) -> Iterator[CuttingProxies]:
+    """Listening in a thread of their own."""
+    found = CuttingProxies(targets)
+    started = threading.Event()
+    failed: list[BaseException] = []
+    loop = asyncio.new_event_loop()
+    done = asyncio.Event()
+
+    def live() -> None:
+        try:
+            loop.run_until_complete(found.live(started, done))
+        except BaseException as error:  # noqa: BLE001 (told in the test's thread)
+            failed.append(error)
+        finally:
+            loop.close()
+            started.set()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    started.wait()
+    try:
+        if failed:
+            raise failed[0]
+        yield found
+    finally:
+        if not failed:
+            loop.call_soon_threadsafe(done.set)
+        thread.join()

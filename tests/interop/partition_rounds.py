@@ -1,0 +1,192 @@
+"""Rounds of partitions around a quorum of Kafka's controllers and kraftlake's replicas.
+
+    python -m tests.interop.partition_rounds --seeds 0:20 --mix 2+1 --write
+
+--mix is OURS+KAFKAS, of three or five voters. Each seed decides the faults of one round; the rounds
+of one call go over one quorum, while clients append. In the end all logs have to be the same bytes
+up to the high watermark, and the appends linearizable. --write adds a row to PARTITIONS.md; what
+fails ends the run, with what each node said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+
+from tests.interop.append_history import Outcome, contradictions
+from tests.interop.appending_clients import NAME, Clients, appending
+from tests.interop.cutting_proxy import CuttingProxies, Faults, Way
+from tests.interop.kafka_jars import NEWEST
+from tests.interop.mixed_quorum import KAFKAS, OURS, part
+from tests.interop.partitioned_quorum import PartitionedQuorum, partitioned
+
+RESULTS = Path(__file__).with_name("PARTITIONS.md")
+MIXES = {
+    "1+2": (KAFKAS, OURS, KAFKAS),
+    "2+1": (KAFKAS, OURS, OURS),
+    "2+3": (KAFKAS, OURS, KAFKAS, OURS, KAFKAS),
+    "3+2": (KAFKAS, OURS, KAFKAS, OURS, OURS),
+}
+KINDS = ("cut off", "cut in two", "one way out", "one way in", "slow", "broken connections")
+_LEADER = 0.6
+"""In so many of the rounds it is the leader whose ways are cut."""
+_REMOVES = 0.3
+"""In so many of the rounds one of Kafka's voters is removed, which joins again by itself."""
+_LONGEST_DELAY_S = 0.4
+
+
+@dataclass
+class Rounds:
+    """What became of a quorum so far. epochs: the newest that a disk had at the begin and the end
+    of the last round."""
+
+    quorum: PartitionedQuorum
+    clients: Clients
+    number: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    led: Counter[str] = field(default_factory=Counter)
+    removed: int = 0
+
+    def round(self, seed: int) -> None:
+        """One fault for some seconds, then none, until all are voters and hold what is committed,
+        and an append has been acknowledged since."""
+        choice, proxies = random.Random(seed), self.quorum.proxies
+        assert proxies is not None
+        epoch, leader = self.quorum.newest_election()
+        kind = choice.choice(KINDS)
+        self._strike(choice, proxies, kind, leader)
+        until = time.monotonic() + choice.uniform(3.0, 7.0)
+        if choice.random() < _REMOVES:
+            self._remove(choice)
+        while time.monotonic() < until:
+            if kind == "broken connections":
+                proxies.faults.break_connections(_all_ways(self.quorum))
+            time.sleep(0.5)
+        proxies.faults.heal(loses=choice.random() < 0.5)
+        before = self.clients.acknowledged()
+        self.quorum.wait_for_all()
+        self.quorum.wait_until(
+            lambda: self.clients.acknowledged() > before + 3, "no append is acknowledged"
+        )
+        self.number += 1
+        self.faults[kind] += 1
+        now, leads = self.quorum.newest_election()
+        if now > epoch:
+            self.led[self.quorum.nodes[leads].kind] += 1
+
+    def _strike(
+        self, choice: random.Random, proxies: CuttingProxies, kind: str, leader: int
+    ) -> None:
+        ids = sorted(self.quorum.nodes)
+        one = leader if leader in ids and choice.random() < _LEADER else choice.choice(ids)
+        rest = [each for each in ids if each != one]
+        faults: Faults = proxies.faults
+        match kind:
+            case "cut off":
+                faults.cut = _between([one], rest)
+            case "cut in two":
+                few = [one, *choice.sample(rest, (len(ids) - 1) // 2 - 1)]
+                faults.cut = _between(few, [each for each in ids if each not in few])
+            case "one way out":
+                faults.cut = frozenset(product([one], rest))
+            case "one way in":
+                faults.cut = frozenset(product(rest, [one]))
+            case "slow":
+                faults.delay_s = choice.uniform(0.05, _LONGEST_DELAY_S)
+            case _:
+                faults.break_connections(_all_ways(self.quorum))
+
+    def _remove(self, choice: random.Random) -> None:
+        """One of Kafka's voters that joins again: not node 1, nor the leader. A replica of
+        kraftlake's does not ask again in the life of its process, so that it can be removed. A
+        leader that is cut off takes the request, and can't carry it out."""
+        leader = self.quorum.newest_election()[1]
+        nodes = self.quorum.nodes.values()
+        rest = [each.node_id for each in nodes if each.kind == KAFKAS]
+        rest = [each for each in rest if each not in (1, leader)]
+        if rest:
+            self.removed += self.quorum.remove(choice.choice(rest))
+
+    def judge(self) -> int:
+        """All end; the records (exclusive end) that all of them hold alike. AssertionError where
+        logs differ, or the appends are not linearizable."""
+        end = self.quorum.wait_for_all()
+        for node in self.quorum.nodes.values():
+            node.kill()
+        logs = {node_id: part(node.log, end) for node_id, node in self.quorum.nodes.items()}
+        assert len(set(logs.values())) == 1, {n: len(log or b"") for n, log in logs.items()}
+        found = contradictions(self.clients.history, self.quorum.appended(end, NAME))
+        assert not found, found[:20]
+        return end
+
+
+def _between(some: list[int], others: list[int]) -> frozenset[Way]:
+    """Both ways."""
+    return frozenset([*product(some, others), *product(others, some)])
+
+
+def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
+    return _between(list(quorum.nodes), list(quorum.nodes))
+
+
+def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
+    """A row of the table: what became of as many seeds as the time allows, at least one."""
+    began = time.monotonic()
+    with partitioned(folder, MIXES[mix]) as quorum:
+        with appending(quorum, seeds[0]) as clients:
+            rounds = Rounds(quorum, clients)
+            for seed in seeds:
+                rounds.round(seed)
+                told = f"{dict(rounds.faults)}, {clients.acknowledged()} acknowledged"
+                print(f"seed {seed}: {told}", flush=True)  # noqa: T201
+                if time.monotonic() - began > within_s:
+                    break
+        end = rounds.judge()
+        proxies = quorum.proxies
+    assert proxies is not None
+    outcomes = Counter(each.outcome for each in clients.history)
+    faults = ", ".join(f"{count} {kind}" for kind, count in sorted(rounds.faults.items()))
+    led = ", ".join(f"{count} {kind}" for kind, count in sorted(rounds.led.items()))
+    seen = proxies.faults
+    cells = (
+        datetime.now(UTC).date().isoformat(),
+        mix,
+        NEWEST,
+        f"{seeds[0]} to {seeds[0] + rounds.number - 1}",
+        faults,
+        led or "none",
+        rounds.removed,
+        f"{seen.passed:,} / {seen.held:,} / {seen.discarded:,}",
+        " / ".join(f"{outcomes[each]:,}" for each in Outcome),
+        f"{end:,}",
+        f"{time.monotonic() - began:.0f} s",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0:20", metavar="A:B")
+    parser.add_argument("--mix", choices=MIXES, default="2+1")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no round after them")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    first, _, end = given.seeds.partition(":")
+    with tempfile.TemporaryDirectory(prefix="kraftlake-partitions-") as folder:
+        seeds = range(int(first), int(end))
+        row = run(Path(folder), given.mix, seeds, given.minutes * 60)
+    print(row)  # noqa: T201
+    if given.write:
+        with RESULTS.open("a", encoding="utf-8") as page:
+            page.write(f"{row}\n")
+
+
+if __name__ == "__main__":
+    main()
