@@ -292,6 +292,8 @@ def counted(count: int, noun: str) -> str:
 def complain(text: str) -> None:
     """One line on stderr about the input, after what was printed so far."""
     sys.stdout.flush()
+    for progress in list(_SHOWN):
+        progress.clear()
     sys.stderr.write(one_line(text) + "\n")
 
 
@@ -303,10 +305,11 @@ def error_line(text: str) -> None:
 class Progress:
     """A line on stderr that says how far long work is; silent unless stderr is a terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
+        """output_waits: whether nothing goes to stdout before the progress is cleared."""
         self._stream = stream or sys.stderr
         # a terminal shows both streams, and would show the progress inside the output
-        self._enabled = self._stream.isatty() and not sys.stdout.isatty()
+        self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
         self._next = time.monotonic() + _PROGRESS_AFTER
         self._shown = False
 
@@ -318,6 +321,7 @@ class Progress:
             return
         self._next = now + _PROGRESS_EVERY
         self._shown = True
+        _SHOWN.add(self)
         self._stream.write(f"\r{one_line(text)[:100]:<100}")
         self._stream.flush()
 
@@ -327,3 +331,8 @@ class Progress:
             self._stream.write(f"\r{'':<100}\r")
             self._stream.flush()
             self._shown = False
+            _SHOWN.discard(self)
+
+
+_SHOWN: set[Progress] = set()
+"""Those whose line stands on the terminal now."""

@@ -48,6 +48,7 @@ from pipelines.silver.snapshot_replay import (
     snapshot_replay,
 )
 from pipelines.silver.voter_sets import voter_sets
+from pipelines.steps import Steps, nobody_asks
 from pipelines.tables import bronze, gold, quorum, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
@@ -81,11 +82,13 @@ def build(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
+    share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake; returns their row counts by table name.
 
     The same bronze gives the same rows. progress: told one line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results.
+    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: told how
+    much of the build is done, from 0 to 1.
     UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
     be derived from it.
     """
@@ -95,7 +98,8 @@ def build(
             "first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
-        building = _Building(spark, lake, progress, gate)
+        steps = Steps(len(silver.SILVER) + len(gold.GOLD) + 3, share)
+        building = _Building(spark, lake, progress, gate, steps)
         try:
             building.run()
         finally:
@@ -124,6 +128,7 @@ class _Building:
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: Gate
+    steps: Steps
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
@@ -131,6 +136,7 @@ class _Building:
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
+        self.steps.done()
         tables = _Bronze(*(admitted[contract] for contract in bronze.DERIVED_FROM))
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
             self._derive(tables)
@@ -145,6 +151,7 @@ class _Building:
         self._judgements(tables, derived, self._keep(compared_rows(written)), of_health)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
+        self.steps.done()
 
     def release(self) -> None:
         for rows in self.kept:
@@ -167,6 +174,7 @@ class _Building:
         written = delta.size(self.lake, contract)
         self.counts[contract.name] = written.row_count or 0
         self.versions[contract.name] = written.version
+        self.steps.done()
 
     def _silver(self, of: _Bronze) -> _Silver:
         control = self._keep(control_records(of.records))
@@ -178,6 +186,7 @@ class _Building:
         self._write(silver.COMMITTED_LOG, committed_log(held, groups))
         self.progress("quality of silver")
         committed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
+        self.steps.done()
         return _Silver(control, held, groups, committed, self.counts[silver.COMMITTED_LOG.name])
 
     def _history(self, of: _Bronze, derived: _Silver) -> None:

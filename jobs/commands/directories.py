@@ -229,9 +229,9 @@ def recover(
         raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
     combinations.needs("--rehearse", rehearse, {"--seeds": seeds})
     from jobs.directories import recover as job
-    from jobs.seeds import seeds_in
+    from jobs.seeds import MAX_REHEARSED, seeds_in
 
-    runs = seeds_in(seeds or "0:20") if rehearse else None
+    runs = seeds_in(seeds or "0:20", most=MAX_REHEARSED) if rehearse else None
     return job.run(paths, seeds=runs, json_output=json_output)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
+from jobs.lake.course import Course, Decoded
 from jobs.lake.following import follow, told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
@@ -103,8 +105,9 @@ def run(
     _check_stream(reading, manner)
     check_shown(secrets.keep, secrets.show_configs)
     hiding = _Hiding(secrets.keep, frozenset(secrets.show_configs))
+    course = Course("ingest", is_shown=not manner.json_output)
     work = _Work(
-        tuple(paths), lake, reading.options(), hiding, verify=reading.verify, run_id=manner.run_id
+        tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
     )
     refuse_foreign(lake)
     if manner.dry_run:
@@ -121,9 +124,14 @@ def run(
                 follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
+    of_build = Course("build", is_shown=not manner.json_output)
     if manner.then_build:
-        counts |= build.run_build(lake)
+        counts |= build.run_build(lake, course=of_build)
     write_counts(counts, json_output=manner.json_output)
+    if manner.then_build:
+        build.tell_next(of_build, lake)
+    elif stream is None:
+        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
     return 1 if total["bronze.damage"] and not manner.accept_damage else 0
 
 
@@ -142,7 +150,8 @@ def _check_stream(reading: Reading, manner: Manner) -> None:
 def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
     """Ingest the paths and build the tables, for a command that asks the lake next. What was done
     is told on stderr. Raises KraftlakeError."""
-    work = _Work(tuple(paths), lake, Options(order=tuple(order)), _Hiding(False, frozenset()))
+    hiding, course = _Hiding(False, frozenset()), Course("ingest", is_shown=False)
+    work = _Work(tuple(paths), lake, Options(order=tuple(order)), hiding, course)
     refuse_foreign(lake)
     check_writable(lake, ("bronze",))
     with interruptible("ingest", lambda: _AGAIN):
@@ -202,6 +211,7 @@ class _Work:
     lake: Lake
     options: Options
     hiding: _Hiding
+    course: Course
     verify: bool = False
     run_id: str | None = None
 
@@ -222,7 +232,8 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        counts = _write(looks, self.lake, hiding, spool.root)
+                        with self.course.shown():
+                            counts = _write(looks, self.lake, hiding, spool.root, self.course)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -273,9 +284,12 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
+def _write(
+    looks: Looks, lake: Lake, hiding: _Hiding, spool: Path, course: Course
+) -> dict[str, int]:
     """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
     the user wants it there and a JVM runs already."""
+    from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
@@ -296,16 +310,18 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
+        decoded = Decoded(course, [new_bytes(groups) for groups in looks.rounds])
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
-            progress = _progress(number, len(looks.rounds), name)
-            counts.update(ingest.run_round(groups, now, progress))
+            progress = _progress(course, number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, progress, decoded.more))
+            decoded.end_round()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
-def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:
+def _progress(course: Course, number: int, of: int, name: str | None) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
     if name is not None:
         head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
-    return lambda text: complain(f"{head}: {text}")
+    return lambda text: course.line(f"{head}: {text}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ FORMS = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
     "parquet": (".parquet",),
     "csv": (".csv",),
+    "views": (".sql",),
 }
 """Each form with the endings by which a place is known to want it."""
 _OF_FILES = ("parquet", "csv")
@@ -61,6 +62,8 @@ def run(request: Request) -> int:
     form = _form(request)
     in_lake = tables_of(request.lake)
     queries = _queries(request, in_lake)
+    if form == "views":
+        return _told(request, _views(request, tuple(queries)))
     is_one_file = request.output.lower().endswith(FORMS[form])
     if form in _OF_FILES and is_one_file and len(queries) > 1:
         raise UsageError(
@@ -73,6 +76,24 @@ def run(request: Request) -> int:
             if len(queries) > 1:
                 complain(f"export: {name}")
             counts[name] = _written(target, name, _table(request.lake, name, query, in_lake))
+    return _told(request, counts)
+
+
+def _views(request: Request, tables: Sequence[str]) -> dict[str, int]:
+    """Write a file of views; the rows by table."""
+    from jobs.sharing.export_views import write_views
+
+    if request.query is not None:
+        raise UsageError(
+            f"-o {request.output}: views are of tables, not of an answer: leave --query and "
+            "--question out, or name another form"
+        )
+    with _replaced(request) as draft:
+        return write_views(draft, request.lake, tables)
+
+
+def _told(request: Request, counts: Mapping[str, int]) -> int:
+    """Print the rows of each table; 0."""
     if request.json_output:
         for name, rows in counts.items():
             write_json({"table": name, "rows": rows, "file": request.output})
@@ -113,8 +134,8 @@ def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
     """The table as it streams out of the lake."""
     from jobs.asking.sql_delta_rs import read
-    from jobs.sharing.export_arrow import json_columns, plain
     from jobs.sharing.export_targets import Exported
+    from pipelines.lake.json_view import json_columns, plain
 
     named = [one for one in tables_named(query) if one in in_lake]
     try:

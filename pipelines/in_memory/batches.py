@@ -1,4 +1,4 @@
-"""The batches of one cluster as columns: of a million of them they take a hundred megabytes."""
+"""The batches of one cluster as columns: a million batches take a hundred megabytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class _Spans:
-    """Over which times captures held batches, both ends inclusive: a span for each index."""
+    """The times over which captures held batches: a span for each index, both ends inclusive."""
 
     place: Places
     first: Longs
@@ -47,9 +47,9 @@ class _Spans:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches, sorted by replica, base offset, last offset, epoch, and digest.
+    """Batches, sorted by replica, base offset, last offset, epoch and digest.
 
-    replicas: in the order of their keys; replica: the index of a batch's replica among them.
+    replicas: in the order of their keys. replica: the index of each batch's replica in `replicas`.
     entries_end: the offset behind the last record, exclusive. max_timestamp: us, or NO_TIME.
     is_sound: whether any capture held the batch undamaged. told: the other columns of COLUMNS.
     """
@@ -68,7 +68,7 @@ class Batches:
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:
-        """Of COLUMNS of the rows that bronze.log_batches has of one cluster."""
+        """Batches from COLUMNS of a cluster's rows in bronze.log_batches."""
         ids = zip(*(rows[name].to_pylist() for name in REPLICA_KEYS), strict=True)
         codes: dict[ReplicaId, int] = {}
         found = [codes.setdefault(ReplicaId(*one), len(codes)) for one in ids]
@@ -95,14 +95,13 @@ class Batches:
 
     @cached_property
     def entries_end(self) -> Longs:
-        """As many offsets as records, each of which takes a byte at least: a header may claim
-        more."""
+        """The end (exclusive) of each batch's offsets, of which there are at most as many as its
+        bytes: each record takes a byte at least, but a header may claim more."""
         records = np.minimum(self.record_count, self.size_bytes)
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in the same order if the places are in order; without
-        `told`."""
+        """The batches at these places, in their order, without `told`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
@@ -111,7 +110,7 @@ class Batches:
         return Batches(self.replicas, **columns, told=self.told.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
-        """Where the batches of a replica lie."""
+        """The range of a replica's batches."""
         if replica not in self._codes:
             return slice(0, 0)
         code = self._codes[replica]
@@ -135,7 +134,7 @@ class Batches:
         return None
 
     def keys(self, places: Places) -> Iterator[tuple[Any, ...]]:
-        """The values of BATCH_KEYS of the batches at these places."""
+        """The values of BATCH_KEYS for each of the batches at these places."""
         of = self.base_offset, self.leader_epoch, self.crc
         columns = (column[places].tolist() for column in (self.replica, *of))
         for code, *key in zip(*columns, strict=True):
@@ -143,7 +142,7 @@ class Batches:
             yield (replica.cluster_id, replica.node_id, replica.directory_id, *key)
 
     def ids(self) -> pa.Table:
-        """The values of BATCH_KEYS of all batches, without the cluster's."""
+        """The values of BATCH_KEYS of all batches, without the cluster's id."""
         codes = pa.array(self.replica)
         nodes = pa.array([one.node_id for one in self.replicas], pa.int32())
         directories = pa.array([one.directory_id for one in self.replicas], pa.string())
@@ -152,7 +151,7 @@ class Batches:
         return pa.table([*columns, epochs, pa.array(self.crc)], names=[*BATCH_KEYS[1:]])
 
     def identity(self, place: int) -> tuple[int, int, int]:
-        """base_offset, leader_epoch and crc of a batch, the same on all replicas."""
+        """(base_offset, leader_epoch, crc) of a batch, which are the same on all replicas."""
         columns = self.base_offset, self.leader_epoch, self.crc
         base_offset, leader_epoch, crc = (int(column[place]) for column in columns)
         return base_offset, leader_epoch, crc
@@ -186,7 +185,8 @@ class Batches:
 
     @cached_property
     def _entries(self) -> tuple[Longs, list[LogBatch | None]]:
-        """The index of each batch's entry among those that differ, and room for their values."""
+        """(for each batch the index of its value among the different ones, room for these
+        values)."""
         digest = digests(self.crc, self.size_bytes)
         columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
         _, codes = np.unique(columns, axis=0, return_inverse=True)
@@ -194,10 +194,10 @@ class Batches:
         return codes, [None] * (int(codes.max()) + 1 if len(codes) else 0)
 
     def log_batches(self, places: Places) -> tuple[LogBatch, ...]:
-        """The batches as replica.history compares them, without those that begin inside one before:
-        no Kafka leaves that, a copy may. places: of one log, ascending.
+        """The batches as replica.history compares them, without those that begin within another
+        one: Kafka leaves none of these, but a copy may. places: of one log, ascending.
 
-        The replicas of a quorum hold the same batches: each is one object for all of them.
+        The replicas of a quorum hold the same batches, and share one object for each.
         """
         codes, known = self._entries
         kept = places[self.last_offset[places] >= self.base_offset[places]]
@@ -215,13 +215,13 @@ class Batches:
 
 
 def digests(crc: Longs, size_bytes: Longs) -> Longs:
-    """CRC and size of batches in one number: a CRC has 32 bits, and a size, an int32 that is not
-    negative, has 31."""
+    """CRC and size of each batch in one number: a CRC has 32 bits, and a size, which is an int32
+    and not negative, has 31."""
     return (crc << 31) | size_bytes
 
 
 def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
-    """The indexes of the ranges that don't begin inside an earlier one."""
+    """The indexes of the ranges that don't begin within an earlier one."""
     kept, end = [], -1
     for index, (start, last) in enumerate(zip(starts, lasts, strict=True)):
         if start > end:
@@ -235,14 +235,14 @@ def _longs(column: pa.ChunkedArray) -> Longs:
 
 
 def _times(column: pa.ChunkedArray | pa.Array) -> Longs:
-    """Microseconds, NO_TIME for None."""
+    """Microseconds since the epoch, NO_TIME for None."""
     numbers = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(NO_TIME)
     return np.array(numbers.to_numpy(), np.int64)
 
 
 def first_of_each(keys: Sequence[Longs], then: Sequence[Longs] = ()) -> Places:
-    """The first index of each combination of keys, ascending by them; of equal keys the one that is
-    least by `then` comes first, and of equal ones of those the lowest index."""
+    """The first index of each combination of `keys`, ascending by them. Of equal keys, the index
+    that is least by `then` comes first, and then the lowest index."""
     order = np.lexsort([*keys, *then][::-1])
     is_new = np.ones(len(order), bool)
     if len(order):

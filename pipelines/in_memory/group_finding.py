@@ -1,4 +1,4 @@
-"""What one capture group shows, as a row: the reasoning of replica.history over its logs."""
+"""What the logs of one capture group show, as a row, by the reasoning of replica.history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from replica.model.keys import ReplicaKey
 
 
 def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:
-    """The columns of silver's FINDINGS but those that name the group.
+    """The columns of silver's FINDINGS, except those that identify the group.
 
     captures: (capture_id, log) of each replica of the group, in the order of their keys.
     """

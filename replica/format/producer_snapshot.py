@@ -1,8 +1,8 @@
 """<offset>.snapshot: the idempotent producers of a log at an offset (Kafka: ProducerStateManager).
 
-A KRaft log has no such producers, so its files hold none; they are not metadata snapshots, with
-which their name is easily confused. int16 version 1, uint32 CRC-32C of the rest, int32 count,
-then the entries of 46 bytes.
+A KRaft log has no such producers, so its files hold none. In spite of the name these files are no
+metadata snapshots. They hold an int16 version 1, the uint32 CRC-32C of the rest, an int32 count,
+and the entries of 46 bytes each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """One producer's last batch; offsets absolute, the timestamp in ms since the epoch."""
+    """A producer's last batch. Offsets are absolute, and inclusive. timestamp: ms since the
+    epoch."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +37,7 @@ class ProducerEntry:
 
 
 def decode(data: bytes) -> tuple[ProducerEntry, ...]:
-    """Raises DataError naming the byte."""
+    """The entries in the order of the file. Raises DataError with the byte."""
     require(data, 0, _HEAD.size + _COUNT.size, "producer snapshot")
     version, stored = _HEAD.unpack_from(data)
     if version != _VERSION:

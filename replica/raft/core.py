@@ -112,6 +112,8 @@ class Core:
         """
         if self.local_key is None:
             return False
+        if self.is_voter:
+            return True
         since = self.log.voters_since((self.committed or 0) - 1)
         return any(voters.is_voter(self.local_key) for voters in since)
 

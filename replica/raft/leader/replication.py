@@ -154,6 +154,8 @@ def serve_parked(core: Core) -> None:
 
 def expire_parked(core: Core) -> None:
     """Answer the parked fetches whose time is over, with no records and no error."""
+    if not core.parked:
+        return
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
     core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
     for fetch in due:

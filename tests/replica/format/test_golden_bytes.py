@@ -194,7 +194,7 @@ def test_bytes_behind_a_control_record_are_refused() -> None:
     assert caught.value.position == 3
 
 
-def test_a_smallest_batch_by_hand() -> None:
+def test_the_smallest_batch_has_the_bytes_made_by_hand() -> None:
     # its CRC was computed bit by bit with the polynomial 82f63b78
     # one record: length 6, attributes 0, deltas 0, key null, value empty, no headers
     record = bytes.fromhex("0c 00 00 00 01 00 00")
@@ -249,7 +249,7 @@ def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
 
 
 def test_a_control_record_of_an_odd_encoding_keeps_its_bytes() -> None:
-    """Tags out of order, and a count of tags in two bytes: Kafka reads both, and so do we."""
+    """Kafka reads tags out of order and a count of tags in two bytes, and so does kraftlake."""
     key = bytes.fromhex("0000 0004")
     for value in ("0000 02 05 00 03 01 ff", "0000 81 00 05 00"):
         message = decode_control(key, bytes.fromhex(value))
