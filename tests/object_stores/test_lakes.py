@@ -37,8 +37,9 @@ LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
 PAGE = REPOSITORY / "docs" / "how-to" / "object-stores.md"
 WITHIN_S = 900
 """For one command: each of Delta's commits asks the store some ten times."""
-ORDERS = ("ingest_seq",)
-"""Columns that say in which order lakes were filled."""
+OF_THE_INGEST = ("ingest_seq", "round_name", "has_own_time")
+"""Columns that say how a capture came in: in which order, below which folder, and whether a manifest
+told when it was made."""
 
 
 def commands() -> list[list[str]]:
@@ -89,7 +90,7 @@ def said(
 def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, str]) -> list[str]:
     """The cluster's rows as sorted text. places: what differs between lakes -> what stands for
     it."""
-    names = [f'"{name}"' for name in contract.column_names if name not in ORDERS]
+    names = [f'"{name}"' for name in contract.column_names if name not in OF_THE_INGEST]
     query = f"SELECT {', '.join(names)} FROM {contract.name} WHERE cluster_id = '{cluster}'"
     found = []
     for row in answer(Lake(lake), (contract.name,), query).rows:
