@@ -34,6 +34,7 @@ def write_small_lake(
         "bronze/damage": [damage],
         "gold/quality_results": results,
     }
+    lake.mkdir(parents=True, exist_ok=True)
     write_schema_version(Lake(lake))
     for name, rows in tables.items():
         write_deltalake(str(lake / name), pa.Table.from_pylist(rows), mode="overwrite")

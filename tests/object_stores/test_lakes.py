@@ -37,7 +37,7 @@ LAKE, CAPTURES = "s3://bucket/lake", "s3://bucket/captures"
 PAGE = REPOSITORY / "docs" / "how-to" / "object-stores.md"
 WITHIN_S = 900
 """For one command: each of Delta's commits asks the store some ten times."""
-OF_THE_INGEST = ("ingest_seq", "round_name", "has_own_time")
+OF_THE_INGEST = ("ingest_seq", "round_name", "seen_in_round", "has_own_time")
 """Columns that say how a capture came in: in which order, below which folder, and whether a
 manifest told when it was made."""
 
