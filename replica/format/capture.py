@@ -69,7 +69,7 @@ def _files(listed: object) -> Iterator[CapturedFile]:
         match one:
             case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
                 if not _is_below(path):
-                    reason = f"files: {_shortened(path)} leads out of the folder of {FILE_NAME}"
+                    reason = f"files: {_shortened(path)} is no plain path below its folder"
                     raise CorruptDataError(reason, 0)
                 yield CapturedFile(path, size, digest)
             case _:

@@ -255,7 +255,10 @@ def test_a_log_that_cannot_be_read_to_its_end_is_never_safe(
         ("[[step]]\nwait_ms = 0", "step 1: wait_ms: expected simulated ms, from 1 to 3600000"),
         ("[[step]]\nadd_voter = true", "step 1: add_voter: True is no node of this quorum"),
         ("[[step]]\ndead = [1]\nempty = [1]", "step 1: empty: node 1 is in dead, too"),
-        (f"[[step]]\ndead = {'[' * 5000}{']' * 5000}", "scenario.toml: lists or tables nest deep"),
+        (
+            f"[[step]]\ndead = {'[' * 5000}{']' * 5000}",
+            "scenario.toml: lists or tables are nested too deeply",
+        ),
         (f"[[step]]\nwait_ms = {'9' * 5000}", "scenario.toml: a number of more than"),
         (f"[[step]]\ndead = [0x{'f' * 9000}]", "step 1: dead: a number of 36000 bits is no node"),
         (f"[[step]]\ndead = ['{'x' * 9000}']", "step 1: dead: 'xxx"),
