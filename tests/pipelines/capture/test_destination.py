@@ -70,7 +70,7 @@ def test_a_journal_with_a_name_that_no_capture_writes_is_refused(
 ) -> None:
     journal(tmp_path / "capture", path)
     before = files_below(tmp_path)
-    with pytest.raises(UsageError, match=r"capture\.json\.part: files: .* is no plain path"):
+    with pytest.raises(UsageError, match=r"capture\.json\.part: files: .* is no (plain )?path"):
         capture(node, tmp_path / "capture")
     assert files_below(tmp_path) == before
 
