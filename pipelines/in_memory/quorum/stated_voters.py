@@ -1,4 +1,4 @@
-"""Whom each capture's files name as voters: one value for each source."""
+"""The voters that the files of each capture name: one value for each source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gold.voter_beliefs: the matrix of who takes whom for a voter."""
+"""gold.voter_beliefs: for each replica, which nodes it takes for voters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _of_capture(
     for source in SOURCES:
         named = stated[source]
         if named is not None:
-            # What its own log has overtaken, a snapshot of older voters, is nothing it goes by.
+            # A snapshot with older voters than its own log doesn't matter to a replica.
             is_overtaken = source in ("log", "snapshot") and named != stated["in_force"]
             if source == "meta_properties":
                 agrees = _itself_agrees(named["voters"], reference, capture["node_id"])
