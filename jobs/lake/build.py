@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.following import told_to_stop
-from jobs.lake.waiting import check_ready, check_whole, waiting
+from jobs.lake.waiting import check_whole, waiting
 from jobs.output import complain, write_counts
 from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
 from replica.errors import KraftlakeError
 
@@ -67,7 +68,7 @@ def build_tables(lake: Lake, run_id: str | None = None) -> dict[str, int]:
 
     check_lake(lake)
     check_whole(lake)
-    check_ready(lake, "silver", "gold")
+    check_writable(lake, ("silver", "gold"))
     with locked_in_store(lake, waiting("build", lake)):
         check_whole(lake)
         with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:

@@ -11,7 +11,7 @@ from pathlib import Path
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
 from jobs.lake.following import follow, told_to_stop
-from jobs.lake.waiting import check_ready, check_whole, waiting
+from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
@@ -19,7 +19,7 @@ from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
 from pipelines.capture.looks import Looks, Options, look_at, parse_replica
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
-from pipelines.lake.folder import refuse_foreign
+from pipelines.lake.folder import check_writable, refuse_foreign
 from pipelines.lake.lock import locked
 from pipelines.lake.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
@@ -110,7 +110,7 @@ def run(
     if manner.dry_run:
         is_damaged = work.tell_plan(json_output=manner.json_output)
         return 1 if is_damaged and not manner.accept_damage else 0
-    check_ready(lake, "bronze")
+    check_writable(lake, ("bronze",))
     total: Counter[str] = Counter()
     stream = manner.stream
     with interruptible("ingest", lambda: _AGAIN):
@@ -144,7 +144,7 @@ def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
     is told on stderr. Raises KraftlakeError."""
     work = _Work(tuple(paths), lake, Options(order=tuple(order)), _Hiding(False, frozenset()))
     refuse_foreign(lake)
-    check_ready(lake, "bronze")
+    check_writable(lake, ("bronze",))
     with interruptible("ingest", lambda: _AGAIN):
         work.run()
     build.run_build(lake)

@@ -12,7 +12,7 @@ from pipelines.lake.schema_version import check_schema_version
 
 
 def check_ready(lake: Lake, *schemas: str) -> None:
-    """Raises before anything is written, and before Spark starts, what would end the job later.
+    """Raises what would end a job that always starts Spark, before the job writes anything.
 
     schemas: of the tables that the job writes. UsageError: Spark can't start here, for example for
     want of Java. UnwritableFileError: this user can't write to the lake.

@@ -55,7 +55,7 @@ def gather(examined: Examined) -> Facts:
     changes = leader_changes(examined)
     runs = epoch_runs(examined, changes)
     if not partition.is_of_a_quorum:
-        return Facts(examined, partition, changes, runs, NotedRecords((), (), frozenset()))
+        return Facts(examined, partition, changes, runs, NotedRecords((), (), {}))
     noted = note_records(examined, is_metadata=partition.is_metadata)
     return Facts(examined, partition, changes, runs, noted)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from replica.check.catalogue import log
 from replica.check.examined import Examined
@@ -216,7 +217,7 @@ def judge_sizes(examined: Examined) -> Iterator[Finding]:
         *examined.directory.snapshots,
     )
     for file in files:
-        for batch in chosen(file.scan.batches, ("size_bytes", "position"), _is_too_large):
+        for batch in chosen(file.scan.batches, ("size_bytes",), _is_too_large):
             header = batch.header
             yield log.BATCH_TOO_LARGE.at(
                 file.file.path,
@@ -228,5 +229,5 @@ def judge_sizes(examined: Examined) -> Iterator[Finding]:
             )
 
 
-def _is_too_large(size_bytes: int, _: int) -> bool:
+def _is_too_large(size_bytes: Any) -> Any:
     return size_bytes > MAX_BATCH_BYTES

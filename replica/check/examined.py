@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -131,16 +132,12 @@ class Examined:
         """The control records of one file, as far as they decode."""
         content = self.content_of(file)
         inflation = Inflation(content.size)
-        for batch in chosen(file.scan.batches, ("crc_valid", "is_control"), _are_both):
+        for batch in chosen(file.scan.batches, ("crc_valid", "is_control"), operator.and_):
             for record in content.whole_records(batch, inflation):
                 try:
                     yield batch, record, decode_control(record.key, record.value)
                 except DataError:  # the rule undecodable-record names it
                     continue
-
-
-def _are_both(one: int, other: int) -> bool:
-    return bool(one and other)
 
 
 def examine(

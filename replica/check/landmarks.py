@@ -8,8 +8,8 @@ so the rules give the same findings for a directory whose known bytes were left 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, starmap
 
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.directory import Facts
@@ -19,7 +19,7 @@ from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind
 from replica.format.known_file import PLACE_BYTES, KnownFile, Place, headers_hash
-from replica.format.segment import LocatedBatch, numbers_of
+from replica.format.segment import LocatedBatch, numbers_of, places_where
 from replica.format.snapshot import SnapshotState
 from replica.severity import Severity
 
@@ -130,17 +130,24 @@ def _by_content(
 ) -> Iterator[int]:
     """Numbers of the batches whose records some rule reads, and of the first and the last batch."""
     yield from (0, len(sound) - 1)
-    path, noted = file.file.path, facts.noted.places
-    names = ("is_control", "size_bytes", "position", "base_offset", "next_offset")
-    for number, numbers in enumerate(numbers_of(sound, *names)):
-        is_control, size, position, first, following = numbers
-        if (
-            is_control
-            or size > MAX_BATCH_BYTES
-            or (path, position) in noted
-            or any(first <= end <= following for end in ends)
-        ):
+    names = ("is_control", "size_bytes")
+    yield from places_where(
+        sound, names, lambda is_control, size: is_control | (size > MAX_BATCH_BYTES)
+    )
+    for position in facts.noted.places.get(file.file.path, ()):
+        number = _first_from(sound, position)
+        if number < len(sound) and sound[number].position == position:
             yield number
+    for end in ends:
+        number = bisect_left(sound, end, key=lambda batch: batch.header.next_offset)
+        while number < len(sound) and sound[number].header.base_offset <= end:
+            yield number
+            number += 1
+
+
+def _first_from(batches: Sequence[LocatedBatch], position: int) -> int:
+    """The place of the first batch that begins at this byte or behind it."""
+    return bisect_left(batches, position, key=lambda batch: batch.position)
 
 
 def _chunk_hash(file: FoundFile, end: int) -> str:
@@ -149,11 +156,14 @@ def _chunk_hash(file: FoundFile, end: int) -> str:
 
 def _places(known: Iterable[Place], new: Sequence[LocatedBatch]) -> Iterator[Place]:
     following = 0
-    names = ("position", "base_offset", "size_bytes")
-    for place in chain(known, starmap(Place, numbers_of(new, *names))):
+    for place in known:
         if place.position >= following:
             following = place.position + PLACE_BYTES
             yield place
+    while (number := _first_from(new, following)) < len(new):
+        place = _place(new[number], is_whole=True)
+        following = place.position + PLACE_BYTES
+        yield place
 
 
 def _place(batch: LocatedBatch, *, is_whole: bool) -> Place:

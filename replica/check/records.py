@@ -7,7 +7,7 @@ their batches are then decoded one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -53,11 +53,11 @@ class Transaction:
 @dataclass(frozen=True, slots=True)
 class NotedRecords:
     """findings: of the log and of complete snapshots. transactions: of the log, in its order.
-    places: (file, byte) of each batch with a record that stands out."""
+    places: by file, the byte at which each batch with a record that stands out begins."""
 
     findings: tuple[Finding, ...]
     transactions: tuple[Transaction, ...]
-    places: frozenset[tuple[str, int]]
+    places: Mapping[str, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,19 @@ def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecord
     values hold is looked at, too."""
     found: list[Finding] = []
     transactions: list[Transaction] = []
-    places: set[tuple[str, int]] = set()
+    places: dict[str, frozenset[int]] = {}
     files: list[SegmentFile | SnapshotFile] = [*examined.directory.segments]
     files += (s for s in examined.directory.snapshots if s.state is SnapshotState.COMPLETE)
     for file in files:
         stand_out = list(_stand_out(examined, file, is_metadata))
-        places.update((file.file.path, seen.batch.position) for seen in stand_out)
+        places[file.file.path] = frozenset(seen.batch.position for seen in stand_out)
         found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
         found.extend(_judge_unknown(stand_out))
         if isinstance(file, SegmentFile):
             for seen in stand_out:
                 if isinstance(seen.record, str):
                     _take_marker(transactions, seen)
-    return NotedRecords(tuple(found), tuple(transactions), frozenset(places))
+    return NotedRecords(tuple(found), tuple(transactions), places)
 
 
 def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:

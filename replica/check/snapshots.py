@@ -393,8 +393,8 @@ def _batch_holding(directory: MetadataDirectory, offset: int) -> LocatedBatch | 
     for segment in reversed(directory.segments):
         if segment.scan.batches and segment.scan.batches[0].header.base_offset <= offset:
             names = ("base_offset", "last_offset")
-            held = chosen(segment.scan.batches, names, lambda first, last: first <= offset <= last)
-            batch = next(held, None)
+            is_held = lambda first, last: (first <= offset) & (offset <= last)  # noqa: E731
+            batch = next(chosen(segment.scan.batches, names, is_held), None)
             if batch is not None:
                 return batch if batch.crc_valid else None
     return None

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 from replica.format.base_offsets import OffsetJudgement
 from replica.format.byte_source import Source, byte_source
@@ -30,6 +30,7 @@ __all__ = [
     "TooManyBatchesError",
     "chosen",
     "numbers_of",
+    "places_where",
     "scan",
 ]
 _OWN_NAMES = ("position", "crc_valid")
@@ -43,6 +44,10 @@ class ColumnBatches(Sequence[LocatedBatch]):
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
         """See numbers_of."""
 
+    @abstractmethod
+    def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
+        """See places_where."""
+
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
     """Some numbers of each batch, two or more: its position, whether its CRC is right, or what its
@@ -53,13 +58,28 @@ def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[i
     return map(get, batches)
 
 
+def places_where(
+    batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
+) -> Iterator[int]:
+    """The places in `batches`, ascending, of those whose numbers of these names are wanted.
+
+    is_wanted: takes the numbers of one batch, or a NumPy array of each for many batches at once. So
+    it may only compare, and combine comparisons by `&` and `|`. It gets booleans for crc_valid and
+    is_control, and at most 2**63 - 1 for an offset.
+    """
+    if isinstance(batches, ColumnBatches):
+        yield from batches.places_where(names, is_wanted)
+        return
+    for place, numbers in enumerate(numbers_of(batches, *names, names[0])):
+        if is_wanted(*numbers[:-1]):
+            yield place
+
+
 def chosen(
-    batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., bool]
+    batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
 ) -> Iterator[LocatedBatch]:
-    """The batches whose numbers of these names, as of numbers_of, are wanted."""
-    for place, numbers in enumerate(numbers_of(batches, *names)):
-        if is_wanted(*numbers):
-            yield batches[place]
+    """The batches at the places of places_where."""
+    return (batches[place] for place in places_where(batches, names, is_wanted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What stands around the core: storage and a state machine, driven by its effects.
+"""Carries out the core's effects on the storage and on a state machine.
 
-One driver for all: the simulator and the process on a network run this very code, so what was
-simulated is what runs.
+The simulator and the process on a network run this same code, so what runs is what was
+simulated.
 """

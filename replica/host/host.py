@@ -1,8 +1,9 @@
-"""One replica: the core, the state machine it drives, and the storage under both.
+"""One replica: the core, the state machine that it drives, and the storage of both.
 
-Carries out Effects field by field, each done before the next begins. A crash between any two of
-them leaves a prefix, from which opening recovers. An append leaves a flush owed, which `flush` does
-when the caller likes; what must wait for it the core holds back (replica.raft.effects).
+The host carries out Effects field by field; each is done before the next begins. A crash between
+two of them leaves a prefix, from which opening recovers. After an append a flush is owed, which the
+caller does with `flush` at any time; the core holds back what must wait for it
+(replica.raft.effects).
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ from replica.storage.segment import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a replica keeps its log: `folder` is the partition's, log.dirs/TOPIC-0. archive: of
-    what the log loses, see FileLog. topic_id: for partition.metadata."""
+    """Where a replica keeps its log. folder: the partition's, log.dirs/TOPIC-0. archive: keeps what
+    the log loses, see FileLog. topic_id: for partition.metadata."""
 
     files: FileSystem
     folder: str
@@ -57,12 +58,11 @@ class Place:
 
 
 class Host:
-    """Opening one recovers what is on its disk.
+    """The constructor recovers what is on the disk. It raises what open_log and Raft raise.
 
-    machine: a new one; it is told of everything from the newest snapshot on. draw: random numbers,
-    see Raft. owes_flush: whether a flush is owed. new_bytes: of batches that the machine
-    got since its newest snapshot. opened_with: the election state as it was found. Raises as
-    open_log and Raft do.
+    machine: a new one; it gets everything from the newest snapshot on. draw: random numbers, see
+    Raft. owes_flush: whether a flush is owed. new_bytes: of the batches that the machine got since
+    its newest snapshot. opened_with: the election state on the disk at the start.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class Host:
         self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
 
     def before_effect(self) -> None:
-        """Called before each effect; a simulator cuts the power here."""
+        """Called before each effect. The simulator cuts the power here."""
 
     def stepped(self, effects: Effects) -> None:
-        """Called when a step's effects are done, but for what is for the network."""
+        """Called when a step's effects are done, except those for the network."""
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
-        """Take an input and all that follows from it; what is for the network is in the effects
-        given, once everything before it is done."""
+        """Take an input and everything that follows from it. Each Effects that this gives has its
+        messages for the network; everything before them is done."""
         effects = self.raft.step(event, now_ms)
         answers = self._carry_out(effects)
         self.stepped(effects)
@@ -106,10 +106,10 @@ class Host:
         yield from self.step(Flushed(self.log.flush()), now_ms)
 
     def snapshot(self, now_ms: int) -> Iterator[Effects]:
-        """Snapshot the state machine at what it has applied, unless that isn't worth it.
+        """Take a snapshot of what the state machine has applied, unless that isn't worth it.
 
-        The log is flushed first: others may have committed what this disk doesn't hold for sure
-        yet, and a crash could take it from the log and leave what comes behind it.
+        The log is flushed first. Other replicas may have committed records that this disk has not
+        synced: a crash could remove them from the log, but not the records behind them.
         """
         if self.owes_flush:
             yield from self.flush(now_ms)
@@ -136,13 +136,13 @@ class Host:
         yield from self.step(Tick(), now_ms)
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response with the bytes that it lacks."""
+        """The response with the bytes that the core left out."""
         match reply.read, reply.message:
             case None, message:
                 return message
             case LogRead() as read, FetchResponse() as message:
-                # Values, not bytes: a simulated follower gets this message without a wire between.
-                # The log has checked the CRCs as it read.
+                # A simulated follower gets this message without a wire, so it holds values, not
+                # bytes. The log has checked the CRCs while reading.
                 return replace(message, batches=batches_of(self._read(read), check_crc=False))
             case LogRead() as read, FetchQuorumRecordsResponse() as message:
                 return replace(message, records=bytes(self._read(read)))

@@ -1,13 +1,16 @@
-"""The records of Kafka's metadata log: what they are, their bytes, their JSON, their VARIANT.
+"""The records of Kafka's metadata log: their types, their bytes, their JSON, their VARIANT.
 
-schema, records   which record types and versions exist, as data: the only description of records
-program           a schema at one version as a flat program, for the readers and writers
+records           the table of all record types and versions; nothing else describes them
+programs          each type and version as a program of replica.message, for readers and writers
 record            the values: MetadataRecord, UnknownRecord
 reader, writer    bytes -> record, record -> the same bytes
-json_text         Kafka's JSON of a record, as text and as plain Python values
-variant           plain values -> Spark's VARIANT
-redact            which values are secret, and what stands in their place
+json_text         Kafka's JSON of a record, as text and as plain Python values; back: plain_reader
+variant           plain values -> Spark's VARIANT; back: variant_reader
+redact            which values are secret, and the text that replaces them
+known_configs     the configs whose values may be shown
+log_record        a metadata or control record as tables and dump show it
+image, changes    the state that a log adds up to, and what changed in it
 
-Pure functions over buffers. The bytes are those of a record's value in a data batch of
-`__cluster_metadata-0`; control records are replica.format.control's.
+All are pure functions over buffers. The bytes are a record's value in a data batch of
+`__cluster_metadata-0`. Control records are in replica.format.control.
 """

@@ -13,7 +13,7 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """One line of JSON; for an unknown record its api key, version and body."""
+    """The record's fields as one line of JSON; of an unknown record its api key, version, body."""
     if isinstance(record, UnknownRecord):
         head = f'{{"apiKey":{record.api_key},"version":{record.version},"body":'
         return head + bytes_text(record.body) + "}"
@@ -21,7 +21,7 @@ def json_text(record: MetadataRecord | UnknownRecord) -> str:
 
 
 def to_plain(record: MetadataRecord | UnknownRecord) -> dict[str, Plain]:
-    """The same object as json.loads(json_text(record)): same shape, same order of fields."""
+    """The object that json.loads(json_text(record)) gives, with the fields in the same order."""
     if isinstance(record, UnknownRecord):
         body = bytes_plain(record.body)
         return {"apiKey": record.api_key, "version": record.version, "body": body}

@@ -1,10 +1,8 @@
-"""The configs that Kafka knows and does not hold for secret.
+"""The configs that Kafka knows, and that Kafka doesn't type as PASSWORD. Their values are shown.
 
-A config's value is shown where Kafka itself knows what it holds. A broker takes dynamic configs of
-any name, for plugins of its own, and what is in those nobody can tell. The facts are those of the
-releases 3.9 to 4.4: the names in KafkaConfig's, LogConfig's, GroupConfig's, ClientMetricsConfigs'
-and QuotaConfig's definitions, those of the type PASSWORD left out. tests/drift holds the table to
-Kafka's classes.
+A broker takes dynamic configs of any name, for plugins, and nobody can tell what these hold. The
+names are those that KafkaConfig, LogConfig, GroupConfig, ClientMetricsConfigs and QuotaConfig
+define in the releases 3.9 to 4.4. tests/drift compares the table with Kafka's classes.
 """
 
 from __future__ import annotations
@@ -244,11 +242,11 @@ KNOWN_CONFIGS: frozenset[str] = frozenset(
         "zookeeper.ssl.truststore.location", "zookeeper.ssl.truststore.type",
     }
 )  # fmt: skip
-"""In Kafka's own spelling, which it compares letter by letter."""
+"""The names as Kafka spells them. Upper and lower case differ."""
 
 
 def is_known_config(name: str) -> bool:
-    """Whether Kafka knows the config, one of a listener or of a listener's mechanism too:
+    """Whether Kafka knows the config. It also knows those of a listener or of its SASL mechanism:
     listener.name.LISTENER.[MECHANISM.]NAME."""
     if name in KNOWN_CONFIGS:
         return True

@@ -1,7 +1,7 @@
-"""A record of a log or snapshot, whoever wrote it, in the words of the tables and of dump.
+"""A record of a log or snapshot, redacted, as the tables and dump show it.
 
-Joins the two halves: control records of the Raft layer (replica.format.control) and metadata
-records of the controller (replica.metadata.reader), redacted on the way.
+It is a control record of the Raft layer (replica.format.control) or a metadata record of the
+controller (replica.metadata.reader).
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _Message: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage | None
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """message: the decoded record, redacted; None where it doesn't decode, with `error` set.
+    """message: the decoded and redacted record; None where it doesn't decode, then `error` says
+    why.
 
-    value: the record's bytes, None where they are absent or hold a secret.
-    has_secret: whether something was, or without a redactor would have been, hidden.
+    value: the record's bytes, None where they are absent or hold a secret. has_secret: whether the
+    record holds a secret, hidden or not.
     """
 
     message: _Message
@@ -53,12 +54,12 @@ class LogRecord:
 
     @property
     def version(self) -> int | None:
-        """Schema version, None where there is none to read."""
+        """The record's version; None where nothing decoded or the record has no version."""
         return None if self.message is None else self.message.version
 
     @property
     def data(self) -> dict[str, Plain] | None:
-        """The record as JSON values in kafka-dump-log's shape."""
+        """The record's fields as kafka-dump-log shows them, as JSON values."""
         if self.message is None:
             return None
         if isinstance(self.message, MetadataRecord | UnknownRecord):
@@ -66,30 +67,31 @@ class LogRecord:
         return control.to_plain(self.message)
 
     def json_text(self) -> str:
-        """The same as text, byte for byte kafka-dump-log's; null where nothing decoded."""
+        """`data` as JSON text, byte for byte as kafka-dump-log prints it; null where nothing
+        decoded."""
         if isinstance(self.message, MetadataRecord | UnknownRecord):
             return metadata_json.json_text(self.message)
         return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def is_harmless(self) -> bool:
-        """Decoded, known and free of secrets: its raw bytes may be shown."""
+        """Whether the raw bytes may be shown: the record is decoded, known and free of secrets."""
         return self.message is not None and not self.has_secret
 
 
 class LogRecordReader:
-    """Reads records one by one; redactor: None keeps secrets."""
+    """Reads records one by one. redactor: None keeps secrets."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor
 
     @property
     def redactor(self) -> Redactor | None:
-        """What hides secrets, None where they are kept."""
+        """The redactor; None where secrets are kept."""
         return self._redactor
 
     def read(self, record: Record, *, is_control: bool) -> LogRecord:
-        """The record, decoded; one that doesn't decode becomes an UNREADABLE one with `error`."""
+        """The decoded record. A record that doesn't decode becomes UNREADABLE, with `error` set."""
         try:
             if is_control:
                 return self._control(decode_control(record.key, record.value), record.value)
@@ -117,7 +119,7 @@ class LogRecordReader:
         return LogRecord(shown, None if has_secret else value, has_secret)
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
-        """What may be kept of a record that can't be decoded: a fingerprint; all its bytes where
+        """What may be kept of a record that doesn't decode: a fingerprint, or all its bytes where
         secrets are kept."""
         if self._redactor is None or value is None:
             return value
@@ -128,13 +130,14 @@ _PLAIN = LogRecordReader(None)
 
 
 def is_harmless(record: Record, *, is_control: bool) -> bool:
-    """Decoded, known and free of secrets, whatever configs the user has named."""
+    """Whether the record is decoded, known and free of secrets, if the user has named no
+    configs."""
     return _PLAIN.read(record, is_control=is_control).is_harmless
 
 
 def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
-    """Whether a batch holds a record that isn't harmless, or such as nobody can read; inflation:
-    see records_of."""
+    """Whether a batch holds a record that isn't harmless, or can't be decoded. inflation: see
+    records_of."""
     try:
         records = records_of(header, whole, inflation)
         return not all(is_harmless(record, is_control=header.is_control) for record in records)

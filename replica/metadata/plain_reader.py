@@ -1,5 +1,5 @@
-"""Metadata records back from Kafka's JSON. The tables keep records in that form, and only so where
-the bytes held a secret."""
+"""Metadata records back from Kafka's JSON, in which the tables keep records. Of a record with a
+secret they keep nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> Metadat
     """
     program = _programs().get((type_name, version))
     if program is None:
-        raise UnsupportedDataError(f"{type_name} version {version} is not known here", 0)
+        raise UnsupportedDataError(
+            f"{type_name} version {version} is unknown to this release of kraftlake", 0
+        )
     return MetadataRecord(program.schema, version, read_plain(program, data))
 
 

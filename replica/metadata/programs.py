@@ -10,7 +10,7 @@ from replica.metadata.records import RECORDS_BY_KEY
 
 @cache
 def programs() -> tuple[Program, ...]:
-    """By rising api key and version."""
+    """All programs, by rising api key and version."""
     return tuple(
         compile_program(schema, version)
         for _, schema in sorted(RECORDS_BY_KEY.items())

@@ -1,7 +1,8 @@
 """A record's value -> MetadataRecord (Kafka: MetadataRecordSerde over AbstractApiMessageSerde).
 
-The value is an envelope of three unsigned varints, frame version 1, api key and version, and then
-the record (replica.message.reader, which says where it is stricter than Kafka).
+The value begins with an envelope of three unsigned varints: the frame version 1, the api key and
+the record's version. Then comes the record. replica.message.reader says where it is stricter than
+Kafka.
 """
 
 from __future__ import annotations

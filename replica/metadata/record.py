@@ -16,10 +16,10 @@ FRAME_VERSION = 1
 class MetadataRecord:
     """A record of a known type and version.
 
-    fields: every field of the version, in declared order, defaults filled in for absent tagged
-    fields; to be read only. unknown_tags: tagged fields without a meaning here, per structure.
-    original: the bytes it was decoded from, where they are not the ones that encoding the fields
-    would give (replica.message.reader.Notes.odd); otherwise None.
+    fields: every field of the version, in declared order, to be read only; absent tagged fields
+    have their defaults. unknown_tags: tagged fields that this release doesn't know, per structure.
+    original: the bytes that the record was decoded from, if encoding the fields would give others
+    (replica.message.reader.Notes.odd); else None.
     """
 
     schema: RecordSchema
@@ -38,7 +38,7 @@ class MetadataRecord:
         return self.schema.api_key
 
     def with_fields(self, changes: Mapping[str, Value]) -> MetadataRecord:
-        """The record with other values for some fields, and so without its original bytes."""
+        """The record with other values of some fields, and without its original bytes."""
         assert changes.keys() <= self.fields.keys(), changes.keys()
         return replace(self, fields={**self.fields, **changes}, original=None)
 
@@ -47,8 +47,8 @@ class MetadataRecord:
 class UnknownRecord:
     """A well-framed record of an api key or version that this release doesn't know.
 
-    body: the bytes after the envelope; a text in its place once redacted. original: the whole
-    value where its envelope holds padded varints, otherwise None.
+    body: the bytes after the envelope; once redacted, a text. original: the whole value if its
+    envelope holds padded varints; else None.
     """
 
     api_key: int
@@ -58,15 +58,15 @@ class UnknownRecord:
 
     @property
     def type(self) -> str:
-        """The type's name where only the version is new, else UNKNOWN_RECORD."""
+        """The type's name if only the version is unknown, else UNKNOWN_RECORD."""
         schema = RECORDS_BY_KEY.get(self.api_key)
         return "UNKNOWN_RECORD" if schema is None else schema.name
 
 
 def new_record(type_name: str, version: int, values: Mapping[str, Value]) -> MetadataRecord:
-    """A record of the named type; fields without a value get their default.
+    """A record of the named type. Fields without a value get their default.
 
-    A type, version or field that doesn't exist is the caller's bug, not a state of the world.
+    A type, version or field that doesn't exist is a bug of the caller, and fails an assertion.
     """
     schema = schema_named(type_name)
     assert version in schema.versions, (type_name, version)

@@ -1,8 +1,8 @@
-"""Every metadata record type up to Kafka 4.4, as a table: the only description of records.
+"""The table of all metadata record types up to Kafka 4.4. Nothing else describes them.
 
-Read from the message classes of Kafka 4.4.0 (org.apache.kafka.common.metadata); the tests
-compare decoded bytes with what Kafka itself printed for each type and version, and `make
-kafka-drift` compares the table with the classes of a newer release.
+The facts are from the message classes of Kafka 4.4.0 (org.apache.kafka.common.metadata). The tests
+compare decoded bytes with what Kafka itself printed for each type and version. `make kafka-drift`
+compares the table with the classes of a newer release.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""Which values of metadata records are secret, and the text that stands in their place.
+"""Which values of metadata records are secret, and the text that replaces them.
 
 Secret are
-- the salt and both keys of a SCRAM credential: with them a password can be guessed offline, or the
-  server be impersonated;
-- the token id in both delegation token records. The log holds no token's HMAC; but the HMAC, the
-  token's password, is the id signed with the brokers' shared key, so the id is half of the
-  credential, and Kafka's own shell prints it as [redacted];
+- the salt and both keys of a SCRAM credential: with them one can guess the password offline, or
+  impersonate the server;
+- the token id in both delegation token records. A token's password is its HMAC, which the log
+  doesn't hold. But that is the id signed with the brokers' shared key, so the id is half of the
+  credential. Kafka's own shell prints the id as [redacted];
 - the value of a config that Kafka types as PASSWORD, or whose name says so (password, passphrase,
   secret, token, jaas, keystore, truststore; any case);
 - the value of a config that Kafka doesn't know (replica.metadata.known_configs), unless the user
-  has named it: plugins have configs for their passwords, keys and URLs, of any name;
-- a config's value with user info in a URL, whatever the config is called;
-- the body of a record type or version that this release doesn't know, and tagged fields that it
-  doesn't know, as nobody can tell. Such fields are in no text, so only raw bytes are withheld.
+  has named it: plugins have configs of any name for their passwords, keys and URLs;
+- a config's value with user info in a URL, whatever the config's name;
+- the body of a record type or version that this release doesn't know, and unknown tagged fields:
+  nobody can tell what they hold. No text shows such tagged fields; only the raw bytes are withheld.
 
-In their place stands `***:` and 12 hex digits of HMAC-SHA256 over the field's name and the value.
-Equal values of a field give equal fingerprints under one key, so a change still shows, and the
-removal of a token still finds its creation; without the key a guess cannot be checked. Null stays
+A secret is replaced by `***:` and 12 hex digits of HMAC-SHA256 over the field's name and the value.
+Under one key equal values of a field give equal fingerprints. So a change still shows, and the
+removal of a token still finds its creation. Without the key nobody can check a guess. Null stays
 null: that a config was removed is no secret.
 """
 
@@ -44,7 +44,7 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
 _TELLING_NAME = re.compile(
     "password|passphrase|secret|token|jaas|keystore|truststore", re.IGNORECASE
 )
-"""Found in the name of every config that Kafka 3.7 to 4.4 declares as PASSWORD (ConfigDef.Type)."""
+"""Every config that Kafka 3.7 to 4.4 types as PASSWORD (ConfigDef.Type) has a name that matches."""
 _USER_INFO = re.compile("://.*@", re.DOTALL)
 """Matches the password in a URL. It takes more than RFC 3986 allows, because people leave a / in a
 password unescaped."""
@@ -53,16 +53,15 @@ _NONE: frozenset[str] = frozenset()
 
 
 def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
-    """True where the value of a config of this name must not be shown. shown: names of configs that
-    Kafka doesn't know and the user does."""
+    """Whether the value of a config of this name must not be shown. shown: names of configs that
+    Kafka doesn't know, but the user has named."""
     if _TELLING_NAME.search(name):
         return True
     return name not in shown and not is_known_config(name)
 
 
 def holds_secret(record: MetadataRecord | UnknownRecord) -> bool:
-    """True where the value's raw bytes must be dropped along with the fields, unless the user has
-    named the config."""
+    """Whether the record's raw bytes must not be shown, if the user has named no configs."""
     if isinstance(record, UnknownRecord):
         return True
     return bool(record.unknown_tags or _secret_fields(record, _NONE))
@@ -81,11 +80,11 @@ def _secret_fields(record: MetadataRecord, shown: Collection[str]) -> tuple[str,
 
 
 class Redactor:
-    """Puts keyed fingerprints in the place of secrets; equal keys give equal texts.
+    """Replaces secrets by keyed fingerprints. Equal keys give equal texts.
 
-    key: any number of random bytes, 32 for choice; an empty one would let anybody test guesses.
-    shown_configs: names of configs that Kafka doesn't know and whose values are no secrets.
-    keeps_crcs: leaves the CRCs of batches with secrets as they are, for a lake that has such.
+    key: random bytes, at least one and best 32. shown_configs: names of configs that Kafka doesn't
+    know and whose values are no secrets. keeps_crcs: leaves the CRCs of batches with secrets as
+    they are, for a lake that holds such CRCs already.
     """
 
     __slots__ = ("_keeps_crcs", "_key", "_shown")
@@ -101,11 +100,11 @@ class Redactor:
     def redact(
         self, record: MetadataRecord | UnknownRecord
     ) -> tuple[MetadataRecord | UnknownRecord, bool]:
-        """(the record fit to be shown, whether it held a secret).
+        """(the record as it may be shown, whether it held a secret).
 
-        A record without secrets is returned as it is. A redacted one keeps its type and shape, is
-        fit for json_text and to_plain, and has lost its original bytes and unknown tagged fields;
-        where a field of bytes was replaced, the writer refuses it.
+        A record without secrets is returned as it is. A redacted one keeps its type and its fields
+        for json_text and to_plain, but not its original bytes or unknown tagged fields. The writer
+        refuses it where a field of bytes was replaced.
         """
         if isinstance(record, UnknownRecord):
             return self._redact_unknown(record), True
@@ -125,14 +124,14 @@ class Redactor:
         return UnknownRecord(record.api_key, record.version, self.fingerprint(label, record.body))
 
     def fingerprint(self, field: str, value: bytes) -> str:
-        """The text in place of `value`; `field` keeps equal values of unlike fields apart."""
+        """The text that replaces `value`. Equal values of different fields have different texts."""
         return REDACTED + keyed_digest(self._key, field, value).hex()[:FINGERPRINT_DIGITS]
 
     def batch_crc(self, base_offset: int, crc: int) -> int:
-        """32 bits, unsigned, in place of the CRC of a batch that holds a secret.
+        """The number of 32 bits, unsigned, that replaces the CRC of a batch with a secret.
 
-        By a CRC, and all that is shown of a batch, a guess of its secret can be checked. These bits
-        are equal where base offset and CRC are, so that equal batches still look equal.
+        With the CRC and the rest of the batch one could check a guess of the secret. Equal base
+        offsets and CRCs give equal numbers, so equal batches still look equal.
         """
         if self._keeps_crcs:
             return crc
@@ -141,14 +140,13 @@ class Redactor:
 
 
 def keyed_digest(key: bytes, label: str, value: bytes) -> bytes:
-    """32 bytes of HMAC-SHA256; `label` keeps equal values of unlike meaning apart."""
+    """32 bytes of HMAC-SHA256. Equal values under different labels have different digests."""
     raw = label.encode()
     return hmac.digest(key, len(raw).to_bytes(4, "big") + raw + value, hashlib.sha256)
 
 
 def _label(record: MetadataRecord, field: str) -> str:
-    """The label that keeps the fingerprints of different fields apart. The values of each config
-    name count as a field of their own."""
+    """The label of a field for its fingerprints. Each config name has a label of its own."""
     if record.type != _CONFIG:
         return field
     name = record.fields["name"]

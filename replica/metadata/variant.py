@@ -1,11 +1,11 @@
 """Plain JSON-like values -> Spark's VARIANT (Parquet Variant encoding, version 1).
 
 metadata   header byte (version 1, sorted flag, offset width), count of names, offsets, names
-value      a header byte whose low two bits tell primitive, short string, object or array
+value      a header byte whose low two bits say primitive, short string, object or array
 
-The dictionary is sorted, integers and offsets take the fewest bytes that hold them, strings of up
-to 63 bytes are short strings, and an object's fields stand in the order of their names. Numbers
-with a fraction point are doubles, also where the fraction is zero.
+The names in the metadata are sorted. Integers and offsets take the fewest bytes that hold them,
+strings of up to 63 bytes are short strings, and an object's fields stand in the order of their
+names. A float becomes a double, also where its fraction is zero.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _SMALL_INTEGERS = {n: struct.pack("<Bb", 3 << 2, n) for n in range(-128, 128)}
 
 
 class _Dictionary:
-    """The sorted names of one value, their bytes, and the layout of each object seen with them."""
+    """The sorted names of a value, and the metadata bytes that they make. shapes: for each object's
+    keys what `shape` gives."""
 
     __slots__ = ("id_width", "ids", "metadata", "shapes")
 
@@ -73,7 +74,7 @@ def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=512)
 def _dictionary(names: frozenset[str]) -> _Dictionary:
-    # Records of a type differ in few ways in the names they hold.
+    # records of one type have few different sets of names
     return _Dictionary(names)
 
 
@@ -90,10 +91,10 @@ def _collect_names(plain: Plain, names: set[str]) -> None:
 
 
 def _width(largest: int) -> int:
-    """Bytes for an unsigned number, 1 to 4."""
+    """How many bytes an unsigned number up to `largest` needs, 1 to 4."""
     width = max(1, (largest.bit_length() + 7) // 8)
     if width > 4:
-        raise CorruptDataError(f"a VARIANT holds no more than 4 GiB, not {largest} bytes")
+        raise CorruptDataError(f"a VARIANT holds at most 4 GiB, this one has {largest} bytes")
     return width
 
 
@@ -140,7 +141,7 @@ def _encode_integer(number: int) -> bytes:
     for limit, layout, header in _INTEGERS:
         if -limit <= number < limit:
             return layout.pack(header, number)
-    raise CorruptDataError(f"integer {number} is beyond 64 bits")
+    raise CorruptDataError(f"the integer {number} doesn't fit into a VARIANT's 64 bits")
 
 
 def _offsets(values: list[bytes]) -> tuple[bytes, int]:

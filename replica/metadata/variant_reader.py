@@ -1,4 +1,4 @@
-"""Spark's VARIANT, as replica.metadata.variant writes it, back as plain JSON-like values."""
+"""Spark's VARIANT, as replica.metadata.variant writes it -> plain JSON-like values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG_STRING = 16
 
 
 def decode_variant(value: bytes, metadata: bytes) -> Plain:
-    """The value that encode_variant was given; the fields of an object in the order of their names.
+    """The value that encode_variant was given, with an object's fields in the order of their names.
 
     Raises CorruptDataError for bytes that end too early, and for a type that encode_variant never
     writes, such as a decimal.
@@ -34,7 +34,7 @@ def decode_variant(value: bytes, metadata: bytes) -> Plain:
 
 
 def variant_json(value: bytes, metadata: bytes) -> str:
-    """The same as JSON without spaces. Raises CorruptDataError, as decode_variant does."""
+    """The value as JSON without spaces. Raises CorruptDataError, as decode_variant does."""
     return json.dumps(decode_variant(value, metadata), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -65,7 +65,7 @@ def _primitive(raw: bytes, at: int, kind: int) -> Plain:
         return number
     if kind == _LONG_STRING:
         return _text(raw, at + 4, at + 4 + _unsigned(raw, at, 4))
-    raise CorruptDataError(f"a VARIANT of primitive type {kind} is not known here")
+    raise CorruptDataError(f"a VARIANT of primitive type {kind} is none that kraftlake writes")
 
 
 def _object(raw: bytes, at: int, header: int, names: list[str]) -> Plain:
@@ -90,8 +90,8 @@ def _array(raw: bytes, at: int, header: int, names: list[str]) -> Plain:
 
 
 def _values(raw: bytes, offsets: int, count: int, width: int) -> int:
-    """The position of the first element's first byte. offsets: where the elements begin, and where
-    the last one ends."""
+    """The position of the first element. offsets: the position of the table that says where each
+    element begins, and where the last one ends."""
     first = offsets + (count + 1) * width
     _part(raw, first, first + _unsigned(raw, first - width, width))
     return first
@@ -113,5 +113,7 @@ def _text(raw: bytes, start: int, end: int) -> str:
 
 def _part(raw: bytes, start: int, end: int) -> bytes:
     if not start <= end <= len(raw):
-        raise CorruptDataError(f"a VARIANT's bytes are damaged: {len(raw)} bytes, {end} wanted")
+        raise CorruptDataError(
+            f"a VARIANT's bytes are damaged: there are {len(raw)}, but a value ends at {end}"
+        )
     return raw[start:end]

@@ -1,6 +1,6 @@
 """A record -> its value's bytes, the inverse of replica.metadata.reader.
 
-A record that was decoded from another form of the same fields gives back the bytes it came from.
+A decoded record gives back the bytes it came from, also where these are not the usual encoding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from replica.metadata.record import FRAME_VERSION, MetadataRecord, UnknownRecord
 
 
 def encode(record: MetadataRecord | UnknownRecord) -> bytes:
-    """The value's bytes, envelope included.
+    """The value's bytes, with the envelope.
 
     Raises CorruptDataError for a field whose value does not fit its type, such as a secret that
     was redacted.
@@ -28,7 +28,7 @@ def encode(record: MetadataRecord | UnknownRecord) -> bytes:
     write_unsigned_varint(out, record.version)
     if isinstance(record, UnknownRecord):
         if isinstance(record.body, str):
-            raise CorruptDataError(f"the body of the {record.type} was redacted")
+            raise CorruptDataError(f"{record.type} can't be encoded: its body was redacted")
         return bytes(out) + record.body
     write = _writers()[record.api_key, record.version]
     write(out, record.fields, (), dict(record.unknown_tags))

@@ -1,7 +1,8 @@
-"""A replica as a process: settings, format, and the driver between the host and the network.
+"""A replica as a process: its settings, its directory, its listeners and its connections.
 
-- `settings`: Kafka's server.properties, the KRaft part. `formatting`: what `replica format` writes.
-- `driver`: the one task in which a host lives; everything else sends it events.
-- `security`: TLS and SASL by Kafka's keys, of listeners and of connections.
-- `observer`: a node that records a quorum of others.
+- `settings`: what Kafka's server.properties says about a KRaft node.
+- `formatting`: what `replica format` writes.
+- `driver`: the one task that steps the replica; every other task sends events to it.
+- `security`: TLS and SASL of listeners and of connections, by Kafka's keys.
+- `observer`: a node that records the log of another quorum.
 """

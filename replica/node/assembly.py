@@ -1,4 +1,4 @@
-"""Putting a node together: its directory, storage, core, the network, and what it serves."""
+"""Makes a node of its parts: its directory, its storage, the consensus core and the network."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from replica.wire.versions import Features, Identity
 def opened(
     settings: Settings, report: Report, client: ClientConfig | None = None
 ) -> tuple[Node, DirectoryLock]:
-    """Lock and recover the directory, and put the node together; called in its event loop.
+    """Lock and recover the directory, and put the node together. Call it in the node's event loop.
 
-    client: how to connect to other replicas, None for what the settings say.
-    Raises UsageError where the directory isn't formatted or is in use, or a file with certificates
-    or credentials isn't one, DataError, naming file and byte, where what the directory holds can't
-    be what was written, FileSystemError.
+    client: how to connect to other replicas; None takes it from the settings. Raises UsageError
+    where the directory isn't formatted or is in use, or where a file of certificates or credentials
+    can't be read as one; DataError, which names file and byte, where the directory holds bytes that
+    no replica writes; FileSystemError.
     """
     if settings.recording is None:
         check_open_listeners(settings)
@@ -72,7 +72,7 @@ def _assembled(
     client: ClientConfig | None,
 ) -> Node:
     security = settings.security
-    # first what may be wrong without a look at the log
+    # What can be wrong in the settings is checked first: no log has to be read for it.
     client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
@@ -126,7 +126,7 @@ def _assembled(
 
 
 def _limits(settings: Settings, report: Report) -> NodeLimits:
-    """Those of the settings, as far as this process may open files."""
+    """The limits of the settings, lowered to the number of files that this process may open."""
     wanted, files = settings.security.limits, open_files_limit()
     limits = fitting(wanted, files)
     if limits.max_connections < wanted.max_connections:
@@ -147,7 +147,8 @@ def _features(driver: Driver) -> Features:
 
 
 def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
-    """The name is a stranger's: it comes in quotes, on one line, and cut."""
+    """Report a login that was refused. The name comes from a stranger: the report quotes it, keeps
+    it on one line, and cuts it."""
     shown = ascii(user[:64])
     facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
     text = f"{client.listener}: login as {shown} from {client.address} refused"

@@ -1,9 +1,9 @@
-"""Who may do what: four roles, by principal.
+"""Who may do what: four roles, which principals have.
 
-Reading and observing are open where nothing is configured, as Kafka is without an authorizer.
-Whatever changes the log or the voters is closed until somebody is named administrator. Voting is
-for the voters: those that are named or, where none is named, the processes of this user on this
-machine that listen where the voters do (replica.node.serve.voters).
+Where nothing is configured, everybody may read and observe, as in Kafka without an authorizer.
+Nobody may change the log or the voters until the settings name an administrator. Only voters may
+vote: the principals that the settings name as voters or, where they name none, the processes of
+this user on this machine that listen at the voters' addresses (replica.node.serve.voters).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _OF_NODE = re.compile(r"(?P<id>\d{1,10})@(?P<principal>.+)", re.ASCII)
 
 
 class Role(Enum):
-    """An administrator may read and describe too; a voter may do what observers may."""
+    """What a principal may do. An administrator may also read and describe; a voter may also
+    observe."""
 
     VOTER = "voter"
     OBSERVER = "observer"
@@ -33,10 +34,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """principals: of each role; EVERYBODY stands for all, ANONYMOUS too. names_voters: whether the
-    principals tell who is a voter; else the voters' processes do. nodes: of a voter's principal,
-    the nodes it may speak for; a principal that is not there may speak for all. is_insecure:
-    whether INSECURE was set."""
+    """principals: who has each role; EVERYBODY stands for all principals, ANONYMOUS too.
+    names_voters: whether the settings name the voters' principals; if not, a voter is known by its
+    process. nodes: the nodes that a voter's principal may speak for; a principal that is missing
+    there may speak for all. is_insecure: whether INSECURE is set."""
 
     principals: dict[Role, frozenset[str]]
     names_voters: bool = True
@@ -48,20 +49,21 @@ class Authorizer:
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
     def speaks_for(self, principal: str, node_id: int) -> bool:
-        """Whether the principal is a voter's that may ask in the name of this node."""
+        """Whether the principal is a voter's, and may ask in the name of this node."""
         if not self.may(principal, Role.VOTER):
             return False
         return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
-        """Whether it has shown to be a voter by its own name: then its word counts for what it
-        forwards. Anybody can be ANONYMOUS."""
+        """Whether the principal is named as a voter, so that the replica believes it about requests
+        that it forwards. ANONYMOUS never is, for anybody can be ANONYMOUS."""
         return principal != ANONYMOUS and principal in self.principals[Role.VOTER]
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
-    """kraftlake.principals.ROLE: lists with semicolons, for names of certificates have commas. A
-    voter's principal may have its node before it, ID@PRINCIPAL. Raises UsageError."""
+    """The roles by kraftlake.principals.ROLE, a list with semicolons, because the names of
+    certificates hold commas. A voter's principal may stand behind its node: ID@PRINCIPAL. Raises
+    UsageError."""
     is_insecure = properties.one_of(INSECURE, ("true", "false"), "false") == "true"
     found = {}
     for role in (Role.OBSERVER, Role.READER, Role.ADMINISTRATOR):
@@ -80,7 +82,7 @@ def authorizer_in(properties: Properties) -> Authorizer:
     if not is_insecure and found[Role.VOTER] & {EVERYBODY, ANONYMOUS}:
         raise properties.error(
             VOTERS,
-            f"whoever can connect could vote, and rewrite the log: name the voters, or set "
+            f"whoever can connect could vote and rewrite the log: name the voters, or set "
             f"{INSECURE}=true",
         )
     by_node = {name: frozenset(ids) for name, ids in nodes.items() if name not in everywhere}

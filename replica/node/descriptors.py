@@ -1,7 +1,8 @@
-"""How many files this process may open at once (ulimit -n), and how many connections that leaves.
+"""How many files this process may open at once (ulimit -n), and how many connections that allows.
 
-Each connection is an open file. Storage opens files all the time, quorum-state for each vote, and a
-replica that can't is lost: so connections never get the last ones.
+Each connection is an open file. The storage opens files too, for example quorum-state for each
+vote, and a replica whose storage can't open a file stops. Connections therefore leave some files
+free.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from replica.errors import UsageError
 from replica.wire.limits import NodeLimits
 
 RESERVED = 128
-"""Files that connections leave: of the log, votes and snapshots, with the spare ones (24), of the
-ways to other replicas and the leader (32), of the metrics (16), listening sockets and connections
-that have just been accepted or are being closed (40), of Python itself (16)."""
+"""How many files the connections leave free: 24 for the log, votes and snapshots with spare ones,
+32 for connections to other replicas and to the leader, 16 for the metrics, 40 for listening sockets
+and for connections that were just accepted or are being closed, 16 for Python itself."""
 LEAST_CONNECTIONS = 16
 _MOST = 1 << 20
 
 
 def raise_limit() -> None:
-    """As far as this process may by itself; without effect where it may not."""
+    """Raise the limit of open files as far as this process may. Without that right the limit
+    stays."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -29,17 +31,18 @@ def raise_limit() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     except (ValueError, OSError):
-        return  # macOS has another limit, which it doesn't tell here
+        return  # On macOS this call fails: another limit applies there, which can't be read.
 
 
 def open_files_limit() -> int:
-    """Of this process, now."""
+    """How many files this process may open now."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else soft
 
 
 def fitting(limits: NodeLimits, files: int) -> NodeLimits:
-    """With as many connections as `files` open files allow. Raises UsageError for too few files."""
+    """The limits with as many connections as `files` open files allow. Raises UsageError where
+    `files` is too small for a replica."""
     left = files - RESERVED
     if left < LEAST_CONNECTIONS:
         raise UsageError(

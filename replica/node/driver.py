@@ -1,8 +1,9 @@
-"""The one place where a process's replica is stepped: events in, what is for the network out.
+"""The one place where a process's replica is stepped: events go in, messages for the network come
+out.
 
-All of it happens in one asyncio loop and without waiting inside a step, so no lock is needed. A
-flush that is owed is done when the events that are there already are taken: appends that come
-together share one sync.
+Everything happens in one asyncio loop, and no step waits, so no lock is needed. A flush that is
+owed is done after the events that are already there: records that are appended together share one
+sync.
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""Of an append, whose caller is told; nothing was changed."""
+"""Errors of an append that its caller is told. The replica is as it was before."""
 
 
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""Sends a request to a peer and waits for the answer; PeerError where none comes."""
+"""Sends a request to a peer and waits for the answer. Raises PeerError where none comes."""
 
 
 class Clock:
-    """ms since the epoch that never go back, whatever is done to the machine's clock later."""
+    """Milliseconds since the epoch. They never go back, even when the machine's clock is set
+    back."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
@@ -65,16 +67,17 @@ class Clock:
 
 
 class LeadershipLostError(NotLeaderError):
-    """The records were appended; whether they will be committed is for others to decide."""
+    """This replica stopped leading after it had appended the records. Other replicas decide whether
+    the records are committed."""
 
 
 class StoppedError(KraftlakeError):
-    """The replica has stopped, or something in it has failed: it answers nothing any more."""
+    """The replica has stopped, or a part of it has failed. It answers no more requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Committed at offsets up to `last_offset` (inclusive) in `epoch`."""
+    """The records were committed at offsets up to `last_offset` (inclusive), in `epoch`."""
 
     base_offset: int
     last_offset: int
@@ -97,12 +100,12 @@ def _core_error(error: PeerError) -> ErrorCode:
 
 
 class Driver:
-    """host: opened, not yet stepped. `run` ends when the replica stopped, and raises the error
-    that stopped it: of the disk, of the consensus core, or one that nobody expected. After an error
-    nothing is answered, for the state in memory may be half changed.
+    """host: opened, not yet stepped. `run` ends when the replica has stopped. It raises the error
+    that stopped the replica: of the disk, of the consensus core, or an unexpected one. After an
+    error the replica answers nothing, because its state in memory may be half changed.
 
-    elections: epochs in which it was a candidate. heard: of leaders, by their answers. on_commit:
-    told of each append at this leader how long its commit took, in seconds.
+    elections: in how many epochs this replica was a candidate. heard: what leaders answered.
+    on_commit: called for each append at this leader with the seconds that its commit took.
     """
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
@@ -114,7 +117,7 @@ class Driver:
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
-        self._ratio = (0, 0.0)  # new bytes when it was looked up, and what it was
+        self._ratio = (0, 0.0)  # (new bytes at the last look, ratio found then)
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
         self._waiting: list[_Waiting] = []
@@ -128,7 +131,7 @@ class Driver:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core, to look at: only the host steps it."""
+        """The consensus core, for looking only: the host alone steps it."""
         return self.host.raft
 
     @property
@@ -140,7 +143,7 @@ class Driver:
         return self.host.config
 
     async def run(self) -> Stopped:
-        """Until `shut_down` has worked, or an error."""
+        """Run the replica until `shut_down` has worked, or an error stops it."""
         self._do(self.host.tick)
         cleaning = asyncio.create_task(self._clean())
         self.watch(cleaning)
@@ -151,11 +154,12 @@ class Driver:
             self._close()
 
     def shut_down(self, timeout_ms: int) -> None:
-        """Leave in order: a leader tells the others (EndQuorumEpoch), and `run` ends."""
+        """Stop in order: a leader tells the others (EndQuorumEpoch) before `run` ends."""
         self.take(Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
-        """A peer's or administrator's request; the answer may take as long as it allows."""
+        """Ask the core a peer's or an administrator's request. The answer may take as long as the
+        request allows."""
         self.check()
         name = next(self._ids)
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
@@ -174,17 +178,17 @@ class Driver:
         return self._stopped.done() and self._stopped.exception() is not None
 
     def check(self) -> None:
-        """Raises StoppedError after an error: what is in memory then must reach nobody."""
+        """Raises StoppedError after an error: no caller may be told what is in memory then."""
         if self.has_failed:
             raise StoppedError("the replica has stopped after an error")
 
     def fail(self, error: BaseException) -> None:
-        """Stop the replica by this error; `run` raises it. Only the first error counts."""
+        """Stop the replica with this error, which `run` raises. Only the first error counts."""
         if not self._stopped.done():
             self._stopped.set_exception(error)
 
     def watch(self, task: asyncio.Task[Any]) -> None:
-        """An error of this task, which runs beside the replica, stops the replica."""
+        """Watch a task that runs beside the replica: an error of the task stops the replica."""
         task.add_done_callback(self._judge)
 
     def _judge(self, task: asyncio.Task[Any]) -> None:
@@ -193,11 +197,11 @@ class Driver:
             self.fail(error)
 
     async def append(self, request: Propose | Append) -> Appended:
-        """Append as leader; returns once all of it is committed.
+        """Append as the leader. Returns once all records are committed.
 
-        Raises LeadershipLostError where leadership was lost on the way: nobody here knows whether
-        it will be committed. NotLeaderError, RecordBatchTooLargeError, BufferAllocationError:
-        nothing was appended.
+        Raises LeadershipLostError where this replica stopped leading before the commit: it can't
+        know whether the records will be committed. NotLeaderError, RecordBatchTooLargeError and
+        BufferAllocationError mean that nothing was appended.
         """
         base = self.raft.next_append_offset
         last = base + request.record_count - 1
@@ -215,18 +219,19 @@ class Driver:
         return appended
 
     def now(self) -> int:
-        """ms, as the core has it."""
+        """The time in ms, by the clock that the core gets."""
         return self._clock()
 
     async def wait_for_news(self, timeout_s: float) -> None:
-        """Until high watermark, epoch or ends of the log are other than now, or time is over."""
+        """Wait until the high watermark, the epoch or an end of the log changes, or the timeout is
+        over."""
         news = self._news
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await news.wait()
 
     def take(self, event: Input) -> None:
-        """One event, now."""
+        """Step the replica with one event, at once."""
         self._do(lambda now: self.host.step(event, now))
 
     def _do(self, work: Callable[[int], Iterable[Effects]]) -> None:
@@ -242,11 +247,13 @@ class Driver:
             self._schedule()
         except _REFUSED:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, this replica must not go on
+        except Exception as error:  # noqa: BLE001 - any error stops this replica
             self.fail(error)
 
     def _count_election(self) -> None:
-        role = self.raft.role  # who votes alone is a candidate within one step
+        # A sole voter becomes candidate and leader within one step, so its role is never Candidate
+        # here.
+        role = self.raft.role
         if isinstance(role, Candidate | Leader) and role.epoch != self._candidate_in:
             self._candidate_in = role.epoch
             self.elections += 1
@@ -275,7 +282,8 @@ class Driver:
             self.take(Response(send.node_id, send.correlation_id, message))
 
     def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
-        """A leader answers without an error who names its epoch, and nobody else."""
+        """Note that a leader answered: without an error, a fetch is answered only by the leader of
+        the epoch that the fetch names."""
         if answer.error is not ErrorCode.NONE:
             return
         if isinstance(asked, FetchRequest | FetchSnapshotRequest):
@@ -292,8 +300,12 @@ class Driver:
             self._snapshot_at, self._ratio = now, (0, 0.0)
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """Looked up only where it decides, then again after another eighth of the policy's bytes:
-        it compares whole images."""
+        """Which share of the image has changed since the last snapshot, 1.0 where the policy
+        doesn't ask.
+
+        To find the share, whole images are compared. It is therefore looked up only where it
+        decides, and again after each further eighth of the policy's bytes.
+        """
         if policy.min_changed_ratio is None:
             return 1.0
         new_bytes, (looked_at, ratio) = self.host.new_bytes, self._ratio
@@ -322,7 +334,8 @@ class Driver:
             news.set()
 
     def _settle_waiting(self) -> None:
-        """Tell those whose records are committed, and those who can't be told any more."""
+        """Tell the callers of `append` whose records are committed, and those whose epoch is
+        over."""
         if not self._waiting:
             return
         role, committed = self.raft.role, self.raft.high_watermark or 0

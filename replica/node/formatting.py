@@ -1,5 +1,6 @@
-"""What makes an empty directory a replica's (Kafka: Formatter): its name, and for the first voters
-of a quorum the set they all begin with (KIP-853, bootstrap snapshot 0-0)."""
+"""Formats an empty directory for a replica (Kafka: Formatter). It writes the directory's name and,
+for the first voters of a quorum, the voter set that they all begin with (KIP-853, bootstrap
+snapshot 0-0)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _CONTROLLER = re.compile(r"(\d{1,10})@(.+):([A-Za-z0-9_-]{22})")
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """replica: whose directory it is. voters: the set it begins with, empty where it joins a
-    quorum. was_there: it had been formatted before, and nothing was changed."""
+    """replica: the owner of the directory. voters: the first voter set, empty where the replica
+    joins a quorum. was_there: the directory had been formatted before, and nothing was changed."""
 
     replica: ReplicaId
     voters: VoterSet
@@ -43,11 +44,12 @@ def format_node(
     initial_controllers: str = "",
     ignore_formatted: bool = False,
 ) -> Formatted:
-    """Name the log directory, durably; write the first voters where they are given.
+    """Write the directory's name durably, and the first voters where they are given.
 
-    cluster_id: 22 characters of base64, all zero too. standalone: the only voter is this node, as
-    it advertises itself. initial_controllers: id@host:port:directory.id with commas between, the
-    same text on each of them. Neither: an observer, or a voter of a static quorum.
+    cluster_id: 22 characters of base64; all zero is allowed. standalone: this node is the only
+    voter, at its advertised address. initial_controllers: id@host:port:directory.id with commas
+    between, the same text on each node. Without both, the node is an observer or a voter of a
+    static quorum.
 
     Raises UsageError; FileSystemError.
     """
@@ -70,13 +72,13 @@ def format_node(
     replica = ReplicaId(cluster_id, settings.node_id, directory_id)
     if len(voters):
         _write_voters(files, settings, voters)
-    # the name comes last: a directory with a name is complete
+    # meta.properties is written last: a directory that has it is complete.
     write_identity(files, settings.log_dir, replica)
     return Formatted(replica, voters)
 
 
 def new_uuid() -> str:
-    """A random id as Kafka makes them: 22 characters that don't begin with a dash."""
+    """A random id, as Kafka makes them: 22 characters, of which the first is no dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
@@ -106,11 +108,11 @@ def _first_voters(settings: Settings, *, standalone: bool, named: str) -> VoterS
         return voter_set([Voter(key, settings.advertised)])
     voters = [_voter(text.strip(), settings.controller_listener) for text in named.split(",")]
     if len({voter.key.node_id for voter in voters}) < len(voters):
-        raise UsageError("--initial-controllers: a node id is there twice")
+        raise UsageError("--initial-controllers: a node id occurs twice: name each node once")
     if not any(voter.key.node_id == settings.node_id for voter in voters):
         raise UsageError(
-            f"--initial-controllers: node {settings.node_id} ({settings.path}) is none of them; "
-            "format an observer without it"
+            f"--initial-controllers: node {settings.node_id} ({settings.path}) is none of them: "
+            "add it, or leave the option out to format an observer"
         )
     return voter_set(voters)
 
@@ -129,7 +131,7 @@ def _check_id(option: str, text: str) -> None:
         uuid_bytes(text)
     except DataError as error:
         raise UsageError(
-            f"{option} {text}: no id of 22 base64 characters; a new one would be {new_uuid()}"
+            f"{option} {text}: expected an id of 22 base64 characters, for example {new_uuid()}"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What a replica has heard of leaders: by their answers to its own fetches, and from others."""
+"""What a replica knows of leaders: from their answers to its own fetches, and from other nodes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 
 def _tell_nobody(seconds: float) -> None:
-    """Where nobody measures."""
+    """Does nothing: the default where nobody measures."""
 
 
 class Heard:
     """Times are seconds of a clock that never goes back.
 
     answered_at: when a leader last answered a fetch of this replica without an error, None before
-    the first answer. epoch: of that leader, -1 before. described_at: when somebody else last showed
-    that the quorum has a leader, such as an answer to DescribeQuorum. leader_changes: how often the
-    leader that answers was one of a newer epoch than before; epochs_passed: how many epochs these
-    changes took, of which only the last one of each had a leader that answered. on_change: told of
-    each change how long no leader had answered, in seconds.
+    the first answer. epoch: that leader's epoch, -1 before the first answer. described_at: when
+    another node last showed that the quorum has a leader, for example by DescribeQuorum.
+    leader_changes: how often the answering leader had a newer epoch than the one before.
+    epochs_passed: by how many epochs these changes moved on in total; the epochs in between had no
+    leader that answered. on_change: called for each change with the seconds during which no leader
+    had answered.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Heard:
     def answered(self, epoch: int, at_s: float) -> None:
         """The leader of this epoch has answered a fetch."""
         if epoch < self.epoch:
-            return  # an answer that was long on its way
+            return  # This answer was delayed: a newer leader has answered since.
         if self.answered_at is not None and epoch > self.epoch:
             self.leader_changes += 1
             self.epochs_passed += epoch - self.epoch
@@ -39,5 +40,5 @@ class Heard:
         self.epoch, self.answered_at = epoch, at_s
 
     def described(self, at_s: float) -> None:
-        """Somebody has shown that the quorum has a leader."""
+        """Another node has shown that the quorum has a leader."""
         self.described_at = at_s

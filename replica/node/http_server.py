@@ -1,7 +1,7 @@
-"""A few pages over HTTP, such as Prometheus and probes ask for, in the node's event loop.
+"""Serves a few pages over HTTP, for Prometheus and for probes, in the node's event loop.
 
-It takes few connections and little of each, for its clients are few: a new connection closes the
-oldest that has not asked yet. A connection is answered once and closed.
+Clients are few, so the server takes few connections and short requests. A new connection closes the
+oldest one that has sent no request yet. Each connection gets one answer and is closed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from replica.wire.limits import NodeLimits
 MAX_CONNECTIONS = 16
 MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
-"""For a request to come, and for its answer to be taken."""
+"""How long the server waits for a request, and for the client to take the answer."""
 
 OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """kind: the content's type. status: with its number, as HTTP's first line has it."""
+    """kind: the content type. status: the status number and text of HTTP's first line."""
 
     kind: str
     content: bytes
@@ -34,12 +34,12 @@ class Answer:
 
 
 Pages = Callable[[str, str], Answer]
-"""From the path (without a query) and what the client accepts (its Accept header) to an answer. It
-is asked in the event loop, so it must not wait."""
+"""Takes the path (without the query) and the client's Accept header, and returns the answer. It is
+called in the event loop, so it must not wait."""
 
 
 class HttpServer:
-    """Answers GET and HEAD by the pages."""
+    """Answers GET and HEAD with the pages."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -49,11 +49,11 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port. Raises OSError."""
+        """Listen. Returns the port. Raises OSError."""
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:
-        """Listen no more; who is being answered is left without."""
+        """Stop listening. Clients that wait for an answer get none."""
         self._acceptor.close()
         for task in self._tasks:
             task.cancel()
@@ -88,7 +88,8 @@ class HttpServer:
                     writer.write(self._answer(await _request(reader)))
                     writer.write_eof()
                     await writer.drain()
-                    await reader.read(1)  # a client has taken all of it when it closes
+                    # The client closes the connection when it has read all of the answer.
+                    await reader.read(1)
             finally:
                 writer.transport.abort()
 
@@ -110,7 +111,7 @@ class HttpServer:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:
-    """The request's lines, up to the empty one; None for too many of them."""
+    """The request's lines, up to the empty line. None where they are too many."""
     with contextlib.suppress(asyncio.LimitOverrunError):
         found = await reader.readuntil(b"\r\n\r\n")
         if len(found) <= MAX_REQUEST_BYTES:

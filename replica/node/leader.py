@@ -1,4 +1,4 @@
-"""Requests to the leader beside those of the consensus core."""
+"""Requests to the leader that the consensus core doesn't send."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from replica.wire.pool import Address
 from replica.wire.schema import Api, Message
 
 LONGEST_MS = 60_000
-"""How long a request may name as its own timeout; Kafka's default.api.timeout.ms."""
+"""The longest timeout that a request may name, in ms: Kafka's default.api.timeout.ms."""
 
 
 def leader_address(driver: Driver) -> Address | None:
-    """Where the leader that this replica follows listens; None where it follows nobody."""
+    """Where the leader that this replica follows listens. None where it follows no leader."""
     role = driver.raft.role
     if not isinstance(role, Follower):
         return None
@@ -29,11 +29,11 @@ def leader_address(driver: Driver) -> Address | None:
 async def ask_leader(
     leader: Address, config: ClientConfig, api: Api, message: Message, version: int
 ) -> Message:
-    """The leader's answer, by a connection of its own: a request that waits for its commit must not
-    delay another, least of all a fetch.
+    """Ask the leader by a connection of its own: a request that waits for its commit must not delay
+    others, least of all a fetch.
 
-    config: as for peers; an answer may take its timeout and what the request itself allows
-    (timeoutMs). Raises PeerError.
+    config: the same as for peers. The answer may take the config's timeout plus the time that the
+    request itself allows (timeoutMs). Raises PeerError.
     """
     allowed_ms = min(max(message.get("timeoutMs", 0), 0), LONGEST_MS)
     patient = replace(config, timeout_s=config.timeout_s + allowed_ms / 1000)

@@ -1,4 +1,4 @@
-"""Addresses in server.properties: listeners, voters, bootstrap servers."""
+"""Addresses in server.properties: of listeners, voters and bootstrap servers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """host: empty for all interfaces, as Kafka's. port 0: any free one. protocol: one of PROTOCOLS,
-    from listener.security.protocol.map; by default the listener's own name, or PLAINTEXT."""
+    """host: empty for all interfaces, as in Kafka. port: 0 for any free port. protocol: one of
+    PROTOCOLS, by listener.security.protocol.map; the default is the listener's own name, or
+    PLAINTEXT."""
 
     name: str
     host: str
@@ -27,7 +28,7 @@ class Listener:
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
-    """NAME://host:port with commas between. Raises UsageError."""
+    """The listeners at `key`: NAME://host:port with commas between. Raises UsageError."""
     found = []
     for text in properties.names(key):
         match = _LISTENER.fullmatch(text)
@@ -37,12 +38,12 @@ def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener,
         host, port = _address(properties, key, match["address"])
         found.append(Listener(name, host, port, protocol_of(properties, name)))
     if len({listener.name for listener in found}) < len(found):
-        raise properties.error(key, "a name is there twice")
+        raise properties.error(key, "a listener's name occurs twice: name each once")
     return tuple(found)
 
 
 def protocol_of(properties: Properties, name: str) -> str:
-    """A listener's, of PROTOCOLS, also where this node has none of that name."""
+    """The protocol (of PROTOCOLS) of the listener `name`, which another node may have."""
     default = name if name in PROTOCOLS else "PLAINTEXT"
     return _protocols(properties).get(name, default)
 
@@ -56,8 +57,8 @@ def uses_sasl(protocol: str) -> bool:
 
 
 def static_voters(properties: Properties, listener: str) -> VoterSet:
-    """controller.quorum.voters, id@host:port with commas between; empty for a quorum whose voters
-    are in the log (KIP-853)."""
+    """The voters of controller.quorum.voters, id@host:port with commas between. Empty for a quorum
+    whose voters are in the log (KIP-853)."""
     key = "controller.quorum.voters"
     voters: dict[int, Voter] = {}
     for text in properties.names(key):
@@ -66,26 +67,26 @@ def static_voters(properties: Properties, listener: str) -> VoterSet:
             raise properties.error(key, f"{text!r} is not id@host:port")
         node_id = int(match["id"])
         if node_id in voters:
-            raise properties.error(key, f"voter {node_id} is there twice")
+            raise properties.error(key, f"voter {node_id} occurs twice: name each voter once")
         host, port = _address(properties, key, match["address"])
         voters[node_id] = Voter(ReplicaKey(node_id), (Endpoint(listener, host, port),))
     return voter_set(voters.values())
 
 
 def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
-    """controller.quorum.bootstrap.servers, host:port with commas between."""
+    """The addresses of controller.quorum.bootstrap.servers, host:port with commas between."""
     key = "controller.quorum.bootstrap.servers"
     return tuple(_address(properties, key, text) for text in properties.names(key))
 
 
 def address(properties: Properties, key: str) -> tuple[str, int] | None:
-    """The one host:port under a key; None where it is missing. Raises UsageError."""
+    """The one host:port at `key`, None where the key is missing. Raises UsageError."""
     text = properties.text(key)
     return _address(properties, key, text) if text else None
 
 
 def address_in(text: str) -> tuple[str, int] | None:
-    """host:port, or [IPv6]:port; None for anything else."""
+    """The address in host:port or [IPv6]:port. None for any other text."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         return None

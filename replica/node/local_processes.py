@@ -1,8 +1,8 @@
-"""Whose process is at the other end of a connection within this machine, as Linux tells it.
+"""Which user's process is at the other end of a connection within this machine, as Linux shows it.
 
-/proc/net/tcp and tcp6 name each socket's addresses, user and inode; /proc/PID/fd names the inodes
-that a process holds, which only its user (and root) may read. An address alone proves nothing:
-every user of a machine can connect from 127.0.0.1, and take a port that is free.
+/proc/net/tcp and tcp6 list each socket's addresses, user and inode. /proc/PID/fd lists the inodes
+that a process holds; only its user and root may read it. An address alone proves nothing: every
+user of a machine can connect from 127.0.0.1, and can take any free port.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 Address = tuple[str, int]
-"""An IP address as ipaddress writes it, IPv4 also where it is mapped into IPv6; and a port."""
+"""(IP address, port). The address is written as ipaddress writes it; an IPv4 address that is mapped
+into IPv6 is written as IPv4."""
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENING = "0A"
@@ -26,7 +27,7 @@ _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A row of the tables. uid: of the user that made it."""
+    """A row of the two tables. uid: the user that made the socket."""
 
     own: Address
     peer: Address
@@ -42,12 +43,13 @@ class Sockets:
     rows: tuple[Socket, ...]
 
     def end_of(self, own: Address, peer: Address) -> Socket | None:
-        """The socket at `own` that is connected to `peer`; None where it isn't on this machine."""
+        """The socket at `own` that is connected to `peer`. None where it isn't on this machine."""
         wanted = (normal(own), normal(peer))
         return next((row for row in self.rows if (row.own, row.peer) == wanted), None)
 
     def listening(self, host: str, port: int) -> tuple[Socket, ...]:
-        """What accepts connections to an address, also by listening on all of them."""
+        """The sockets that accept connections to an address, also those that listen on all
+        addresses."""
         wanted = (normal((host, port))[0], *_WILDCARDS)
         return tuple(
             row
@@ -57,25 +59,26 @@ class Sockets:
 
 
 def is_supported() -> bool:
-    """Whether this system tells whose a connection is."""
+    """Whether this system shows which user a connection belongs to."""
     return os.path.exists(_TABLES[0])
 
 
 def sockets(*ports: int) -> Sockets:
-    """Those whose own port is one of these; none where the system doesn't tell. Reads two files,
-    of which a busy machine has thousands of lines: only the lines with the ports are parsed."""
+    """The sockets whose own port is one of `ports`; none where the system doesn't show them. Of the
+    two files, which have thousands of lines on a busy machine, only lines with these ports are
+    parsed."""
     wanted = frozenset(f"{port:04X}" for port in ports)
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
-    """For each of these sockets, by inode: the inodes of all sockets of the processes of a user
-    that hold it. Looks at each process once, however many sockets are asked for."""
+    """For each of these sockets, by inode: the inodes of all sockets that are held by the user's
+    processes that hold it. Each process is looked at once, however many sockets are asked for."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():
             continue
-        with suppress(OSError):  # it has ended, or isn't ours to look into
+        with suppress(OSError):  # The process has ended, or belongs to another user.
             if os.stat(f"/proc/{name}").st_uid == uid:
                 held = frozenset(_inodes(f"/proc/{name}/fd"))
                 for inode in inodes & held:
@@ -90,14 +93,14 @@ def is_within(own: Address, peer: Address) -> bool:
 
 
 def peer_uid(own: Address, peer: Address) -> int | None:
-    """The user whose process is at the other end of a connection within this machine; None where
-    the system doesn't tell, as of a connection that is gone."""
+    """The user whose process is at the other end of a connection within this machine. None where
+    the system doesn't show it, for example because the connection is gone."""
     end = sockets(peer[1]).end_of(peer, own)
     return None if end is None or not end.inode else end.uid
 
 
 def addresses_of(host: str, port: int) -> frozenset[Address]:
-    """The IP addresses of a host; none where it has none. May ask a name server."""
+    """The IP addresses of a host, none where it has none. This may ask a name server."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
@@ -106,7 +109,7 @@ def addresses_of(host: str, port: int) -> frozenset[Address]:
 
 
 def normal(address: Address) -> Address:
-    """The address as the tables have it here; a host name stays."""
+    """The address as the tables here write it. A host name stays."""
     host, port = address
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
@@ -117,7 +120,7 @@ def normal(address: Address) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host in a setting is this machine alone; a name other than localhost isn't."""
+    """Whether a host in a setting means this machine alone. Of names, only localhost does."""
     if host.lower() == "localhost":
         return True
     try:
@@ -144,8 +147,9 @@ def _rows(path: str, ports: frozenset[str]) -> Iterable[Socket]:
 
 
 def _row(line: str) -> Socket:
-    """Columns: number, local and remote address, state, queues, timer, retransmits, uid, timeout,
-    inode (Linux: Documentation/networking/proc_net_tcp)."""
+    """The socket in a row of /proc/net/tcp. The columns: number, local and remote address, state,
+    queues, timer, retransmits, uid, timeout, inode (Linux:
+    Documentation/networking/proc_net_tcp)."""
     fields = line.split()
     return Socket(
         _address(fields[1]),
@@ -157,7 +161,7 @@ def _row(line: str) -> Socket:
 
 
 def _address(text: str) -> Address:
-    """Hexadecimal words of 32 bits, each in the machine's own byte order."""
+    """The address in hexadecimal words of 32 bits, each in the machine's own byte order."""
     host, _, port = text.partition(":")
     words = (host[at : at + 8] for at in range(0, len(host), 8))
     packed = b"".join(map(_network_order, words))

@@ -1,11 +1,11 @@
-"""A node's metrics in Prometheus' format, and what probes ask for, over HTTP.
+"""A node's metrics in Prometheus' format, and the pages for probes, over HTTP.
 
-/healthz fails for what a restart of the process may cure, /readyz for whatever keeps the log from
-showing what the quorum commits; any other path gives the metrics.
+/healthz fails for what a restart of the process may cure. /readyz fails for whatever keeps the log
+from showing what the quorum commits. Any other path gives the metrics.
 
-The names follow Kafka's own (group raft-metrics of KafkaRaftMetrics), with units as Prometheus has
-them. Values are read in the node's loop when somebody asks for them, so all of one answer belong to
-the same moment; a node that hangs gives no answer, which is what an alert is for.
+The names follow Kafka's (the group raft-metrics of KafkaRaftMetrics), with units as Prometheus
+wants them. Values are read in the node's loop at the moment of the request, so all values of one
+answer belong to the same moment. A node that hangs gives no answer; alerts are for that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from replica.raft.transitions import ROLES
 from replica.wire.server import Server
 
 Collect = Callable[[], Iterable[Metric]]
-"""Gives further metrics; asked in the node's loop, so it must not wait."""
+"""Gives further metrics. It is called in the node's loop, so it must not wait."""
 
 CHANGE_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -35,7 +35,7 @@ LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is measured. servers: by listener name; it may grow."""
+    """What is measured. servers: by the listener's name; more may be added later."""
 
     driver: Driver
     dispatch: Dispatch
@@ -44,7 +44,7 @@ class Sources:
 
 
 class Metrics:
-    """Made in the node's loop, where it listens from `serve` until `close`."""
+    """Create it in the node's loop. It listens there from `serve` until `close`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Metrics:
         look: Callable[[], None],
         more: Sequence[Collect] = (),
     ) -> None:
-        """look: makes `readiness` take note of what is so now. more: further metrics."""
+        """look: makes `readiness` look at the replica now. more: further metrics."""
         self._sources = sources
         self._readiness = readiness
         self._look = look
@@ -79,12 +79,12 @@ class Metrics:
         self._server = HttpServer(self._page)
 
     async def serve(self, host: str, port: int) -> int:
-        """Listen; returns the port, which port 0 lets the system choose. Raises OSError where the
-        address can't be had."""
+        """Listen. Returns the port; for port 0 the system chooses one. Raises OSError where the
+        address can't be used."""
         return await self._server.start(host, port)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         await self._server.close()
 
     def _page(self, path: str, accepted: str) -> Answer:
@@ -95,7 +95,7 @@ class Metrics:
         return Answer(kind, encode(self._registry))
 
     def _probed(self, path: str) -> Answer:
-        """A line for each thing that isn't as it should be, on both pages."""
+        """The page of a probe. Both pages have a line for each fault."""
         readiness = self._readiness
         lines = readiness.lines()
         if self._sources.driver.has_failed:
@@ -113,13 +113,14 @@ def _text(lines: Iterable[str], status: str = OK) -> Answer:
 
 
 class _Collector:
-    """Asked by the registry when somebody scrapes."""
+    """The registry asks it for values whenever somebody scrapes."""
 
     def __init__(self, collect: Collect) -> None:
         self._collect = collect
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the registry would collect to learn the names, before there is an answer."""
+        """Nothing. Without this method, the registry would collect values to learn the names, at a
+        time when there are none."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
@@ -193,7 +194,7 @@ def _log(driver: Driver) -> Iterator[Metric]:
 
 
 def _lag(driver: Driver, role: Leader) -> Metric:
-    """Only a leader knows how far the others are."""
+    """How far the other replicas are behind. Only a leader knows that."""
     end, voters = driver.raft.log.log_end, driver.raft.log.voters
     lag = GaugeMetricFamily(
         "kraftlake_raft_replica_lag",
@@ -239,5 +240,5 @@ def _requests(sources: Sources) -> Iterator[Metric]:
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
-    """A gauge without labels; name: without kraftlake_ before it."""
+    """A gauge without labels. name: without the prefix kraftlake_."""
     return GaugeMetricFamily(f"kraftlake_{name}", text, value)

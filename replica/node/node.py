@@ -1,4 +1,4 @@
-"""A running replica: listening, taking part, and telling about it until it stops."""
+"""A running replica: it listens, takes part in its quorum, and reports until it stops."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LOOK_EVERY_S = 0.5
 
 @dataclass(slots=True)
 class Node:
-    """Made by assembly.opened; `run` ends when the replica has stopped. collectors: of further
-    metrics, asked in the node's loop; to be added before `run`."""
+    """assembly.opened makes it. `run` ends when the replica has stopped. collectors: give further
+    metrics, and are called in the node's loop; add them before `run`."""
 
     settings: Settings
     replica: ReplicaId
@@ -43,7 +43,7 @@ class Node:
     readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
 
     def look(self) -> None:
-        """Take note of whether the replica works now."""
+        """Note whether the replica works now."""
         raft, heard = self.driver.raft, self.driver.heard
         leads, end = isinstance(raft.role, Leader), raft.log.log_end
         mark = raft.leader_watermark
@@ -54,8 +54,8 @@ class Node:
         self.readiness.take(now, time.monotonic())
 
     async def run(self, load: Load | None = None) -> Stopped:
-        """Listen and take part; load: to append while leading. Raises what stopped the replica, and
-        UsageError for a listener that can't be had."""
+        """Listen, and take part in the quorum. load: what to append while leading. Raises the error
+        that stopped the replica, and UsageError for a listener whose address can't be used."""
         async with AsyncExitStack() as open_things:
             for listener in self.settings.listeners:
                 await self._listen(listener, open_things)
@@ -105,13 +105,14 @@ class Node:
         return UsageError(f"{path}: kraftlake.metrics.listener: {host}:{port}: {why}")
 
     async def _look(self) -> None:
-        """So that it is known since when something doesn't move, whenever somebody asks."""
+        """Look at the replica again and again, so that its readiness knows since when something has
+        not moved."""
         while True:
             self.look()
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _tell(self) -> None:
-        """Report each new role or epoch."""
+        """Report each new role and epoch."""
         told = None
         while True:
             role = self.driver.raft.role

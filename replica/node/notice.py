@@ -1,4 +1,5 @@
-"""What a running node tells whoever runs it: a line for people, the same facts for machines."""
+"""A notice: what a running node tells its operator, as a line for people and as the same facts for
+machines."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ Fields = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """event: its kind, in lower case with hyphens, which stays the same between releases. text: one
-    line. fields: the facts in it as values; their names are none of `time`, `event`, `message`."""
+    """event: the kind of notice, in lower case with hyphens; it stays the same between releases.
+    text: one line. fields: the facts of the line as values; none is named `time`, `event` or
+    `message`."""
 
     event: str
     text: str
@@ -20,12 +22,12 @@ class Notice:
 
 
 Report = Callable[[Notice], None]
-"""Takes a notice; called within the node's loop, so it must not wait."""
+"""Takes a notice. It is called within the node's loop, so it must not wait."""
 
 
 class Seldom:
-    """Reports of one kind that strangers cause: one a minute about each key, and of the last one
-    how many there were that nobody was told of. Remembers `most_keys` keys at most."""
+    """Limits notices that strangers cause: it reports one a minute for each key. The report says
+    how many notices were left out since the last one. It remembers `most_keys` keys at most."""
 
     def __init__(
         self,
@@ -41,8 +43,8 @@ class Seldom:
         self._told: dict[str, tuple[float, int]] = {}
 
     def __call__(self, key: str, notice: Notice) -> None:
-        """Report it, or count it where one about this key is less than a minute old. With too many
-        keys all others are counted together."""
+        """Report the notice, or count it where the last one with this key is less than a minute
+        old. Keys beyond `most_keys` are counted together."""
         now = self._now()
         if key not in self._told and len(self._told) >= self._most_keys:
             fresh = {k: v for k, v in self._told.items() if now - v[0] < self._every_s}

@@ -1,4 +1,5 @@
-"""A replica doesn't start with voters or administrators whom anybody on the network can be."""
+"""A replica refuses to start if anybody on the network could pass for a voter or an
+administrator."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from replica.wire.server import ANONYMOUS
 
 
 def check_open_listeners(settings: Settings) -> None:
-    """Raises UsageError, which names the key to set; nothing where INSECURE is."""
+    """Raises UsageError, which names the key to set. Does nothing where INSECURE is set."""
     if settings.authorizer.is_insecure:
         return
     _check_voters(settings)
@@ -22,13 +23,14 @@ def check_open_listeners(settings: Settings) -> None:
             raise _error(
                 settings,
                 "kraftlake.principals.administrator",
-                f"{', '.join(names)} is whoever can connect to {where}, where nobody proves who he "
-                f"is: name the administrators and ask for SASL or certificates there",
+                f"{', '.join(names)} is everybody who can connect to {where}, where clients don't "
+                f"authenticate: name the administrators and ask for SASL or certificates there",
             )
 
 
 def _check_voters(settings: Settings) -> None:
-    """Voters that nobody has named are told by their processes, on one machine."""
+    """Without named voters, voters are known by their processes, which works on one machine
+    only."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

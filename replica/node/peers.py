@@ -1,4 +1,4 @@
-"""The way to the other replicas: one connection to each address, made when it is needed."""
+"""The connections to the other replicas: one for each address, opened when it is needed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from replica.wire.pool import Address, Pool
 class Peers:
     """Carries the core's requests; `call` is the driver's Call.
 
-    address_of: where a Send goes, None where nobody knows. report: told of what a person should
-    know, each text once in a row for an address. are_ours: nobody has named the voters, so
-    those on this machine must be processes of this user.
+    address_of: where a Send goes, None where that is unknown. report: takes notices for the
+    operator; the same text about an address is not repeated. are_ours: the settings name no voters,
+    so voters on this machine must be processes of this user.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class Peers:
         self._said_of_change = ""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Raises PeerError where no answer comes, or none that this release can read."""
+        """Send the request. Raises PeerError where no answer comes, or an answer that this release
+        can't read."""
         address = self._address_of(send)
         if address is None:
             raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")
@@ -73,7 +74,7 @@ class Peers:
         except PeerError:
             raise
         except DataError as error:
-            self._tell(address, f"{address[0]}:{address[1]}: an answer that is none: {error}")
+            self._tell(address, f"{address[0]}:{address[1]}: unreadable answer: {error}")
             raise UnreachablePeerError(f"{address[0]}:{address[1]}", str(error)) from error
         self._said.pop(address, None)
         if isinstance(response, VoterChangeResponse):
@@ -97,13 +98,16 @@ class Peers:
         return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
-        """Another user may have taken the port of a voter that doesn't run."""
+        """Refuse a connection to a process of another user, who may have taken the port of a
+        stopped voter."""
         ends = connection.ends
         if is_supported() and is_within(*ends):
             uid = await asyncio.to_thread(peer_uid, *ends)
             if uid is None:
                 await connection.close()
-                raise UnreachablePeerError(connection.address, "nobody tells whose process it is")
+                raise UnreachablePeerError(
+                    connection.address, "its process is unknown: reconnecting"
+                )
             if uid != os.geteuid():
                 await connection.close()
                 why = "its process isn't this user's: run all voters as one, or name them"
@@ -111,8 +115,8 @@ class Peers:
         self._checked.add(connection)
 
     def _tell_of_change(self, send: Send, came_of_it: str) -> None:
-        """What came of a request of this replica on its way into the voter set, each text once in a
-        row."""
+        """Report the result of this replica's request to change the voter set. The same text is not
+        repeated."""
         message = send.message
         if isinstance(message, RemoveVoterRequest):
             what = f"remove directory {message.voter.directory_id}"

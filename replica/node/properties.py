@@ -1,4 +1,4 @@
-"""Values of a properties file, each taken once, with errors that name the file and the key."""
+"""Values of a properties file. Errors name the file and the key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from replica.format.java_properties import ENCODING, properties_in
 
 
 class Properties:
-    """A file's values; `unknown` tells in the end which keys nobody asked for.
+    """A file's values. It remembers which keys were asked for, so that `unknown` gives the others.
 
-    Every method raises UsageError, one line that names file, key and value.
+    Every method raises UsageError: one line that names file, key and value.
     """
 
     def __init__(self, path: str, values: Mapping[str, str], prefix: str = "") -> None:
@@ -23,24 +23,24 @@ class Properties:
         self._has_plain = True
 
     def below(self, prefix: str) -> Properties:
-        """The same file, where a key with the prefix counts before the plain one, such as
-        listener.name.controller.ssl.client.auth (Kafka: valuesWithPrefixOverride)."""
+        """The same file, where a key with the prefix comes before the plain key; the prefix is for
+        example listener.name.controller. (Kafka: valuesWithPrefixOverride)."""
         section = Properties(self.path, self._values, prefix)
         section._taken = self._taken
         return section
 
     def only_below(self, prefix: str) -> Properties:
-        """The same file, where a key counts with the prefix alone."""
+        """The same file, where only keys with the prefix count."""
         section = self.below(prefix)
         section._has_plain = False
         return section
 
     def error(self, key: str, why: str) -> UsageError:
-        """About one key."""
+        """An error about one key."""
         return UsageError(f"{self.path}: {self._name(key)}: {why}")
 
     def given(self, key: str) -> str | None:
-        """The value without blanks around it, which may be empty; None where the key is missing."""
+        """The value without blanks around it; it may be empty. None where the key is missing."""
         self._taken.update((key, self._prefix + key) if self._has_plain else (self._prefix + key,))
         found = self._values.get(self._name(key))
         return None if found is None else found.strip()
@@ -70,7 +70,7 @@ class Properties:
         return value
 
     def fraction(self, key: str, default: float) -> float:
-        """From 0 to 1."""
+        """A number from 0 to 1."""
         text = self.text(key, str(default))
         try:
             value = float(text)
@@ -81,7 +81,8 @@ class Properties:
         return value
 
     def one_of(self, key: str, choices: tuple[str, ...], default: str) -> str:
-        """One of the words, in any case; `default` where it is missing or empty."""
+        """One of the words, in upper or lower case; `default` where the value is missing or
+        empty."""
         found = self.text(key, default)
         for choice in choices:
             if choice.lower() == found.lower():
@@ -89,11 +90,11 @@ class Properties:
         raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
 
     def has_any(self, endings: tuple[str, ...]) -> bool:
-        """Whether a key of the file ends so, below any prefix."""
+        """Whether a key of the file has one of these endings, below any prefix."""
         return any(key.endswith(endings) for key in self._values)
 
     def unknown(self) -> tuple[str, ...]:
-        """Keys of the file that were never asked for, sorted."""
+        """Keys of the file that no method was asked for, sorted."""
         return tuple(sorted(self._values.keys() - self._taken))
 
     def _name(self, key: str) -> str:

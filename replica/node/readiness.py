@@ -1,7 +1,7 @@
-"""Whether a replica works, and whether its quorum does: what /healthz and /readyz tell.
+"""Whether a replica works, and whether its quorum does: the facts behind /healthz and /readyz.
 
-A process that is restarted can help itself, and not the quorum: /healthz fails for what a restart
-may cure, and /readyz fails for whatever keeps this replica from showing what the quorum commits.
+A restart of the process can cure the replica, not the quorum. /healthz fails for what a restart may
+cure. /readyz fails for whatever keeps this replica from showing what the quorum commits.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WEDGED_AFTER_S = 10.0
-"""An election takes a few seconds, a fetch half a second: what lasts longer is told."""
+"""An election takes a few seconds, and a fetch half a second. What lasts longer than this is
+reported."""
 
 
 class Wedge(StrEnum):
-    """What keeps records from being committed, or from being seen here. The values are labels of
-    the metric kraftlake_wedged."""
+    """What keeps records from being committed, or from being seen at this replica. The values are
+    labels of the metric kraftlake_wedged."""
 
     NO_LEADER = "no-leader"
-    """No leader has answered anybody whom this replica knows of."""
+    """No leader has answered any node that this replica hears of."""
     NOT_FETCHING = "not-fetching"
-    """The quorum has a leader, which doesn't answer this replica's fetches."""
+    """The quorum has a leader, but the leader doesn't answer this replica's fetches."""
     HIGH_WATERMARK_STALLED = "high-watermark-stalled"
-    """The log holds records above the high watermark, which doesn't move."""
+    """The log holds records above the high watermark, but the high watermark doesn't move."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The replica at a moment. leads: it is the leader itself. answered_at, described_at: see
-    Heard. high_watermark: exclusive, None while unknown; log_end: exclusive. caught_up: its log
+    """The replica at one moment. leads: this replica is the leader. answered_at, described_at: see
+    Heard. high_watermark: exclusive, None while unknown. log_end: exclusive. caught_up: the log
     reaches the high watermark that the leader tells."""
 
     leads: bool
@@ -41,8 +42,8 @@ class Look:
 
 
 class Readiness:
-    """Looks come in the order of time. began_at: when the replica was started; times in seconds of
-    the same clock."""
+    """Judges looks, which come in the order of time. began_at: when the replica was started, in
+    seconds of the same clock."""
 
     def __init__(self, began_at: float, wedged_after_s: float = WEDGED_AFTER_S) -> None:
         self._began_at = began_at
@@ -52,10 +53,11 @@ class Readiness:
         self._stalled_since: float | None = None
         self._led_at: float | None = None
         self.has_caught_up = False
-        """Whether the log once reached the high watermark, so that it shows what is committed."""
+        """Whether the log has once reached the high watermark, so that it shows what is
+        committed."""
 
     def take(self, look: Look, at_s: float) -> None:
-        """The replica now."""
+        """Note how the replica is now."""
         moved = look.high_watermark != self._last.high_watermark
         behind = look.log_end > (look.high_watermark or 0)
         if not behind:
@@ -68,7 +70,7 @@ class Readiness:
         self._last, self._last_at = look, at_s
 
     def wedges(self) -> Mapping[Wedge, float]:
-        """What is wedged as of the last look, and for how many seconds."""
+        """What was wedged at the last look, and for how many seconds."""
         found: dict[Wedge, float] = {}
         answered = self._newest(self._last.answered_at, self._led_at)
         silent_s = self._last_at - answered
@@ -93,11 +95,12 @@ class Readiness:
 
     @property
     def is_healthy(self) -> bool:
-        """False for what a restart of this process may cure: the leader answers others alone."""
+        """False where a restart of this process may help: the leader answers other nodes, not this
+        one."""
         return Wedge.NOT_FETCHING not in self.wedges()
 
     def lines(self) -> list[str]:
-        """What isn't as it should be, for people."""
+        """A line for each fault, for people."""
         told = [f"{wedge}: for {seconds:.0f} s" for wedge, seconds in self.wedges().items()]
         if not self.has_caught_up:
             told.append("catching-up: the log has not reached the high watermark yet")

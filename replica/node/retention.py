@@ -1,5 +1,6 @@
-"""When a metadata log is snapshotted and where it may start: Kafka's keys (MetadataLogConfig), and
-those of KIP-630's text, which Kafka never had. Naming one of these chooses its rule."""
+"""When a metadata log gets a snapshot, and where it may start. The keys are Kafka's
+(MetadataLogConfig) and those of KIP-630's text, which Kafka never implemented. A file that has one
+of the latter chooses KIP-630's rule."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ _DEFAULT_RATIO = 0.5
 
 
 def snapshot_policy(properties: Properties) -> SnapshotPolicy:
-    """KIP-630's rule, bytes and ratio both, where RATIO or OLDER_BYTES is set; else Kafka's, bytes
-    or interval. Raises UsageError, also where the two names of the bytes disagree."""
+    """KIP-630's rule, which wants both bytes and ratio, where RATIO or OLDER_BYTES is set. Else
+    Kafka's rule, bytes or interval. Raises UsageError, also where the two names of the bytes have
+    different values."""
     new_bytes = properties.number(BYTES, _DEFAULT_BYTES, 1)
     interval_ms = properties.number(INTERVAL, 3_600_000)
     if not (properties.text(RATIO) or properties.text(OLDER_BYTES)):
@@ -31,6 +33,6 @@ def snapshot_policy(properties: Properties) -> SnapshotPolicy:
 
 
 def start_lag_ms(properties: Properties) -> int | None:
-    """START_LAG, which puts KIP-630's policy of the log start in the place of
-    metadata.max.retention.*; None where it isn't set."""
+    """The value of START_LAG in ms, which chooses KIP-630's policy of the log start instead of
+    metadata.max.retention.*. None where it isn't set."""
     return properties.number(START_LAG, 0) if properties.text(START_LAG) else None

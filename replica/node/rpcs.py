@@ -1,9 +1,9 @@
-"""Every RPC that a replica serves, a row each: its API, who may ask, what answers, how everything
-that was asked is refused, whether it is forwarded to the leader, and, where the consensus core
-answers, the translation between its messages and Kafka's.
+"""Every RPC that a replica serves has a row here: its API, its permitted callers, its answer, its
+refusal, whether it is forwarded to the leader and, where the consensus core answers, the
+translation between the core's messages and Kafka's.
 
-A new RPC is the API's table in replica.wire.apis, a row here, and the functions that the row names.
-ApiVersions and SASL have no row: replica.wire.server answers them on every listener.
+A new RPC needs the API's table in replica.wire.apis, a row here, and the functions that the row
+names. ApiVersions and SASL have no row: replica.wire.server answers them on every listener.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from replica.wire.server import Client
 
 
 def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
-    """An answer at once that depends on neither the version nor the client."""
+    """An answer without waiting, which depends on neither the version nor the client."""
 
     async def answer(partition: ServedPartition, client: Client, request: Request) -> Message:
         return answer_of(partition, request.message)
@@ -256,10 +256,10 @@ _OF_THE_NODE = (
 )
 
 READER_FETCH = Rpc(FETCH, ANYBODY, _fetch, refusals.of_topics(_FETCH_REFUSED), is_fetch=True)
-"""Fetch as readers send it: the row of FETCH in RPCS is the fetch of replicas."""
+"""Fetch as readers send it. The row of FETCH in RPCS is for the fetches of replicas."""
 
 RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NODE)}
-"""By API key."""
+"""The rows by API key."""
 
 _ASKED_VERSIONS = Translation(
     ApiVersionsRequest,
@@ -272,10 +272,11 @@ TRANSLATIONS: dict[type[PeerRequest], Translation] = {
     _ASKED_VERSIONS.request: _ASKED_VERSIONS,
     **{rpc.translation.request: rpc.translation for rpc in _OF_THE_CORE if rpc.translation},
 }
-"""By the class of the core's request: what a replica sends, and what it answers."""
+"""The translations by the class of the core's request, for requests that a replica sends and
+answers that it gives."""
 
 
 def draft_rpc(key: int) -> Rpc:
-    """FetchQuorumRecords of KIP-595's draft, under the API key that the quorum agreed on;
-    UsageError for a key that can't be its own."""
+    """The row of FetchQuorumRecords of KIP-595's draft, under the API key that the quorum agreed
+    on. Raises UsageError for a key that another API has."""
     return core_rpc(draft.translation(key), REPLICAS, is_fetch=True)

@@ -22,13 +22,13 @@ from replica.wire.apis.draft import fetch_quorum_records
 _MAX_INT = 2**31 - 1
 _MIB = 1024 * 1024
 _WITHOUT_EFFECT = ("process.roles", "cordoned.log.dirs")
-"""Keys that need not be told as unknown: every replica here is a controller, and a metadata log
-stays where it is."""
+"""Keys of Kafka that are accepted without a notice: every replica here is a controller, and a
+metadata log stays where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """In ms; see Config. linger_ms: how long the leader gathers appends into one batch."""
+    """Times in ms; see Config. linger_ms: how long the leader collects appends for one batch."""
 
     election_timeout_ms: int = 1_000
     election_backoff_max_ms: int = 1_000
@@ -40,7 +40,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class FetchSizes:
-    """In bytes; see Config. response: of what a leader reads for one fetch."""
+    """Sizes in bytes; see Config. response: the most that a leader reads for one fetch."""
 
     records: int
     snapshot: int
@@ -49,20 +49,21 @@ class FetchSizes:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The replicated partition; its number is always 0. id: base64, 22 characters."""
+    """The replicated partition, whose number is always 0. id: 22 characters of base64."""
 
     name: str = METADATA_TOPIC
     id: str = METADATA_TOPIC_ID
 
     @property
     def is_metadata(self) -> bool:
-        """Otherwise its records are opaque, never snapshotted, never trimmed."""
+        """Whether the records are cluster metadata. Other records are opaque, and never get
+        snapshots or a later log start."""
         return self.name == METADATA_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How a replica of others' quorum records it. archive: the folder for what its log loses.
+    """How an observer records another quorum. archive: the folder for what its log loses.
     is_anonymous: it fetches without a node id."""
 
     archive: str
@@ -71,10 +72,9 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """log_dir: the node's directory, where meta.properties lies. listeners: the first of
-    controller_listener is the one that other voters use. unknown: keys of the file without meaning
-    here, to be named once. recording: None for a replica of a quorum of its own; no key of the
-    file sets it."""
+    """log_dir: the node's directory, with meta.properties. controller_listener: the name of
+    the listener that other voters use. unknown: keys of the file without effect here, which are
+    reported once. recording: None for a replica of an own quorum; no key of the file sets it."""
 
     path: str
     node_id: int
@@ -112,7 +112,7 @@ class Settings:
         return len(self.static_voters) > 0
 
     def config(self, replica: ReplicaId) -> Config:
-        """What the core is told, for the replica that meta.properties names."""
+        """The core's configuration, for the replica that meta.properties names."""
         names = range(len(self.bootstrap_servers))
         times = self.timing
         limited = self.topic.is_metadata
@@ -140,12 +140,12 @@ class Settings:
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
-        """Host and port behind one of Config.bootstrap_ids."""
+        """Host and port of one of Config.bootstrap_ids."""
         return self.bootstrap_servers[-2 - name]
 
 
 def settings_in(properties: Properties) -> Settings:
-    """Raises UsageError for a value that can't be meant, naming file and key."""
+    """The settings in a file. Raises UsageError for an unusable value, which names file and key."""
     names = _controller_listeners(properties)
     bound = listeners(properties)
     voters = static_voters(properties, names[0])
@@ -192,7 +192,7 @@ def _controller_listeners(properties: Properties) -> tuple[str, ...]:
 
 
 def _draft_key(properties: Properties) -> int | None:
-    """The API key of FetchQuorumRecords, which KIP-595's draft left open; None to serve none."""
+    """The API key of FetchQuorumRecords, which KIP-595's draft left open. None to serve none."""
     key = "kraftlake.fetch.quorum.records.api.key"
     if not properties.text(key):
         return None
@@ -218,7 +218,8 @@ def _joins(properties: Properties) -> bool:
 
 
 def _log_dir(properties: Properties) -> str:
-    """metadata.log.dir, else the first of log.dirs, else log.dir (KafkaConfig.metadataLogDir)."""
+    """The directory: metadata.log.dir, else the first of log.dirs, else log.dir
+    (KafkaConfig.metadataLogDir)."""
     own, many, one = (properties.names(key) for key in ("metadata.log.dir", "log.dirs", "log.dir"))
     found = own or many or one
     if not found:
@@ -227,15 +228,16 @@ def _log_dir(properties: Properties) -> str:
 
 
 def _log(properties: Properties) -> LogConfig:
-    """The internal. name is Kafka's own for small segments in tests (4.1 and later)."""
+    """Sizes and times of segments. Kafka has the key with internal. for small segments in tests
+    (4.1 and later)."""
     size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, _MAX_INT)
     size = properties.number("internal.metadata.log.segment.bytes", size, 1, _MAX_INT)
     return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
 
 
 def _uncommitted(properties: Properties) -> bool:
-    """How a reader's fetch above the high watermark is answered: by OFFSET_NOT_AVAILABLE (seed
-    002), or without records, as released Kafka does."""
+    """Whether a reader's fetch above the high watermark gets no records, as in released Kafka,
+    instead of OFFSET_NOT_AVAILABLE (KIP-392's text)."""
     key = "kraftlake.reader.uncommitted"
     return properties.one_of(key, ("error", "empty"), "error") == "empty"
 
@@ -269,7 +271,7 @@ def _timing(properties: Properties) -> Timing:
 
 
 def _fetch_sizes(properties: Properties) -> FetchSizes:
-    """Kafka's names and defaults since 4.3 (KIP-1219), and that of an internal key up to 4.2."""
+    """Kafka's keys and defaults since 4.3 (KIP-1219), and the internal key of 4.2 and older."""
     return FetchSizes(
         properties.number("controller.quorum.fetch.max.bytes", _MIB, 1, _MAX_INT),
         properties.number("controller.quorum.fetch.snapshot.max.bytes", _MIB, 1, _MAX_INT),
@@ -280,8 +282,8 @@ def _fetch_sizes(properties: Properties) -> FetchSizes:
 def _advertised(
     properties: Properties, bound: tuple[Listener, ...], names: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
-    """Where other voters reach this one: advertised.listeners, else listeners, of those in
-    controller.listener.names and in their order."""
+    """Where other voters reach this one: the addresses of advertised.listeners, else of listeners,
+    for the names in controller.listener.names and in their order."""
     named = listeners(properties, "advertised.listeners") or bound
     found = tuple(
         Endpoint(listener.name, listener.host or "localhost", listener.port)

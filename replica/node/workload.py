@@ -1,5 +1,5 @@
-"""A built-in load, as kafka.tools.TestRaftServer has it: while this replica leads, so many records
-a second of so many bytes, and what became of them."""
+"""A built-in load, like the one of kafka.tools.TestRaftServer: while this replica leads, it appends
+so many records per second of so many bytes, and reports what became of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TICK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """rate: records per second. record_bytes: of each record's value."""
+    """rate: records per second. record_bytes: the size of each record's value."""
 
     rate: int
     record_bytes: int
@@ -29,13 +29,13 @@ class Load:
 
 @dataclass(slots=True)
 class Figures:
-    """Since the last report: latencies in ms from append to commit; records that were lost with the
-    leadership are not in them."""
+    """What happened since the last report. Latencies are ms from append to commit; records that
+    were lost when the leadership ended have none."""
 
     latencies: list[float] = field(default_factory=list)
 
     def notice(self, load: Load, took_s: float) -> Notice:
-        """Records and bytes a second, and the latency that 75, 99 and 99.9 % stay below."""
+        """Records and bytes per second, and the latencies at 75, 99 and 99.9 %."""
         count = len(self.latencies)
         rate = count / took_s
         ordered = sorted(self.latencies)
@@ -52,7 +52,8 @@ class Figures:
 
 
 async def run_load(driver: Driver, load: Load, report: Report) -> None:
-    """Until cancelled. The load doesn't wait for commits; it waits where too much is appended."""
+    """Append until cancelled. The load doesn't wait for commits, but it waits while too much is
+    uncommitted."""
     value = os.urandom(load.record_bytes)
     loop = asyncio.get_running_loop()
     figures, reported = Figures(), loop.time()

@@ -11,18 +11,20 @@ To read it in order
   its handler.
 - `log_state`: the view of the log. `roles`: one frozen value for each role in an epoch;
   `transitions`: the one table of what may follow what.
-- `election`: votes and pre-votes. `epochs`: how a leader makes its epoch known and lets go.
+- `election`: votes and pre-votes. `epochs`: how a leader announces its epoch, and how it resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
   watermark), `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`:
   fetches of KIP-595's draft.
-- `follower`: `fetching` (what comes of a leader's answers), `fetch_requests`, `voter_updates`.
-- `snapshots` and `log_start` concern both. `ports`: what a host plugs in. `config`; `connections`:
-  one request in flight for each peer; `requests`, `epoch_bounds`: checks that several share.
+- `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
+  `voter_updates`.
+- `snapshots` and `log_start` are for leaders and followers. `ports`: what a host plugs in.
+  `config`; `connections`: one request in flight for each peer; `requests`, `epoch_bounds`: shared
+  checks.
 
-Where Kafka's own core could stop for good, this one goes on: a replica stands in elections until
-its removal is committed (`Core.may_stand`); an observer comes back to a leader that is none of its
-bootstrap servers (`follower.fetching`). A replica that learned nothing from an answer waits before
-it asks the same again.
+Two situations stop Kafka's own core for good, and not this one: here a replica stands in elections
+until its removal is committed (`Core.may_stand`), and an observer comes back to a leader that is
+none of its bootstrap servers (`follower.fetching`). A replica that learned nothing from an answer
+waits before it asks again.
 
 Sources: KIP-595, 630, 853, 996, 1166; Kafka's raft module for what they leave open.
 """

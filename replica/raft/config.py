@@ -1,7 +1,7 @@
-"""What a replica is told once: who it is, whom it may ask, how long it waits.
+"""The settings of a replica, which never change while it runs.
 
-Names and defaults are those of Kafka's controller.quorum.* and metadata.* settings where there is
-one (QuorumConfig, MetadataLogConfig).
+Where Kafka has such a setting, its name and default are those of controller.quorum.* and metadata.*
+(QuorumConfig, MetadataLogConfig).
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ FOREVER = 2**63 - 1
 class Config:
     """Times in ms, sizes in bytes.
 
-    local: this replica with its endpoints and supported kraft.version; None for one without a node
-    id, which only observes. static_voters: controller.quorum.voters, in force while the log and
-    its snapshots name none. bootstrap_ids: negative ids that the host maps to
-    controller.quorum.bootstrap.servers. default_listener: the one peers are reached by.
-    append_linger_ms, max_batch_bytes, max_pending_batches: of records that a leader's state machine
-    appends, see BatchAccumulator; the bytes bound every batch of a leader.
-    fetch_max_bytes, fetch_snapshot_max_bytes: asked of a leader at a time (KIP-1219).
-    auto_join: whether an observer that others can reach makes itself a voter (KIP-1186).
-    retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit. start_lag_ms:
-    metadata.start.offset.lag.time.max.ms (KIP-630), which chooses that policy; None for Kafka's.
+    local: this replica with its endpoints and supported kraft.version; None without a node id, for
+    a replica that only observes. static_voters: controller.quorum.voters, in force while neither
+    the log nor a snapshot names voters. bootstrap_ids: negative ids, which the host maps to
+    controller.quorum.bootstrap.servers. default_listener: the listener that peers connect to.
+    append_linger_ms, max_pending_batches: of records that a leader's state machine appends, see
+    BatchAccumulator. max_batch_bytes: of any batch that a leader appends. fetch_max_bytes,
+    fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219). response_max_bytes: of one
+    answer of this leader. auto_join: whether an observer that has endpoints makes itself a voter
+    (KIP-1186). retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit.
+    start_lag_ms: metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's
+    policy and not by Kafka's (see `log_start`).
     """
 
     cluster_id: str
@@ -55,9 +56,9 @@ class Config:
 
     def __post_init__(self) -> None:
         assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"
-        # a leader holds a fetch back for so long, and its answer must still be waited for
+        # a leader holds a fetch back for fetch_max_wait_ms, and the follower must wait longer
         if self.fetch_max_wait_ms >= self.request_timeout_ms:
             raise UsageError(
-                f"controller.quorum.request.timeout.ms {self.request_timeout_ms} must be above the "
-                f"{self.fetch_max_wait_ms} ms that a fetch may wait"
+                f"controller.quorum.request.timeout.ms is {self.request_timeout_ms}: set it above "
+                f"{self.fetch_max_wait_ms}, the ms that a leader may hold a fetch back"
             )

@@ -1,6 +1,6 @@
 """One request in flight for each peer, and a pause after a failure (Kafka: RequestManager).
 
-Pure bookkeeping over deadlines in ms; what is sent is the business of who asks.
+The bookkeeping only: times come in as ms, and callers send the requests.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """correlation_id is None where nothing is in flight; `until` ends the wait or the pause.
-    request: what is in flight."""
+    """What a peer was asked. correlation_id, request: of the request in flight, None for none.
+    until: when (ms) the wait for its answer ends, or the pause after a failure."""
 
     correlation_id: int | None = None
     until: int = 0
@@ -26,7 +26,7 @@ _READY = Connection()
 
 
 class Connections:
-    """All peers by node id; bootstrap servers have negative ids of their own."""
+    """The connections of all peers by node id. Bootstrap servers have negative ids."""
 
     def __init__(self, request_timeout_ms: int, retry_backoff_ms: int) -> None:
         self._request_timeout_ms = request_timeout_ms
@@ -35,11 +35,11 @@ class Connections:
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
-        """Nothing in flight, or no longer waited for; no pause."""
+        """Whether the peer can be asked: no request to it is waited for, and no pause goes on."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
-        """When the wait or the pause ends."""
+        """When (ms) the peer can be asked at the latest; 0 for now."""
         return self._of(node_id).until
 
     def is_backing_off(self, node_id: int, now_ms: int) -> bool:
@@ -57,7 +57,7 @@ class Connections:
         )
 
     def sent(self, node_id: int, now_ms: int, request: PeerRequest) -> int:
-        """A request goes out; returns its correlation id."""
+        """Note that a request goes out. Returns its correlation id."""
         self._last_correlation_id += 1
         deadline = now_ms + self._request_timeout_ms
         self._connections[node_id] = Connection(self._last_correlation_id, deadline, request)
@@ -68,20 +68,20 @@ class Connections:
         return self._of(node_id).request
 
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
-        """Whether an answer is still wanted: not once its time is over or a newer request went
-        out, or an old answer by one server could follow a newer one by another."""
+        """Whether the answer with this id is still waited for. It isn't once its time is over or a
+        newer request went out: an old answer must not come after another peer's newer one."""
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
     def answered(self, node_id: int, *, well: bool, now_ms: int) -> None:
-        """The request in flight is over; after a failure the peer is left alone for a while."""
+        """Note that the request in flight is over. If not `well`, the peer gets a pause."""
         if well:
             self._connections.pop(node_id, None)
         else:
             self._connections[node_id] = Connection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
-        """Forget what is in flight, as every change of role does: late answers find no one."""
+        """Forget all requests in flight. A change of role does so, and late answers are ignored."""
         self._connections.clear()
 
     def forget(self, node_id: int) -> None:
@@ -90,7 +90,8 @@ class Connections:
     def ready_bootstrap(
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
-        """A bootstrap server to ask, from a random one on; None while one is being asked."""
+        """A random bootstrap server that can be asked now; None for none, or while any request is
+        in flight. draw: see core.Draw."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))
@@ -98,7 +99,8 @@ class Connections:
         return next((node for node in ordered if self.is_ready(node, now_ms)), None)
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
-        """When a bootstrap server may be asked: after the request in flight, or the first pause."""
+        """When (ms) a bootstrap server may be asked: after the request in flight if there is one,
+        else after the first pause that ends."""
         waiting = [
             connection.until
             for connection in self._connections.values()

@@ -1,7 +1,7 @@
-"""What all handlers work on: the role, the log's view, and the effects of the step at hand.
+"""`Core`, which all handlers work on: the role, the view of the log, and this step's effects.
 
-`Core` is the mutable shell around frozen values. It knows no RPC; it has the few operations that
-every handler needs, each of which keeps state and effects in step.
+`Core` is the mutable shell around frozen values. It has the few operations that every handler
+needs. Each of them changes the state and records the effect that belongs to the change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _Response = TypeVar("_Response", bound=PeerResponse)
 
 @dataclass(frozen=True, slots=True)
 class ParkedFetch:
-    """A fetch at the log end that waits for records, or for a newer high watermark."""
+    """A fetch at the log end that waits for records, or for a newer high watermark, until
+    `deadline` (ms)."""
 
     request_id: Hashable
     request: FetchRequest
@@ -48,7 +49,8 @@ class ParkedFetch:
 
 
 class Core:
-    """One replica. Handlers set `role` by `become` or `keep`, `log` together with its effect."""
+    """One replica. Handlers set `role` by `become` or `keep`, and `log` together with its
+    effect."""
 
     def __init__(self, config: Config, role: Role, log: LogState, draw: Draw) -> None:
         self.config = config
@@ -59,7 +61,8 @@ class Core:
         self.effects = Recorder()
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
-        """Everything below is known to be committed; kept across roles and epochs."""
+        """This replica knows that all records below this offset are committed. No change of role or
+        epoch takes that back."""
         self.parked: tuple[ParkedFetch, ...] = ()
         self.accumulator = BatchAccumulator(
             config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
@@ -68,17 +71,17 @@ class Core:
         self.persisted: ElectionState | None = None
         self.announced: LeaderAndEpoch | None = None
         self.truncating = False
-        """The log is being cut; the host has yet to say where it ends."""
+        """Whether the log is being cut, and the host has not yet said where it ends."""
         self.has_joined = False
-        """Whether this replica was a voter since it started, by a set that is committed."""
+        """Whether a committed voter set has named this replica since it started."""
         self.shutdown_deadline: int | None = None
         self.stopped = False
         self.illegal: Counter[str] = Counter()
-        """Illegal messages of peers, by what was wrong."""
+        """How many illegal messages peers have sent, for each kind of mistake."""
         self.began = 0
         """When this replica started, in ms."""
         self._raised = 0
-        """By how many epochs peers have raised the local one since then."""
+        """By how many epochs peers have raised the local epoch since `began`."""
 
     @property
     def local(self) -> Voter | None:
@@ -94,16 +97,18 @@ class Core:
 
     @property
     def is_voter(self) -> bool:
-        """Whether the voter set in force has the local replica; otherwise it observes."""
+        """Whether the voter set in force has the local replica, which otherwise is an observer."""
         return self.local_key is not None and self.log.voters.is_voter(self.local_key)
 
     @property
     def may_stand(self) -> bool:
-        """Whether it stands in elections: also while its removal is not known to be committed.
+        """Whether this replica stands in elections: a voter does, and a removed voter does until it
+        knows that its removal is committed.
 
-        Kafka doesn't let it. Then the leader of two voters that appends its own removal and
-        restarts leaves a quorum that can elect nobody: the other needs its vote, which goes to no
-        log that lacks the removal (Ongaro's dissertation, 4.2.2).
+        In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
+        own removal and restarts. The other voter can't win: it needs the vote of the first, and
+        gets none, as its log lacks the removal. So in Kafka that quorum elects nobody any more
+        (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
             return False
@@ -112,17 +117,19 @@ class Core:
 
     @property
     def high_watermark(self) -> int | None:
-        """As told to others: a new leader's is unknown, whatever it knew as a follower."""
+        """The high watermark (exclusive) that this replica tells others. A new leader's is None at
+        first, whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
     def leader(self) -> Leader:
-        """The local role, where the caller knows that it leads."""
+        """The local role, for callers that know that this replica leads."""
         assert isinstance(self.role, Leader)
         return self.role
 
     def is_local(self, key: ReplicaKey) -> bool:
-        """Whether `key` means this replica; one without a directory means its node."""
+        """Whether `key` means this replica. A key without a directory means every replica of its
+        node."""
         local = self.local_key
         if local is None or key.node_id != local.node_id:
             return False
@@ -133,22 +140,25 @@ class Core:
         return self.is_voter and len(self.log.voters) == 1
 
     def election_timeout(self) -> int:
-        """A deadline between one and two election timeouts from now (FOREVER: an observer's)."""
+        """A deadline (ms) between one and two election timeouts from now; FOREVER for a replica
+        that stands in no election."""
         if not self.may_stand:
             return FOREVER
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
 
     def keep(self, role: Role) -> None:
-        """The same role in the same epoch, with other data."""
+        """Set other data of the same role in the same epoch."""
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
         self.role = role
 
     def become(self, cause: Cause, role: Role) -> None:
-        """Change the role: checked, persisted before anything is sent, announced.
+        """Change the role, after a check that the transition is allowed.
 
-        Whoever waits at a leader that is none any more learns it, and what its state machine
-        appended within the linger is dropped; late answers to requests of the old role find no one.
+        The host persists the new role before it sends anything, and tells the state machine. A
+        leader that is none any more refuses the fetches and the change that waited for it, and
+        drops the records that waited for the end of the linger. Answers to the old role's requests
+        are ignored.
         """
         check(self.role, cause, role, self.local_id)
         if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
@@ -169,7 +179,7 @@ class Core:
                 self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
-        """Write quorum-state where epoch, leader or vote differ from what is on disk."""
+        """Have quorum-state written where epoch, leader or vote differ from those on disk."""
         assert 0 <= self.role.epoch <= MAX_EPOCH, f"epoch {self.role.epoch} is no int32"
         version = self.log.kraft_version
         state = ElectionState(
@@ -186,8 +196,8 @@ class Core:
     def announce(self) -> None:
         """Tell the state machine of a new leader or epoch.
 
-        Of itself as leader only once everything before its epoch is committed; nothing while
-        resigned: it hears of the next epoch.
+        A new leader names itself only once all records of earlier epochs are committed. A resigned
+        leader says nothing: the state machine hears of the next epoch.
         """
         role = self.role
         if isinstance(role, Resigned):
@@ -200,18 +210,19 @@ class Core:
             self.effects.tell_leader(leader)
 
     def commit_to(self, high_watermark: int) -> None:
-        """Everything below is now known to be committed."""
+        """Note that all records below `high_watermark` are committed, and have them applied."""
         if self.committed is None or high_watermark > self.committed:
             self.committed = high_watermark
             self.effects.commit(high_watermark)
 
     def append(self, batches: Sequence[Batch]) -> None:
-        """Append what starts at the log end, a leader's own batches or those it fetched."""
+        """Append batches that start at the log end: a leader's own, or a follower's fetched
+        ones."""
         self.log = self.log.appended(batches)
         self.effects.append(batches)
 
     def signed(self, response: _Response) -> _Response:
-        """With the epoch and leader as known here."""
+        """The response with the epoch and the leader that this replica knows."""
         return replace(
             response,
             epoch=self.role.epoch,
@@ -228,7 +239,7 @@ class Core:
         self.effects.reply(Reply(request_id, response, read))
 
     def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
-        """Answer the request for a change of the quorum, unless it has its answer already."""
+        """Answer the request for a change of the quorum, unless it was answered already."""
         if not change.is_answered:
             response = VoterChangeResponse(error=error, message=message)
             self.reply(change.request_id, self.signed(response))
@@ -238,14 +249,14 @@ class Core:
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, why: str) -> None:
-        """No correct peer sends this: INVALID_REQUEST, counted, nothing changes."""
+        """Answer INVALID_REQUEST to a request that no correct peer sends, and count it."""
         self.illegal[why] += 1
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """Send unless a request is in flight to that peer, or it failed just now.
+        """Send, unless a request to that peer is in flight or the last one failed just now.
 
-        Returns when to look again.
+        Returns when (ms) the peer can be asked next.
         """
         if self.connections.is_ready(node_id, self.now):
             correlation_id = self.connections.sent(node_id, self.now, message)
@@ -253,14 +264,15 @@ class Core:
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:
-        """Where a leader listens: as a message named it, else as the voter set does."""
+        """Where a leader listens: the endpoints that a message `named`, else the voter set's."""
         if named:
             return named
         voter = self.log.voters.voter(node_id)
         return () if voter is None else voter.endpoints
 
     def explains(self, epoch: int) -> bool:
-        """Whether elections explain an epoch that a peer names; counted as illegal where not."""
+        """Whether elections can explain an epoch that a peer names. If not, it counts as
+        illegal."""
         allowed = allowance(self._raised, self.now - self.began)
         found = is_explained(epoch, self.role.epoch, allowed)
         if not found:
@@ -268,7 +280,8 @@ class Core:
         return found
 
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
-        """Whether a message that names this leader of this epoch can be true: one leader each."""
+        """Whether a message that names this leader of this epoch can be true: an epoch has at most
+        one leader."""
         if NO_NODE != leader_id == self.local_id:
             return epoch == self.role.epoch and self.role.leader_id == leader_id
         if epoch != self.role.epoch or leader_id == NO_NODE:
@@ -276,10 +289,11 @@ class Core:
         return self.role.leader_id in (NO_NODE, leader_id)
 
     def may_be_former_self(self, epoch: int, leader_id: int) -> bool:
-        """Whether this leader of this epoch may be the local node, on a disk that was wiped since.
+        """Whether the local node may have led this epoch before its disk was wiped.
 
-        Answers name leaders by node id alone. A voter knows all that its directory did; who can't
-        tell is outside of the voter set, or a voter of a static quorum that holds nothing.
+        Responses name leaders by node id alone, without the directory. A voter knows every epoch in
+        which its directory led. A replica outside of the voter set doesn't, and neither does a
+        voter of a static quorum whose log is empty.
         """
         is_blank = self.log.voters_offset is None and self.log.log_end == 0
         if leader_id != self.local_id or (self.is_voter and not is_blank):
@@ -289,9 +303,9 @@ class Core:
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
         """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
 
-        heard: the leader itself says so, to which a prospective goes back; what others
-        believe doesn't end a pre-vote. The caller has checked has_consistent_leader. A former self
-        is nobody to follow.
+        heard: whether the leader itself says so. Only that ends a pre-vote of the same epoch; what
+        other replicas believe doesn't. The caller has checked has_consistent_leader. A replica
+        doesn't follow its own former self.
         """
         leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
@@ -307,14 +321,14 @@ class Core:
                 self.follow(epoch, leader_id, endpoints)
 
     def follow(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
-        """Become the follower of a leader."""
+        """Become a follower of the leader `leader_id`."""
         voted = self.role.voted if epoch == self.role.epoch else None
         self.become(Cause.LEADER_FOUND, self.follower(epoch, leader_id, endpoints, voted))
 
     def follower(
         self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
     ) -> Follower:
-        """The role with full timeouts; a vote of the same epoch stays."""
+        """The role of a new follower, whose timeouts begin now. voted: its vote in this epoch."""
         wait = self.config.fetch_timeout_ms
         return Follower(
             epoch,

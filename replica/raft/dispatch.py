@@ -1,7 +1,7 @@
 """From a message to its handler.
 
-What all responses have in common comes first: whether they are waited for, and what they say about
-epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
+Of any response the core first looks at two things: whether it waits for the response, and what the
+response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ _WITHOUT_EPOCH = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.INVALID_REQUEST,
 )
-"""Errors of a node that may have said nothing about epoch and leader."""
+"""Errors with which a response may leave out epoch and leader."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
-    """A peer refuses this replica altogether; no retry will change that."""
+    """A peer lets this replica ask nothing; no retry will change that."""
 
 
 def handle_request(core: Core, event: Request) -> None:
@@ -91,7 +91,7 @@ def handle_request(core: Core, event: Request) -> None:
 
 
 def handle_response(core: Core, event: Response) -> None:
-    """Learn what a peer says, if it is still waited for."""
+    """Take a peer's answer, if the core still waits for it."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     asked = core.connections.asked(event.node_id)
@@ -105,7 +105,7 @@ def handle_response(core: Core, event: Response) -> None:
 
 
 def handle_failed(core: Core, event: Failed) -> None:
-    """No answer will come."""
+    """Note that no answer to a request will come."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     core.connections.answered(event.node_id, well=False, now_ms=core.now)
@@ -138,14 +138,14 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
 
 
 class _Learned(Enum):
-    """What became of what an answer says about epoch and leader."""
+    """What this replica has learned of epoch and leader from an answer."""
 
     NOTHING = auto()
-    """The answer is a bad one: its sender is left alone for a while."""
+    """The answer is a bad one: the replica asks its sender nothing for a while."""
     ITS_EPOCH = auto()
-    """The epoch or its leader was new here, and the answer says no more."""
+    """The replica learned the epoch or its leader; the rest of the answer doesn't matter."""
     MAY_GO_ON = auto()
-    """The answer is about the epoch that is known here."""
+    """The answer is about the epoch that the replica knows, so the rest of it counts."""
 
     @classmethod
     def by(cls, has_new_role: bool) -> _Learned:
@@ -153,10 +153,10 @@ class _Learned(Enum):
 
 
 def _learn_from(core: Core, message: PeerResponse) -> _Learned:
-    """What any answer says about the epoch.
+    """Learn epoch and leader from an answer, whatever was asked.
 
-    Who learned nothing waits before it asks the same again, or it would spin. Who knows no epoch
-    yet believes whatever epoch the one has whom it asked: a quorum may be old.
+    A replica that learned nothing waits before it asks again, or it would spin. A replica that
+    knows no epoch yet believes any epoch that a node names which it asked: the quorum may be old.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         return _Learned.NOTHING
@@ -184,7 +184,10 @@ def _learn_from(core: Core, message: PeerResponse) -> _Learned:
 
 def _check_authorized(error: ErrorCode) -> None:
     if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        raise ClusterAuthorizationError("a peer refuses this replica: CLUSTER_AUTHORIZATION_FAILED")
+        raise ClusterAuthorizationError(
+            "a peer refuses this replica (CLUSTER_AUTHORIZATION_FAILED): "
+            "let this replica's principal do ClusterAction in the quorum's ACLs"
+        )
 
 
 def _handle_election(
@@ -252,7 +255,7 @@ def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
         case VoterChangeResponse():
             return handle_update_voter_response(core, message)
         case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():
-            return False  # no answer to what is asked here
+            return False  # this replica sends no request that these answer
         case _:
             assert_never(message)
 

@@ -1,15 +1,15 @@
 """What a host must do after a step: the fields of Effects from the top, each done before the next
 begins, so that a vote is on disk before the reply that grants it.
 
-One thing may be done later: an append leaves a *flush owed*, which the host does when it likes, so
-that appends that come together share one sync; then it says Flushed. Meanwhile replies and sends go
-out. The core itself holds back, until it hears of the flush, whatever may not be said before:
+Only the flush may be done later. After an append a *flush is owed*: the host flushes when it likes,
+so that several appends share one sync, and then reports Flushed. Meanwhile replies and sends go
+out. Until the core hears of the flush, it holds back what may not be said before:
 
 - a fetch, which tells the leader that everything below its offset is on this disk, and a request
-  for a vote, which is for the log that it tells of (fetch_requests.awaits_flush);
+  for a vote, which is for the log that it describes (fetch_requests.awaits_flush);
 - a leader's own records in the count of the high watermark (Leader.counted), and so their commit.
 
-A host that stops in the middle (a crash) has done a prefix of the fields, and has lost what was not
+A host that crashes in the middle has done a prefix of the fields, and has lost what was not
 flushed. Every such state is safe.
 """
 
@@ -28,8 +28,8 @@ from replica.raft.messages import PeerRequest, PeerResponse
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """Bytes of a snapshot being fetched. After the last part the host freezes it and answers with
-    SnapshotFetched or SnapshotRejected."""
+    """Bytes of a snapshot that is being fetched, from byte `position` on. After the last part the
+    host freezes the snapshot and answers with SnapshotFetched or SnapshotRejected."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -83,14 +83,14 @@ class Stopped(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """None or empty means nothing to do.
+    """What to do; a field that is None or empty asks for nothing.
 
-    quorum_state: write, durably. truncate_to: cut the log to this end (exclusive), durably, then
-    say Truncated. reset_to: restart the log at this snapshot. append: at the log end; a flush is
-    owed from then on. snapshot_parts: write. log_start: let the log start there. delete_snapshots:
-    remove. load_snapshot: let the state machine load it. commit: hand it all batches below this
-    offset. leader_change: tell it. replies, sends: to the network, in any order. stopped: the end
-    of a shutdown.
+    quorum_state: write it durably. truncate_to: cut the log durably at this offset (exclusive), and
+    answer with Truncated. reset_to: restart the log at this snapshot. append: add batches at the
+    log end; a flush is owed from then on. snapshot_parts: write them. log_start: let the log start
+    at this offset. delete_snapshots: remove them. load_snapshot: let the state machine load it.
+    commit: give the state machine all batches below this offset. leader_change: tell the state
+    machine. replies, sends: put them on the network, in any order. stopped: the shutdown is over.
     """
 
     quorum_state: ElectionState | None = None
@@ -109,8 +109,8 @@ class Effects:
 
 
 class Recorder:
-    """Gathers the effects of one step while handlers work; of two values for one field the later
-    one counts, while batches, parts and messages add up in the order of the calls."""
+    """Gathers the effects of one step while handlers work. Batches, snapshot parts and messages add
+    up in the order of the calls; of any other field the last value counts."""
 
     def __init__(self) -> None:
         self.recorded = Effects()

@@ -1,7 +1,7 @@
 """Votes and pre-votes: how a replica without a leader gets one (KIP-595, KIP-996).
 
 Kafka: KafkaRaftClient.handleVoteRequest, handleVoteResponse, pollUnattached, pollProspective,
-pollCandidate; scenarios C and D.
+pollCandidate; scenarios C and D of tests/scenarios.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replica.raft.transitions import Cause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Grant or refuse; a newer epoch is adopted even where the vote is refused."""
+    """Grant the vote or refuse it. A newer epoch is adopted in both cases."""
     illegal = _why_illegal(core, request)
     if illegal is not None:
         core.refuse_illegal(request_id, request, illegal)
@@ -54,7 +54,7 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
 
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
-    """Count an answer; whether it was a good one."""
+    """Count a voter's answer. Returns whether the answer was a good one."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
         if response.error is not ErrorCode.NONE:
@@ -68,16 +68,16 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
 
 
 def handle_pre_vote_unsupported(core: Core) -> None:
-    """A voter answers UNSUPPORTED_VERSION: only a real vote can be asked of it."""
+    """A voter doesn't know pre-votes, so stand in a real election."""
     if isinstance(core.role, Prospective):
         _stand(core, Cause.PRE_VOTE_UNSUPPORTED)
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
-    """Wait for the election timeout; an observer asks for the leader.
+    """Wait for the election timeout. An observer asks other nodes who leads.
 
-    Kafka's asks bootstrap servers alone, and finds nobody where none of them is a voter any more;
-    here it asks the voters that its log names too.
+    Kafka's observer asks the bootstrap servers alone, and finds no leader where none of them is a
+    voter any more. This one also asks the voters that its log names.
     """
     if not core.may_stand:
         named = core.log.voters.ids if core.log.voter_sets else ()
@@ -88,14 +88,14 @@ def poll_unattached(core: Core, role: Unattached) -> int:
         become_prospective(core)
         return core.now
     if role.election_deadline == FOREVER:
-        # an observer that a fetched snapshot made a voter
+        # this replica was an observer until a fetched snapshot made it a voter
         role = replace(role, election_deadline=core.election_timeout())
         core.keep(role)
     return min(role.election_deadline, fetch_from_any(core))
 
 
 def poll_prospective(core: Core, role: Prospective) -> int:
-    """Ask all voters; without a majority go back to where it came from."""
+    """Ask all voters for a pre-vote until the election timeout, then go back to the role before."""
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now or not core.may_stand:
@@ -105,7 +105,8 @@ def poll_prospective(core: Core, role: Prospective) -> int:
 
 
 def poll_candidate(core: Core, role: Candidate) -> int:
-    """Ask all voters; a lost election is waited out, then the next begins with a pre-vote."""
+    """Ask all voters for their vote until the election timeout, then begin the next pre-vote. After
+    a lost election only wait for the timeout."""
     if core.shutdown_deadline is not None:
         return min(core.shutdown_deadline, _ask(core, role))
     if role.election_deadline <= core.now:
@@ -115,7 +116,7 @@ def poll_candidate(core: Core, role: Candidate) -> int:
 
 
 def become_prospective(core: Core) -> None:
-    """Start a pre-vote in the same epoch; the vote and the leader of it are remembered."""
+    """Start a pre-vote in the same epoch, whose leader and vote the replica goes on to know."""
     assert core.local_key is not None
     assert core.may_stand, "an observer stands in no election"
     role = core.role
@@ -132,10 +133,10 @@ def become_prospective(core: Core) -> None:
 
 
 def _stand(core: Core, cause: Cause) -> None:
-    """Become candidate of the next epoch, with the local vote."""
+    """Become a candidate in the next epoch, and vote for itself."""
     assert core.local_key is not None
     role = core.role
-    if role.epoch >= MAX_EPOCH:  # nobody can be elected any more
+    if role.epoch >= MAX_EPOCH:  # there is no next epoch to be elected in
         assert isinstance(role, Prospective)
         _go_back(core, role, Cause.ELECTION_LOST)
         return
@@ -146,13 +147,13 @@ def _stand(core: Core, cause: Cause) -> None:
 
 
 def own_tally(core: Core) -> Tally:
-    """With the local vote alone, if it counts."""
+    """A new tally. It holds the local vote, if the local replica is a voter."""
     own = frozenset({core.local_id}) if core.is_voter else frozenset()
     return Tally(core.log.voters, own)
 
 
 def _advance(core: Core) -> None:
-    """Take a majority for what it is."""
+    """Go on to the next role where a majority has granted."""
     role = core.role
     if isinstance(role, Prospective) and role.tally.is_won:
         _stand(core, Cause.MAJORITY_GRANTED)
@@ -172,7 +173,7 @@ def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: 
 
 
 def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
-    """To the leader it had, if it can be reached; else wait for the next timeout."""
+    """Follow the leader of before, if its endpoints are known; else be unattached again."""
     if role.leader_id != NO_NODE and role.leader_endpoints:
         follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
         core.become(cause, follower)
@@ -182,10 +183,10 @@ def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
 
 
 def _ask(core: Core, role: Candidate | Prospective) -> int:
-    """Send to who has not answered; the deadline to look again.
+    """Ask the voters that have not answered. Returns when (ms) to ask again.
 
-    A vote is for the log that the request tells of, and stays given when the candidate restarts:
-    so that log is flushed first. Kafka's always is, for its followers flush as they append.
+    The log is flushed before: a vote is for the log that the request describes, and stays given
+    when the candidate restarts. Kafka's followers flush as they append.
     """
     assert core.local_key is not None
     if awaits_flush(core):
@@ -207,7 +208,8 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
 
 
 def _remember_vote(core: Core, request: VoteRequest) -> None:
-    """A first vote in this epoch; the timer is drawn anew, for the candidate's chance."""
+    """Note the first vote in this epoch. An unattached voter then starts its election timeout anew,
+    to give the candidate time."""
     role = core.role
     if role.voted is not None:
         return
@@ -219,7 +221,7 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 
 
 def _why_illegal(core: Core, request: VoteRequest) -> str | None:
-    """Checked before the epoch is adopted."""
+    """Why no correct candidate sends this request; None for a legal one."""
     highest = request.epoch if request.pre_vote else request.epoch - 1
     if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
         return "vote request with impossible numbers"

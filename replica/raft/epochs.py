@@ -1,6 +1,7 @@
-"""BeginQuorumEpoch and EndQuorumEpoch: how an epoch's leader is made known and lets go (KIP-595).
+"""BeginQuorumEpoch and EndQuorumEpoch: how a leader announces its epoch and its end (KIP-595).
 
-Kafka: handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, pollResigned; scenarios E.
+Kafka: handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, pollResigned; scenarios E of
+tests/scenarios.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from replica.raft.transitions import Cause
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
-    """Follow the leader; even where it means another replica of this id."""
+    """Follow the leader. Where the request was meant for another directory of this node, follow it
+    too, but answer INVALID_VOTER_KEY."""
     if not _adopt(core, request_id, request):
         return
     if is_for_other_voter(core, request.voter):
@@ -34,10 +36,11 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
 
 
 def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
-    """Let the election begin: at once for the first successor, later for the others.
+    """Start an election: the first successor at once, the others later.
 
-    They grant it a pre-vote meanwhile: the leader that they have heard has gone by its own word.
-    Kafka's followers refuse, so a handover among more than three waits for the fetch timeout.
+    Meanwhile the others grant the first a pre-vote, because the leader itself said that it has
+    resigned. Kafka's followers refuse the pre-vote. So with more than three voters Kafka's election
+    waits for the fetch timeout.
     """
     if not _adopt(core, request_id, request):
         return
@@ -49,7 +52,7 @@ def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest)
 
 
 def handle_end_response(core: Core, node_id: int) -> bool:
-    """A voter knows that this leader has resigned."""
+    """Note that a voter knows that this leader has resigned."""
     role = core.role
     if isinstance(role, Resigned):
         core.keep(replace(role, unacked=role.unacked - {node_id}))
@@ -57,7 +60,7 @@ def handle_end_response(core: Core, node_id: int) -> bool:
 
 
 def poll_resigned(core: Core, role: Resigned) -> int:
-    """Tell the voters, then move on to a new epoch in which this replica is one among others."""
+    """Tell the voters, and after the election timeout go on unattached in the next epoch."""
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline
@@ -84,7 +87,7 @@ def poll_resigned(core: Core, role: Resigned) -> int:
 def _adopt(
     core: Core, request_id: Hashable, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
 ) -> bool:
-    """Learn epoch and leader; False where the request was refused instead."""
+    """Learn epoch and leader. Returns False where the request was refused instead."""
     if request.leader_id < 0 or request.epoch < 0:
         core.refuse_illegal(request_id, request, "quorum epoch without a leader")
     elif request.epoch < core.role.epoch:
@@ -105,8 +108,9 @@ def _adopt(
 
 
 def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> bool:
-    """Whether the leader is news, and not one that this replica has voted for. If it is no voter
-    by this log, then the voters that this replica asks next may tell of it."""
+    """Whether the leader is new to this replica, which hasn't voted for it either. Such a leader is
+    believed only if it is a voter by this log. (Other voters may confirm it, when they are
+    asked.)"""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None
@@ -114,8 +118,9 @@ def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRe
 
 
 def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
-    """Nothing for the first of the list, then doubling up to the maximum, which is also for who is
-    not on it."""
+    """How long (ms) this replica waits before it stands: 0 for the first successor. Each later one
+    waits twice as long as the one before it, up to the maximum. A replica that is not on the list
+    waits for the maximum."""
     longest = core.config.election_backoff_max_ms
     places = [place for place, key in enumerate(successors) if core.is_local(key)]
     if not places:

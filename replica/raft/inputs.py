@@ -26,7 +26,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A peer's answer to the Send with this correlation id; anything else is ignored."""
+    """A peer's answer to the Send with this correlation id. The core ignores one that it doesn't
+    wait for."""
 
     node_id: int
     correlation_id: int
@@ -45,7 +46,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One batch of `record_count` records, encoded with whatever base offset and epoch."""
+    """One encoded batch of `record_count` records. The base offset and epoch in it don't matter:
+    the log sets them."""
 
     record_count: int
     data: bytes
@@ -53,7 +55,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """The leader of `epoch` is to append encoded batches now, all or none."""
+    """The leader of `epoch` is to append encoded batches now: all of them, or none."""
 
     epoch: int
     batches: tuple[Proposal, ...]
@@ -65,11 +67,11 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The state machine of the leader of `epoch` has records, by their values, at least one; they
-    go into one batch, with what else comes within Config.append_linger_ms.
+    """The state machine of the leader of `epoch` has records: their values, at least one.
 
-    Their offsets are known at once: the first one's is Raft.next_append_offset. A leader that
-    resigns drops what it has not appended.
+    They go into one batch, together with other appends within Config.append_linger_ms. Their
+    offsets are known at once: Raft.next_append_offset is the first one's. A leader that resigns
+    drops the records that it has not yet appended.
     """
 
     epoch: int
@@ -82,9 +84,9 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The flush that an append owed is done: the log is durable up to `end_offset` (exclusive).
+    """The flush that was owed is done: the log is durable up to `end_offset` (exclusive).
 
-    A flush that a truncation has overtaken must not be reported.
+    A flush must not be reported once a later truncation has cut the log.
     """
 
     end_offset: int
@@ -92,8 +94,11 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The answer to Effects.truncate_to, before any other input: the log ends at `end_offset`,
-    which lies below what was asked where that was inside a batch."""
+    """The answer to Effects.truncate_to, which comes before any other input.
+
+    The log now ends at `end_offset` (exclusive). That is lower than truncate_to where truncate_to
+    lay inside a batch.
+    """
 
     end_offset: int
 
@@ -107,35 +112,36 @@ class SnapshotFrozen:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetched:
-    """The last SnapshotPart made a whole and valid snapshot."""
+    """The snapshot that was being fetched is complete, valid and durable."""
 
     facts: SnapshotFacts
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRejected:
-    """The fetched bytes are no valid snapshot; the part is gone."""
+    """The fetched bytes are no valid snapshot; the host has removed them."""
 
     snapshot_id: OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """Time to look at the log start; `log_bytes` is the size of the log without snapshots."""
+    """It is time to see whether the log may start later. `log_bytes`: the size of the log, without
+    snapshots."""
 
     log_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """The state machine of the leader of `epoch` gives up; an older epoch is ignored."""
+    """The state machine of the leader of `epoch` wants it to resign. An older epoch is ignored."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Leave in order, within `timeout_ms`; Effects.stopped says when."""
+    """The replica is to stop in order, within `timeout_ms`. Effects.stopped says when it has."""
 
     timeout_ms: int
 

@@ -1,8 +1,8 @@
-"""When the log may start later, and which snapshots go with it.
+"""When the log start moves up, and which snapshots are then removed.
 
-Two policies. Kafka's: snapshots and the log in front of them go by size and age
-(KafkaMetadataLog.maybeClean). KIP-630's: a leader waits for its live replicas or for a time limit,
-followers go no further than their leader and their own newest snapshot.
+There are two policies. By Kafka's, the oldest snapshot and the log below the next one are removed
+by size and age (KafkaMetadataLog.maybeClean). By KIP-630's, a leader waits for its live replicas or
+for a time limit, and a follower goes no further than its leader and its own newest snapshot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from replica.raft.roles import Leader
 
 
 def handle_clean(core: Core, clean: Clean) -> None:
-    """Move the log start as far as the configured policy lets it, never past what is committed."""
+    """Move the log start as far up as the configured policy allows; never above the committed
+    offset."""
     if core.config.start_lag_ms is not None:
         if isinstance(core.role, Leader):
             oldest = core.now - core.config.start_lag_ms
@@ -46,8 +47,8 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """Kafka's policy: drop the oldest snapshot while all files together are too large, or while it
-    is too old; never the newest. Returns the new log start, None for no change.
+    """Kafka's policy: remove the oldest snapshot while all files together are too large, or while
+    it is too old; never the newest one. Returns the new log start, None for no change.
 
     snapshots: ascending. retention_bytes: -1 for no limit. oldest_timestamp: ms, None for no limit.
     """
@@ -66,8 +67,8 @@ def start_by_retention(
 def start_by_lag(
     snapshots: Sequence[SnapshotFacts], live_ends: Iterable[int], oldest_timestamp: int
 ) -> int | None:
-    """KIP-630's policy of a leader: the newest snapshot whose end all live replicas have, or whose
-    content is older than the limit (ms)."""
+    """KIP-630's policy of a leader. Returns the highest end offset of a snapshot that all live
+    replicas have reached, or whose last record is older than `oldest_timestamp` (ms)."""
     reached = min(live_ends, default=None)
     starts = [
         facts.snapshot_id.offset
@@ -79,14 +80,14 @@ def start_by_lag(
 
 
 def _live_ends(core: Core) -> list[int]:
-    """Log ends of replicas heard of within the fetch timeout, and of this leader."""
+    """Log ends of this leader, and of the replicas that fetched within the fetch timeout."""
     since = core.now - core.config.fetch_timeout_ms
     ends = [p.log_end for p in core.leader.progress.values() if p.last_fetch >= since]
     return [*ends, core.log.log_end]
 
 
 def _move(core: Core, start: int | None) -> None:
-    """Apply, with the snapshots that this leaves behind, the bootstrap snapshot like any other."""
+    """Move the log start, and remove the snapshots below it, the bootstrap snapshot too."""
     limit = core.committed or 0
     if start is None or not core.log.log_start < start <= limit:
         return

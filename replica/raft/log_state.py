@@ -1,8 +1,8 @@
 """The core's view of its log: where it starts and ends, its epochs, snapshots and voter sets.
 
-A frozen value; each change gives a new one, to go with the effect that changes the real log. Voter
-sets and kraft.version are in force from their append on and undone by truncation (KIP-853; Kafka:
-KRaftControlRecordStateMachine, VoterSetHistory).
+`LogState` is a frozen value; each change gives a new one, and goes with the effect that changes the
+real log. Voter sets and kraft.version are in force from their append on, and truncation undoes them
+(KIP-853; Kafka: KRaftControlRecordStateMachine, VoterSetHistory).
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[_Value]):
-    """A value in force from `offset` on (Kafka: LogHistory.Entry); one of a snapshot from its end
-    offset - 1 on, so from -1 on for the bootstrap snapshot 0-0."""
+    """A value that is in force from `offset` on, inclusive (Kafka: LogHistory.Entry).
+
+    A snapshot's value is in force from the snapshot's end offset - 1 on. So the offset is -1 for
+    the bootstrap snapshot 0-0.
+    """
 
     offset: int
     value: _Value
@@ -34,9 +37,9 @@ class Entry(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """log_start inclusive; log_end and flushed_end exclusive; snapshots ascending by id.
+    """log_start: inclusive. log_end, flushed_end: exclusive. snapshots: ascending by id.
 
-    voter_sets, versions: ascending by offset, those of snapshots included.
+    voter_sets, versions: ascending by offset, with those of the newest snapshot.
     """
 
     log_start: int
@@ -55,7 +58,7 @@ class LogState:
 
     @property
     def voters_offset(self) -> int | None:
-        """Where the set in force was written; None for the static one."""
+        """The offset of the voter set in force; None for the static one."""
         return self.voter_sets[-1].offset if self.voter_sets else None
 
     @property
@@ -78,31 +81,33 @@ class LogState:
 
     @property
     def view(self) -> LogView:
-        """What fetch decisions look at."""
+        """The facts by which a fetch is decided."""
         earliest = self.snapshots[0].snapshot_id if self.snapshots else None
         return LogView(self.log_start, self.log_end, self.epochs, earliest, self.latest_snapshot)
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record, or of the snapshot an empty log starts at, or 0."""
+        """The epoch of the last record, or of the snapshot that an empty log starts at, or 0."""
         return self.view.last_fetched_epoch
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """Where this replica stands in an election: the newest of log and snapshot (KIP-630)."""
+        """What counts of this replica in an election: its log end, or its newest snapshot's end if
+        that is newer (KIP-630)."""
         log = OffsetAndEpoch(self.log_end, self.last_epoch)
         snapshot = self.latest_snapshot
         return log if snapshot is None else max(log, snapshot, key=election_order)
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log must restart at a snapshot."""
+        """Whether the log is older than this snapshot, and must restart at it."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
 
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
         return next((s for s in self.snapshots if s.snapshot_id == snapshot_id), None)
 
     def appended(self, batches: Sequence[Batch]) -> LogState:
-        """With batches that start at the log end; their voter sets are in force at once."""
+        """The state after an append at the log end. Voter sets in the batches are in force at
+        once."""
         state = self
         for batch in batches:
             assert batch.base_offset == state.log_end, "a batch starts at the log end"
@@ -115,11 +120,12 @@ class LogState:
         return state
 
     def flushed(self, end_offset: int) -> LogState:
-        """Durable up to `end_offset`, which never falls without a truncation."""
+        """The state after a flush up to `end_offset` (exclusive)."""
         return replace(self, flushed_end=max(self.flushed_end, min(end_offset, self.log_end)))
 
     def truncated(self, end_offset: int) -> LogState:
-        """Cut at `end_offset`; an older voter set or version is in force again."""
+        """The state after a cut at `end_offset` (exclusive). An older voter set or kraft.version
+        may be in force again."""
         return replace(
             self,
             log_end=min(self.log_end, end_offset),
@@ -130,12 +136,12 @@ class LogState:
         )
 
     def with_snapshot(self, facts: SnapshotFacts) -> LogState:
-        """A complete snapshot of this log."""
+        """The state with one more complete snapshot of this log."""
         others = [s for s in self.snapshots if s.snapshot_id != facts.snapshot_id]
         return replace(self, snapshots=_ascending((*others, facts)))
 
     def reset_to(self, facts: SnapshotFacts) -> LogState:
-        """Restarted at a snapshot that is newer than the log; nothing older is left."""
+        """The state of an empty log that starts at a snapshot newer than the old log."""
         offset = facts.snapshot_id.offset
         newer = [s for s in self.snapshots if s.snapshot_id > facts.snapshot_id]
         state = LogState(
@@ -149,8 +155,8 @@ class LogState:
         return _with_snapshot_control(state, facts)
 
     def started_at(self, log_start: int) -> LogState:
-        """With the log start moved to a snapshot's end offset; what lies below it is forgotten, but
-        for the voters and the version that the snapshot holds, in force just before."""
+        """The state with the log start moved up to a snapshot's end offset. Of what lies below,
+        only the voter set and the kraft.version in force there are kept."""
         kept = [s for s in self.snapshots if s.snapshot_id.offset >= log_start]
         return replace(
             self,
@@ -163,13 +169,11 @@ class LogState:
 
 
 def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
-    """The view of a log just opened: recovered, so all of it is durable.
+    """The view of a log that was just opened and recovered, so that all of it is durable.
 
-    The newest snapshot of this log stands for the control records below its end, as in Kafka
-    (KRaftControlRecordStateMachine.updateState).
-
-    A snapshot newer than the log (a crash between its rename and the truncation) is left for
-    `Raft` to restart the log at.
+    The newest snapshot of this log replaces the control records below its end, as in Kafka
+    (KRaftControlRecordStateMachine.updateState). A snapshot newer than the log (after a crash
+    between the snapshot's rename and the truncation) is only listed: `Raft` restarts the log at it.
     """
     state = LogState(
         log_start=facts.log_start,
@@ -203,7 +207,7 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 
 
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
-    """Start the histories with what the snapshot says; it says nothing in a static quorum."""
+    """Start both histories with the snapshot's values. A static quorum's snapshot has none."""
     offset = facts.snapshot_id.offset - 1
     voters = () if facts.voters is None else (Entry(offset, facts.voters),)
     versions = (Entry(offset, facts.kraft_version),) if facts.kraft_version else ()
@@ -211,11 +215,11 @@ def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
 
 
 def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
-    """By epoch and offset, which agree among the snapshots of one lineage."""
+    """Sorted by epoch, then offset; within one lineage both orders are the same."""
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 
 def _since(entries: tuple[Entry[_Value], ...], offset: int) -> tuple[Entry[_Value], ...]:
-    """From the entry in force at `offset` on."""
+    """The entry in force at `offset` (inclusive) and all newer ones."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

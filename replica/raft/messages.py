@@ -1,9 +1,9 @@
 """Requests and responses of the quorum's RPCs as values, without wire versions or topic arrays.
 
-One replicated partition is meant throughout; replica.node checks topic and partition and translates
-versions. Field names are those of Kafka's schemas, end offsets are exclusive, times in ms.
-Responses to peers name the epoch and leader the answering replica knows, by which everyone learns
-of newer epochs (KIP-595).
+All messages are about the one replicated partition: replica.node checks topic and partition, and
+translates versions. Field names are those of Kafka's schemas. End offsets are exclusive, times in
+ms. A response names the epoch and the leader that the answering replica knows: so replicas learn of
+newer epochs (KIP-595).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from replica.model.voters import Endpoints, Voter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """cluster_id: None where the sender names none, which is fine."""
+    """cluster_id: None where the sender names no cluster, which is allowed."""
 
     cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Response:
-    """epoch and leader as the answering replica knows them; NO_NODE for no leader."""
+    """epoch, leader_id: what the answering replica knows; NO_NODE for no leader."""
 
     error: ErrorCode = ErrorCode.NONE
     epoch: int = UNDEFINED_EPOCH
@@ -37,10 +37,11 @@ class _Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRequest(_Request):
-    """A vote in `epoch`, or a pre-vote: what would you say to my next epoch (KIP-996).
+    """The candidate asks for a vote in `epoch`. With a pre-vote it asks whether the voter would
+    vote for it in the next epoch (KIP-996).
 
-    voter: whom the candidate means, None in old versions. last_epoch and end_offset: the
-    candidate's newest record, or snapshot.
+    voter: the replica that is asked, None in old versions. last_epoch, end_offset (exclusive): of
+    the candidate's log, or of its snapshot where that is newer.
     """
 
     epoch: int
@@ -58,7 +59,7 @@ class VoteResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginQuorumEpochRequest(_Request):
-    """The leader of `epoch` makes itself known, again and again until voters fetch from it."""
+    """The leader of `epoch` announces itself to the other voters, again and again."""
 
     epoch: int
     leader_id: int
@@ -90,8 +91,9 @@ class EndQuorumEpochResponse(_Response):
 class FetchRequest(_Request):
     """A replica asks for records from its log end on.
 
-    replica: node id NO_NODE for a replica without one. high_watermark: what the sender knows
-    (Fetch v18, KIP-1166), -1 for nothing yet; None from older versions, which wait for records.
+    replica: has the node id NO_NODE where the sender has none. high_watermark: the one that the
+    sender knows (Fetch v18, KIP-1166), -1 where it knows none; None from older versions, whose
+    fetches wait for records alone.
     """
 
     replica: ReplicaKey
@@ -105,10 +107,11 @@ class FetchRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(_Response):
-    """Exactly one of: records (perhaps none), a diverging epoch, a snapshot to fetch instead.
+    """It has records (perhaps none), or a diverging epoch, or a snapshot to fetch instead.
 
-    diverging: (end offset, epoch) as the leader has it. high_watermark: None while unknown.
-    batches: filled in by the host of the leader (Reply.read), decoded by that of the follower.
+    diverging: the end offset (exclusive) of an epoch in the leader's log. high_watermark: None
+    while unknown. batches: the leader's host reads them (Reply.read), the follower's host decodes
+    them.
     """
 
     batches: tuple[Batch, ...] = ()
@@ -120,7 +123,7 @@ class FetchResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSnapshotRequest(_Request):
-    """A slice of a snapshot from byte `position` on (KIP-630)."""
+    """A replica asks for a slice of a snapshot from byte `position` on (KIP-630)."""
 
     replica: ReplicaKey
     epoch: int
@@ -131,7 +134,7 @@ class FetchSnapshotRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSnapshotResponse(_Response):
-    """size: of the whole snapshot in bytes. data: not aligned to batches."""
+    """size: bytes of the whole snapshot. data: bytes from `position` on, which may cut a batch."""
 
     snapshot_id: OffsetAndEpoch | None = None
     size: int = 0
@@ -141,12 +144,12 @@ class FetchSnapshotResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(_Request):
-    """What kraft.version does that node support? Asked before it may become a voter."""
+    """The leader asks a node which kraft.version it supports, before the node becomes a voter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsResponse(_Response):
-    """Both ends inclusive; 0 and 0 where the node doesn't know the feature."""
+    """Both versions are inclusive; both are 0 where the node doesn't know the feature."""
 
     min_kraft_version: int = 0
     max_kraft_version: int = 0
@@ -154,10 +157,12 @@ class ApiVersionsResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddVoterRequest(_Request):
-    """AddRaftVoter (KIP-853), from an administrator, or from the voter to be (Config.auto_join).
+    """AddRaftVoter (KIP-853), from an administrator or from the new voter itself
+    (Config.auto_join).
 
-    ack_when_committed: whether the answer waits for the commit. The voter to be can't let it: two
-    voters, of whom it is one, commit nothing before it fetches again (KIP-1186).
+    ack_when_committed: whether the answer waits for the commit. A new voter that asks for itself
+    sets False: it fetches again only after the answer, and in a set of two voters nothing is
+    committed before it fetches (KIP-1186).
     """
 
     voter: ReplicaKey
@@ -176,7 +181,7 @@ class RemoveVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateVoterRequest(_Request):
-    """UpdateRaftVoter: a voter tells the leader of `epoch` its endpoints and versions."""
+    """UpdateRaftVoter (KIP-853): a voter tells the leader of `epoch` its endpoints and versions."""
 
     epoch: int
     voter: Voter
@@ -184,7 +189,7 @@ class UpdateVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateFeaturesRequest(_Request):
-    """Finalize kraft.version; validate_only changes nothing."""
+    """An administrator finalizes kraft.version. With validate_only nothing changes."""
 
     kraft_version: int
     validate_only: bool = False
@@ -192,7 +197,8 @@ class UpdateFeaturesRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterChangeResponse(_Response):
-    """To all four requests that change voters or kraft.version; one line says why not."""
+    """The answer to the four requests that change voters or kraft.version. message: why the leader
+    refuses, in one line."""
 
     message: str = ""
 
@@ -204,10 +210,11 @@ class DescribeQuorumRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """KIP-836: end offset, and leader times in ms; -1 for what is not known.
+    """How far a replica is, as its leader sees it (KIP-836); -1 for what the leader doesn't know.
 
-    last_fetch: of the last fetch, -1 for the leader itself. last_caught_up: when the leader's log
-    ended where the replica's last fetch is now.
+    log_end: exclusive. last_fetch: when the replica fetched last, in ms of the leader's clock; -1
+    for the leader itself. last_caught_up: the last time (ms) at which the replica had all of the
+    leader's log.
     """
 
     replica: ReplicaKey
@@ -227,9 +234,9 @@ class DescribeQuorumResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsRequest(_Request):
-    """Of KIP-595's draft, see replica.raft.leader.draft.
+    """The fetch of KIP-595's draft, see replica.raft.leader.draft.
 
-    replica: only its node id is known. fetch_epoch: of its last record.
+    replica: without a directory, which the draft doesn't send. fetch_epoch: of its last record.
     """
 
     replica: ReplicaKey
@@ -242,9 +249,12 @@ class FetchQuorumRecordsRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsResponse(_Response):
-    """next_fetch_offset, next_fetch_epoch: -1 unless OFFSET_OUT_OF_RANGE. first_dirty_offset: the
-    end of the newest snapshot, so the first offset that is in no snapshot. last_caught_up: ms, -1
-    while unknown. records: filled in by the host (Reply.read); valid with NOT_FOLLOWER too."""
+    """next_fetch_offset, next_fetch_epoch: -1 unless the error is OFFSET_OUT_OF_RANGE.
+
+    first_dirty_offset: the end of the newest snapshot (exclusive), so the first offset that is in
+    no snapshot. last_caught_up: ms, -1 while unknown. records: the host reads them (Reply.read);
+    they are valid with the error NOT_FOLLOWER too.
+    """
 
     next_fetch_offset: int = -1
     next_fetch_epoch: int = -1
@@ -268,7 +278,7 @@ PeerRequest: TypeAlias = (
     | DescribeQuorumRequest
     | FetchQuorumRecordsRequest
 )
-"""Everything that a peer or an administrator asks."""
+"""The requests of peers and administrators."""
 
 PeerResponse: TypeAlias = (
     VoteResponse

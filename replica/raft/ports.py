@@ -1,12 +1,12 @@
 """What a host plugs into the core: a log, snapshots and a quorum-state store, a state machine.
 
 The core calls none of these. A host opens them, builds `Raft` from what they hold (LogFacts,
-ElectionState), carries out each `Effects` by them, and feeds results back as inputs. Storage
-imports this module alone from the core; the values that both exchange are replica.model's.
+ElectionState), carries out each `Effects` with them, and feeds the results back as inputs. Of the
+core, storage imports this module alone; the values that both exchange are replica.model's.
 
-Durability: a method marked *durable* has reached the disk when it returns; everything else may be
-lost in a crash up to the last `flush`. Errors: DataError and UnreadableFileError of
-replica.errors; an offset that doesn't fit the log is the host's bug, an assertion.
+Durability: when a method marked *durable* returns, its change is on disk. In a crash, everything
+since the last `flush` may be lost. Errors: DataError and UnreadableFileError of replica.errors. An
+offset that doesn't fit the log is a bug of the host, and fails an assertion.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from replica.model.log_facts import LogFacts, SnapshotFacts
 
 
 class QuorumStateStore(Protocol):
-    """quorum-state beside the log."""
+    """The file quorum-state beside the log."""
 
     def read(self) -> ElectionState | None:
-        """None where nothing was ever written. Raises DataError on a file it can't read."""
+        """What the file says; None where it was never written. Raises DataError where the file is
+        damaged."""
 
     def write(self, state: ElectionState) -> None:
-        """Durable and atomic: after a crash the file is the old one or this one."""
+        """Durable and atomic: after a crash the file holds the old state or this one."""
 
 
 class Log(Protocol):
-    """The replicated log; one writer, no batch across two files."""
+    """The replicated log, which has one writer. A batch lies in one file."""
 
     def facts(self) -> LogFacts:
         """What the log holds now."""
@@ -40,27 +41,29 @@ class Log(Protocol):
     def append(self, batches: Sequence[Batch]) -> int:
         """Add batches at the log end; the first one's base offset is the log end.
 
-        Returns the new log end. A batch without data is a control batch to encode.
+        Returns the new log end (exclusive). The log encodes a batch that has no `data` yet.
         """
 
     def flush(self) -> int:
         """Durable: everything appended so far. Returns the flushed log end (exclusive)."""
 
     def truncate_to(self, end_offset: int) -> int:
-        """Durable: cut everything at and above `end_offset`; a batch holding it goes whole.
+        """Durable: cut everything at and above `end_offset`. A batch that holds records on both
+        sides of it goes as a whole.
 
-        Returns the log end that is left, for the input `Truncated`.
+        Returns the new log end (exclusive), for the input `Truncated`.
         """
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Durable: drop all batches; the log starts and ends at the snapshot's end offset and
-        knows its epoch, and older snapshots go."""
+        """Durable: remove all batches and the older snapshots. The log then starts and ends at the
+        snapshot's end offset, and its last epoch is the snapshot's."""
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Whole batches from the one that holds `start_offset` on, at least one if there is one.
+        """Whole batches, from the one that holds `start_offset` on.
 
-        At most `max_bytes` but for the first; only batches that start below `end_offset`
-        (exclusive; None: the log end). Empty at the log end.
+        They are at most `max_bytes` long together, but the first batch comes whole whatever its
+        size. Only batches that start below `end_offset` (exclusive; None for the log end) are read.
+        The result is empty at the log end.
         """
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
@@ -68,55 +71,58 @@ class Log(Protocol):
         state machine."""
 
     def advance_log_start(self, offset: int) -> None:
-        """Let the log start at `offset`, the end of a snapshot; whole segments below may go."""
+        """Let the log start at `offset`, a snapshot's end offset. Segments below it may be
+        removed."""
 
 
 class Snapshots(Protocol):
-    """Snapshot files beside the log; what is being written has the suffix .part."""
+    """Snapshot files beside the log. A file that is being written has the suffix .part."""
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
-        """Bytes at `position` of a snapshot being fetched; position 0 starts it anew."""
+        """Write bytes at `position` of a snapshot being fetched. Position 0 begins the file
+        anew."""
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
-        """Durable: validate the written part (header, footer, framing, CRC), sync and rename it.
+        """Durable: validate the .part file (header, footer, framing, CRC), sync and rename it.
 
-        Raises DataError, and removes the part, where it isn't a whole snapshot.
+        Where the file isn't a whole snapshot, removes it and raises DataError.
         """
 
     def write(
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> SnapshotWriter:
-        """Start a snapshot of the local state machine: header with `timestamp` (ms, append time of
-        the last record contained), then the control records `facts`."""
+        """Begin a snapshot of the local state machine: the header, then the control records
+        `facts`. timestamp: for the header, the append time (ms) of the snapshot's last record."""
 
     def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
-        """A slice of a complete snapshot's bytes; it may cut batches (KIP-630: unaligned)."""
+        """At most `max_bytes` of a complete snapshot from byte `position` on, which may cut batches
+        (KIP-630: unaligned)."""
 
     def batches(self, snapshot_id: OffsetAndEpoch) -> Iterable[Batch]:
-        """The whole content, for load_snapshot."""
+        """All batches of a complete snapshot, for load_snapshot."""
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Remove complete snapshots; not there is no error."""
+        """Remove complete snapshots. A snapshot that isn't there is no error."""
 
 
 class SnapshotWriter(Protocol):
-    """One snapshot being written; nothing is visible before `freeze`."""
+    """A snapshot that is being written. It isn't visible before `freeze`."""
 
     def append(self, records: Sequence[bytes]) -> None:
-        """Add records, each one's value bytes."""
+        """Add records by their values."""
 
     def freeze(self) -> SnapshotFacts:
-        """Durable: footer, sync, rename. No append after it."""
+        """Durable: write the footer, sync, rename. Nothing may be appended afterwards."""
 
     def abort(self) -> None:
-        """Remove the part; nothing after `freeze`."""
+        """Remove the .part file. After `freeze` it does nothing."""
 
 
 class StateMachine(Protocol):
-    """What is replicated for (Kafka: RaftClient.Listener). Called in the order of the log.
+    """What applies the committed records, in the order of the log (Kafka: RaftClient.Listener).
 
-    next_offset: everything below (exclusive) is applied. can_snapshot: whether its state can be
-    written now; Kafka's metadata can't within a transaction (KIP-868).
+    next_offset: all records below it are applied. can_snapshot: whether a snapshot of the state can
+    be written now; Kafka's metadata has none within a transaction (KIP-868).
     """
 
     next_offset: int
@@ -125,23 +131,23 @@ class StateMachine(Protocol):
     def can_snapshot(self) -> bool: ...
 
     def commit(self, batches: Iterable[Batch]) -> None:
-        """Committed batches, each once, ascending, control batches too."""
+        """Apply committed batches. Each one comes once, in ascending order, control batches too."""
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Replace the whole state: at boot, or after a fetched snapshot; commit goes on at its end
-        offset. Never called on a leader that was told so."""
+        """Replace the whole state, at boot or after a fetched snapshot. `commit` goes on at the
+        snapshot's end offset. A state machine that was told that it leads is never asked to."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """The values of a snapshot at next_offset, for SnapshotWriter.append; voters and
-        kraft.version are control records and the host's."""
+        """The values of a snapshot at next_offset, for SnapshotWriter.append. The host adds the
+        control records (voters, kraft.version)."""
 
     def changed_ratio(self) -> float:
-        """The share of the newest snapshot's content that is changed or gone by now, from 0 to 1;
-        1 where there is none (KIP-630: metadata.snapshot.min.changed_records.ratio)."""
+        """The share of the newest snapshot's records that have changed or gone since, from 0 to 1;
+        1 where there is no snapshot (KIP-630: metadata.snapshot.min.changed_records.ratio)."""
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """A snapshot this machine wrote is complete and durable."""
+        """A snapshot that this state machine wrote is complete and durable."""
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """A new leader or epoch. The local replica is named once all records of earlier epochs
-        have been committed here, so that its state is the newest."""
+        """There is a new leader or epoch. The local replica is named as leader once this state
+        machine has been given all records of earlier epochs."""

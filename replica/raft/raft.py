@@ -1,8 +1,8 @@
 """`Raft`: one replica of the quorum, stepped by its host.
 
-Boot as QuorumState.initialize does: a replica that led or voted remembers it, and never leads or
-votes twice in one epoch. A corrupt quorum-state never gets here: the store refuses to read it, and
-so the replica to start, where Kafka would forget its vote.
+A replica boots as in QuorumState.initialize: it remembers the epoch in which it led or voted, and
+never leads or votes twice in one epoch. With a corrupt quorum-state the replica doesn't start,
+because the store refuses to read the file. (Kafka starts, and forgets the vote.)
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigne
 from replica.raft.transitions import Role
 
 _MOST_TRANSITIONS = 8
-"""In one step: a lone voter goes from resigned to leader in four."""
+"""Changes of role in one step. A quorum's only voter goes from resigned to leader in four."""
 
 
 class Raft:
-    """state: as the store has it, None for a replica that never wrote one.
+    """state: what quorum-state says; None for a replica that never wrote the file.
 
-    draw: random numbers from the host, see core.Draw. Raises UsageError where the state can't be
-    this replica's. The first effects come with the first step.
+    draw: random numbers from the host, see core.Draw. Raises UsageError where quorum-state can't be
+    this replica's. The first step returns the effects of the start too.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Raft:
         if newest is not None and view.is_older_than(newest.snapshot_id):
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
-            # what a snapshot holds is committed; the rest is known when a leader says so
+            # a snapshot holds committed records only; a leader tells what else is committed
             self._core.effects.load(newest.snapshot_id)
             self._core.commit_to(newest.snapshot_id.offset)
         self._core.role = _initial_role(self._core, state)
@@ -85,12 +85,11 @@ class Raft:
         self._deadline = now_ms
 
     def step(self, event: Input, now_ms: int) -> Effects:
-        """Take one input at `now_ms` (never falling) and return what to do.
+        """Take one input at `now_ms`, which never falls, and return what the host has to do.
 
-        Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError and UsageError for
-        what the host's own state machine asked wrongly, without any change;
-        TruncationBelowHighWatermarkError and ClusterAuthorizationError are fatal, and the replica
-        must stop.
+        Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError or UsageError where
+        the host's state machine asks for what can't be done; then nothing has changed. After
+        TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
         """
         core = self._core
         assert now_ms >= core.now, "time never goes back"
@@ -100,7 +99,7 @@ class Raft:
         return core.effects.taken()
 
     def next_deadline(self) -> int:
-        """When the next step is due at the latest, in ms; FOREVER for none."""
+        """The latest time (ms) of the next step; FOREVER where none is due."""
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
@@ -121,7 +120,7 @@ class Raft:
 
     @property
     def is_joining(self) -> bool:
-        """Whether this replica makes itself a voter, and isn't one yet."""
+        """Whether this replica wants to make itself a voter, and isn't one yet."""
         return may_join(self._core)
 
     @property
@@ -131,7 +130,8 @@ class Raft:
 
     @property
     def next_append_offset(self) -> int:
-        """What the first record of the next Append or Propose gets, while this replica leads."""
+        """The offset of the first record of the next Append or Propose, while this replica
+        leads."""
         return self._core.log.log_end + self._core.accumulator.record_count
 
     @property
@@ -142,7 +142,7 @@ class Raft:
 
     @property
     def illegal_messages(self) -> Mapping[str, int]:
-        """How many illegal messages peers have sent, by what was wrong."""
+        """How many illegal messages peers have sent, for each kind of mistake."""
         return dict(self._core.illegal)
 
 
@@ -156,7 +156,7 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
     led = leader_id == core.local_id != NO_NODE
     if core.is_only_voter:
-        # nobody to wait for; having led an epoch is having voted for itself in it
+        # it waits for nobody; a replica that led an epoch has voted for itself in it
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
         return _resigned(core, epoch)
@@ -170,7 +170,8 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
 
 
 def _resigned(core: Core, epoch: int) -> Resigned:
-    """It led this epoch before the restart: it may have appended what it no longer holds."""
+    """The role of a replica that led this epoch before its restart. It doesn't lead on: it may have
+    lost records that it appended in this epoch."""
     assert core.local is not None
     others = core.log.voters.others(core.local.key)
     timeout = core.config.election_timeout_ms
@@ -184,7 +185,7 @@ def _resigned(core: Core, epoch: int) -> Resigned:
 
 
 def _poll(core: Core) -> int:
-    """Do what is due in the current role; the next deadline in ms."""
+    """Do what is due in the current role. Returns the next deadline in ms."""
     expire_parked(core)
     remember_joining(core)
     for _ in range(_MOST_TRANSITIONS):
@@ -199,7 +200,7 @@ def _poll(core: Core) -> int:
 
 
 def _complete_shutdown(core: Core) -> None:
-    """Done once another leader is known, or nobody needs one; or by time."""
+    """End the shutdown once another leader is known, or none is needed, or its time is over."""
     if core.shutdown_deadline is None or core.stopped:
         return
     role = core.role
@@ -238,7 +239,7 @@ def _handle(core: Core, event: Input) -> None:
 
 
 def _handle_state_machine(core: Core, event: Propose | Append | Resign) -> None:
-    """What the state machine of a leader wants."""
+    """Handle what the state machine of a leader asks for."""
     match event:
         case Propose():
             handle_propose(core, event)
@@ -253,7 +254,7 @@ def _handle_state_machine(core: Core, event: Propose | Append | Resign) -> None:
 def _handle_storage(
     core: Core, event: Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected
 ) -> None:
-    """What storage says of an effect that is done."""
+    """Handle what storage reports of an effect that is done."""
     match event:
         case Flushed():
             core.log = core.log.flushed(event.end_offset)

@@ -13,12 +13,12 @@ from replica.raft.roles import Leader
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
-    """Naming no cluster is fine, an empty or another name isn't."""
+    """Whether a request names another cluster. It may name none; an empty name is another one."""
     return request.cluster_id not in (None, core.config.cluster_id)
 
 
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
-    """Whether a request means another replica, as one whose disk was wiped since."""
+    """Whether a request means another replica, for example this node before its disk was wiped."""
     return voter is not None and not core.is_local(voter)
 
 
@@ -30,12 +30,13 @@ def refused_as_stranger(
     *,
     has_newer_log: bool = False,
 ) -> bool:
-    """Refuse a request that would change epoch or leader, of a node that can't be a voter.
+    """Refuse a request that would change epoch or leader, if its sender can't be a voter. Returns
+    whether it was refused.
 
-    Where the voters are in the log, a node with a newer log may know a voter set that this log
-    lacks (KIP-853), and needs votes from here; nobody knows a committed set that a newer log lacks.
-    There a node that was removed may ask, too: it doesn't know of that. A log that names no voters
-    yet can't tell.
+    Where the log names the voters (KIP-853), a node with a newer log may know a voter set that this
+    log lacks, and may need this replica's vote; so it isn't refused. A node with an older log isn't
+    counted as illegal either: it may not know that it was removed. While no voters are known,
+    nothing is refused.
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
@@ -50,7 +51,7 @@ def refused_as_stranger(
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
-    """Why the local replica can't answer as leader of `epoch`; None where it can."""
+    """The error where the local replica isn't the leader of `epoch`; None where it is."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
     if mismatch is not None:
         return mismatch

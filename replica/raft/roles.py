@@ -1,7 +1,7 @@
-"""What a replica is in its epoch: one frozen value for each role, and what each would grant.
+"""The roles of a replica in an epoch: a frozen value for each, and which votes each one grants.
 
 Kafka: UnattachedState, ProspectiveState, CandidateState, FollowerState, LeaderState, ResignedState,
-EpochElection. What may follow what is in `transitions`.
+EpochElection. `transitions` says which role may follow which. Deadlines are in ms.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from replica.raft.config import FOREVER
 
 @dataclass(frozen=True, slots=True)
 class Unattached:
-    """election_deadline: ms; FOREVER for an observer, which stands in no election.
+    """A replica that waits for a leader. election_deadline: FOREVER for an observer.
 
-    leader_id: set where the leader is known by its id alone, without endpoints.
+    leader_id: of a leader whose endpoints are not known; NO_NODE where the leader is not known.
     """
 
     epoch: int
@@ -45,11 +45,12 @@ def grants_undecided(
     is_log_newer: bool,
     pre_vote: bool,
 ) -> bool:
-    """The answer of a replica that follows nobody.
+    """Whether a replica that follows no leader grants this candidate its vote.
 
-    is_log_newer: the candidate's log is at least as up to date. One vote in an epoch: who has it
-    gets it again whatever its log, nobody else. A vote without directory is for all of that
-    node. An epoch that has a leader elects no other. Pre-votes bind nothing.
+    is_log_newer: whether the candidate's log is at least as up to date as the local one. A replica
+    has one vote in an epoch: only the candidate that has it gets it again, whatever its log. A vote
+    for a node without a directory is for every directory of that node. In an epoch that has a
+    leader nobody else is elected. A pre-vote binds nobody.
     """
     if pre_vote:
         return is_log_newer
@@ -61,12 +62,12 @@ def grants_undecided(
 
 
 class IllegalVoteError(KraftlakeError):
-    """An answer no correct voter gives: from a non-voter, or the opposite of an earlier one."""
+    """No correct voter gives this answer: the sender is no voter, or has answered the opposite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The answers of `voters` by node id."""
+    """The votes that `voters` have granted and rejected, by node id."""
 
     voters: VoterSet
     granted: frozenset[int] = frozenset()
@@ -78,7 +79,7 @@ class Tally:
 
     @property
     def is_lost(self) -> bool:
-        """Even all open answers would make no majority."""
+        """Whether there is no majority even if all voters that are yet to answer grant."""
         return len(self.voters) - len(self.rejected) < majority(len(self.voters))
 
     @property
@@ -87,13 +88,15 @@ class Tally:
         return tuple(voter for voter in self.voters if voter.key.node_id not in answered)
 
     def recorded(self, node_id: int, *, granted: bool) -> Tally:
-        """A final answer. Raises IllegalVoteError where an earlier one was the opposite."""
+        """The tally with an answer to a vote, which is final. Raises IllegalVoteError where the
+        node has answered the opposite before, or is no voter."""
         if node_id in (self.rejected if granted else self.granted):
             raise IllegalVoteError(f"node {node_id} changed its vote")
         return self.latest(node_id, granted=granted)
 
     def latest(self, node_id: int, *, granted: bool) -> Tally:
-        """An answer that replaces an earlier one, as pre-votes may."""
+        """The tally with an answer to a pre-vote, which replaces the node's earlier one. Raises
+        IllegalVoteError where the node is no voter."""
         if self.voters.voter(node_id) is None:
             raise IllegalVoteError(f"node {node_id} answered but is no voter")
         if granted:
@@ -105,7 +108,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Prospective:
-    """leader_id, leader_endpoints: of the leader it lost touch with and may go back to."""
+    """A voter that asks for pre-votes. leader_id, leader_endpoints: of the leader that it followed
+    before, and follows again if it doesn't win."""
 
     epoch: int
     tally: Tally
@@ -120,7 +124,7 @@ class Prospective:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """voted: the local key. A lost election is waited out, so that others may try."""
+    """A voter that asks for votes. voted: the local key."""
 
     epoch: int
     tally: Tally
@@ -136,14 +140,14 @@ class Candidate:
         return ()
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """Its vote is its own; a pre-vote costs nothing."""
+        """A candidate has voted for itself, so it grants pre-votes alone."""
         return pre_vote and is_log_newer
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetch:
-    """A snapshot being fetched; `position` bytes of it are here. When it is complete the host
-    validates it, and nothing is fetched until it has said what came of it."""
+    """A snapshot that is being fetched, and of which the first `position` bytes are here. When it
+    is complete, the host validates it; until the host has answered, nothing is fetched."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -152,13 +156,14 @@ class SnapshotFetch:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """fetch_deadline: ms, pushed on by every good answer; a voter then doubts its leader.
+    """A replica that fetches from the leader of its epoch.
 
-    has_fetched: whether any answer of the leader in this epoch was good; from then on pre-votes are
-    refused. has_resigned: whether the leader has said that it leads no more, which in this
-    epoch is for good. leader_watermark: the raw one the leader named last, None before it named
-    one. update_voter_deadline: when to look whether the voter set knows this voter right.
-    has_updated_leader: whether it told this leader about itself, at kraft.version 0.
+    fetch_deadline: after it a voter doubts its leader; every good answer moves it on. has_fetched:
+    whether an answer of this leader was good; from then on pre-votes are refused. has_resigned:
+    whether the leader said that it has resigned, which is final in this epoch. leader_watermark:
+    the high watermark that the leader named last; None before it named one. update_voter_deadline:
+    when to check whether the voter set has this voter's endpoints and versions right.
+    has_updated_leader: whether this voter told the leader about itself, at kraft.version 0.
     """
 
     epoch: int
@@ -174,29 +179,31 @@ class Follower:
     fetching: SnapshotFetch | None = None
 
     def trusting(self, fetch_deadline: int) -> Follower:
-        """After a good answer: the leader lives, and this replica will not help to replace it. An
-        answer that was on its way when the leader resigned says nothing of that."""
+        """The role after a good answer of the leader. Once the leader has resigned nothing changes:
+        it may have answered before it resigned."""
         if self.has_resigned:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """No vote while the epoch has a leader; a pre-vote if that leader was never heard, or
-        has resigned."""
+        """A follower grants no vote, as its epoch has a leader. It grants a pre-vote if that leader
+        has never answered it, or has resigned."""
         return pre_vote and is_log_newer and (self.has_resigned or not self.has_fetched)
 
 
 CHECK_QUORUM_FACTOR = 1.5
-"""A leader hears of a majority within this many fetch timeouts, or resigns."""
+"""A leader to which no majority has fetched for this many fetch timeouts resigns."""
 
 
 OBSERVER_SESSION_MS = 300_000
-"""An observer not heard of for so long is forgotten (LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
+"""A leader forgets an observer that hasn't fetched for this long
+(LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a replica is: end offset (exclusive) and leader times in ms, -1 while unknown."""
+    """How far a replica's log is. log_end: exclusive. The times are ms of the leader's clock; a
+    field is -1 while it is unknown."""
 
     log_end: int = 0
     last_fetch: int = -1
@@ -204,7 +211,9 @@ class Progress:
     last_caught_up: int = -1
 
     def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> Progress:
-        """After a fetch at `fetch_offset`; caught up now, or as of its fetch before (KIP-836)."""
+        """The progress after a fetch at `fetch_offset`. The replica is caught up now where it has
+        all of the log, else as of its fetch before where it now has what the log held then
+        (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
         caught_up = self.last_caught_up
         if fetch_offset >= leader_end:
             caught_up = max(now_ms, caught_up)
@@ -214,7 +223,7 @@ class Progress:
 
 
 class ChangeKind(Enum):
-    """What a pending change of the quorum is; one at a time."""
+    """The kinds of change of the quorum, of which one is pending at a time."""
 
     ADD_VOTER = "add voter"
     REMOVE_VOTER = "remove voter"
@@ -223,10 +232,11 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change that waits: for ApiVersions while `last_offset` is None, then for its commit.
+    """A change of the quorum that is not done. While `last_offset` is None, it waits for the new
+    voter's ApiVersions; then for the commit of the record at `last_offset`.
 
-    ack_when_committed: whether the request is answered at the commit, or at the append already.
-    is_answered: whether it has been.
+    ack_when_committed: whether the request is answered at the commit, or already at the append.
+    is_answered: whether the request has been answered.
     """
 
     kind: ChangeKind
@@ -240,11 +250,12 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """epoch_start: the offset of its LeaderChange record. high_watermark: None until a record of
-    this epoch is on a majority, whatever it knew as a follower.
+    """The leader of its epoch. epoch_start: the offset of its LeaderChange record.
 
-    progress: voters by their keys, and observers heard of. heard: voters that fetched since
-    check_quorum_deadline was set. learned: what voters of kraft.version 0 told about themselves.
+    high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
+    a follower. progress: of voters by their keys in the voter set, and of the observers that fetch.
+    heard: node ids of voters that fetched since check_quorum_deadline was set. learned: what voters
+    told of themselves at kraft.version 0, by node id.
     """
 
     epoch: int
@@ -280,8 +291,8 @@ class Leader:
         voters: VoterSet,
         now_ms: int,
     ) -> Leader:
-        """After a valid fetch; voters are kept by the key of the voter set, which may lack a
-        directory, observers by their own."""
+        """The role after a valid fetch. The progress of a voter has the key of the voter set, which
+        may lack the directory."""
         voter = voters.voter_of(replica)
         key = replica if voter is None else voter.key
         known = self.progress.get(key, Progress())
@@ -292,7 +303,8 @@ class Leader:
     def heard_of(
         self, replica: ReplicaKey, voters: VoterSet, now_ms: int, fetch_timeout_ms: int
     ) -> Leader:
-        """A fetch or snapshot fetch of any kind counts for check-quorum, of voters alone."""
+        """The role after a fetch or a snapshot fetch, which counts for check-quorum where a voter
+        sent it. Once a majority has fetched, the next deadline begins."""
         if not voters.is_voter(replica) or replica.node_id == self.local.node_id:
             return self
         heard = self.heard | {replica.node_id}
@@ -303,7 +315,8 @@ class Leader:
         return replace(self, heard=frozenset(), check_quorum_deadline=deadline)
 
     def with_voters(self, voters: VoterSet) -> Leader:
-        """Progress kept when voters get directory ids."""
+        """The role with a new voter set. Voters that get a directory id in it keep their
+        progress."""
         progress = dict(self.progress)
         for voter in voters:
             without = ReplicaKey(voter.key.node_id)
@@ -312,7 +325,7 @@ class Leader:
         return replace(self, progress=progress)
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
-        """With the high watermark that flushed ends on a majority give."""
+        """The role with the high watermark to which a majority has flushed."""
         ends = {key: progress.log_end for key, progress in self.progress.items()}
         local = voters.voter_of(self.local)
         if local is not None:
@@ -329,7 +342,7 @@ class Leader:
         return self if len(kept) == len(self.progress) else replace(self, progress=kept)
 
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
-        """The other voters, the most advanced first."""
+        """The other voters, those with the highest log end first."""
         others = voters.others(self.local)
         ends = {v.key: self.progress.get(v.key, Progress()).log_end for v in others}
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
@@ -338,7 +351,7 @@ class Leader:
 def check_quorum_deadline(
     voters: VoterSet, local: ReplicaKey, now_ms: int, fetch_timeout_ms: int
 ) -> int:
-    """FOREVER for the only voter."""
+    """By when (ms) a majority has to fetch; FOREVER where the leader is the only voter."""
     if len(voters) == 1 and voters.is_voter(local):
         return FOREVER
     return now_ms + int(fetch_timeout_ms * CHECK_QUORUM_FACTOR)
@@ -346,10 +359,9 @@ def check_quorum_deadline(
 
 @dataclass(frozen=True, slots=True)
 class Resigned:
-    """leader_id: the local node's, still the leader of record of its epoch.
+    """A leader that has resigned. leader_id: the local node's, as the epoch has no other leader.
 
-    unacked: voters that have not answered EndQuorumEpoch. voted: nothing is kept of it, the leader
-    says it all.
+    unacked: voters that have not answered EndQuorumEpoch. voted: None, as it was for itself.
     """
 
     epoch: int
@@ -361,5 +373,5 @@ class Resigned:
     voted: ReplicaKey | None = None
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """Its vote of this epoch went to itself; a pre-vote looks at the next."""
+        """A resigned leader has voted for itself in this epoch, so it grants pre-votes alone."""
         return pre_vote and is_log_newer

@@ -20,11 +20,10 @@ from replica.raft.roles import Follower, Leader
 class SnapshotPolicy:
     """When a state machine makes a snapshot.
 
-    max_new_bytes: metadata.log.max.record.bytes.between.snapshots; max_interval_ms:
-    metadata.log.max.snapshot.interval.ms, 0 for none. Released Kafka takes whichever comes first.
-    min_changed_ratio: metadata.snapshot.min.changed_records.ratio of KIP-630's text, None to do
-    without; then that many of the last snapshot's records must have changed, and the bytes be
-    reached too.
+    max_new_bytes: metadata.log.max.record.bytes.between.snapshots. max_interval_ms:
+    metadata.log.max.snapshot.interval.ms, 0 for none. Either is enough, as in released Kafka.
+    min_changed_ratio: metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set,
+    both max_new_bytes must be reached and this share of the last snapshot's records have changed.
     """
 
     max_new_bytes: int = 20 * 1024 * 1024
@@ -32,7 +31,8 @@ class SnapshotPolicy:
     min_changed_ratio: float | None = None
 
     def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
-        """new_bytes, interval_ms: of committed records, since the newest snapshot."""
+        """new_bytes: of records committed since the newest snapshot. interval_ms: the time
+        since."""
         has_bytes = new_bytes >= self.max_new_bytes
         if self.min_changed_ratio is not None:
             return has_bytes and changed_ratio >= self.min_changed_ratio
@@ -41,8 +41,8 @@ class SnapshotPolicy:
 
 
 def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether a snapshot with this id is worth writing: not if it is there, or lies below the log
-    start. Raises UsageError for an id that is not in the committed log."""
+    """Whether to write a snapshot with this id: not if it exists, or ends below the log start.
+    Raises UsageError for an id that is not in the committed log."""
     if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
         return False
     committed = core.high_watermark
@@ -62,13 +62,13 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
 
 
 def handle_frozen(core: Core, facts: SnapshotFacts) -> None:
-    """A snapshot of the local state machine can be served from now on."""
+    """Serve a snapshot of the local state machine from now on."""
     core.log = core.log.with_snapshot(facts)
 
 
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
-    """A whole snapshot of the leader: the log restarts at it, wherever the epoch has gone since;
-    it holds nothing that isn't committed."""
+    """Restart the log at the leader's snapshot. The epoch may have changed since the fetch: a
+    snapshot holds committed records only, so it is right in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.log = core.log.with_snapshot(facts)
@@ -77,13 +77,13 @@ def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
 
 
 def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
-    """What the leader sent is no snapshot: ask again, from a plain fetch on."""
+    """Go back to a plain fetch, because the bytes that the leader sent are no snapshot."""
     core.illegal["a snapshot that is none"] += 1
     _end_fetch(core, snapshot_id)
 
 
 def restart_at(core: Core, facts: SnapshotFacts) -> None:
-    """Drop the log, which is older, and go on at the snapshot's end offset."""
+    """Drop the log, which is older than the snapshot, and go on at the snapshot's end offset."""
     core.log = core.log.reset_to(facts)
     core.effects.restart_at(facts.snapshot_id)
     core.commit_to(facts.snapshot_id.offset)

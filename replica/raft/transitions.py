@@ -1,7 +1,7 @@
-"""The one table of what may follow what; every change of role goes through `check`.
+"""The table of all changes of role, and for which cause each may happen. Each goes through `check`.
 
-Kafka has it as prose (QuorumState, with KIP-996). An observer uses the rows of Unattached and
-Follower alone, and that of Resigned once it has led its own removal from the voter set.
+Kafka has this table as prose (QuorumState, with KIP-996). An observer uses the rows of Unattached
+and Follower alone. A leader that removed itself from the voter set is an observer in Resigned.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ class Cause(Enum):
     """Why a role changes."""
 
     HIGHER_EPOCH = auto()
-    """A newer epoch is known, its leader isn't."""
+    """The replica learned of a newer epoch, but not where its leader listens."""
     LEADER_FOUND = auto()
-    """The leader of this epoch or a newer one is known, or more of its endpoints."""
+    """The replica learned of the leader of this epoch or a newer one, or of more endpoints of
+    it."""
     VOTED = auto()
-    """A vote was granted to another replica in this epoch."""
+    """The replica granted another one its vote in this epoch."""
     TIMEOUT = auto()
-    """The election timeout ran out; a follower's fetch timeout; a leader's check-quorum."""
+    """Time ran out: a follower's fetch timeout, a leader's check-quorum, the others' election
+    timeout."""
     ELECTION_LOST = auto()
-    """A majority will not grant; the pre-vote leads nowhere."""
+    """So many voters refused the pre-vote that it can't reach a majority."""
     MAJORITY_GRANTED = auto()
     PRE_VOTE_UNSUPPORTED = auto()
-    """A voter knows no pre-vote, so the real one has to do."""
+    """A voter knows no pre-votes, so the replica has to ask for real votes."""
     RESIGNED = auto()
-    """Asked to, shutting down, or removed from the voters."""
+    """The leader's state machine asked for it, the leader shuts down, or is no voter any more."""
 
 
 TRANSITIONS: dict[tuple[type[Role], Cause], tuple[type[Role], ...]] = {
@@ -57,11 +59,11 @@ TRANSITIONS: dict[tuple[type[Role], Cause], tuple[type[Role], ...]] = {
 
 IMPOSSIBLE: frozenset[tuple[type[Role], Cause]] = frozenset(
     {
-        # a lost candidacy is waited out
+        # a candidate that lost waits for its election timeout
         *((role, Cause.ELECTION_LOST) for role in ROLES if role is not Prospective),
         *((role, Cause.PRE_VOTE_UNSUPPORTED) for role in ROLES if role is not Prospective),
         *((role, Cause.MAJORITY_GRANTED) for role in (Unattached, Follower, Leader, Resigned)),
-        # these have voted, or know a leader
+        # these have voted already, or know the leader of the epoch
         *((role, Cause.VOTED) for role in (Candidate, Follower, Leader, Resigned)),
         *((role, Cause.RESIGNED) for role in ROLES if role is not Leader),
     }
@@ -71,9 +73,9 @@ _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 
 def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
-    """Assert that `following` may come after `current`; a wrong one is a bug of the core.
+    """Assert that `following` may come after `current`; if not, the core has a bug.
 
-    local_id: NO_NODE for a replica without one, which can neither vote nor stand.
+    local_id: NO_NODE for a replica without a node id, which can neither vote nor stand.
     """
     allowed = TRANSITIONS.get((type(current), cause), ())
     names = f"{type(current).__name__} -> {type(following).__name__} on {cause.name}"

@@ -7,9 +7,9 @@ wants a batch as a value gets one, made when it is asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -36,6 +36,7 @@ header."""
 _PRODUCER_POSITION = 43
 """Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
+_MOST = np.iinfo(np.int64).max
 _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
@@ -103,6 +104,24 @@ class _Piece(NamedTuple):
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
         return [base + delta + more for base, delta in both]  # a number may be beyond 64 bits
 
+    def array(self, name: str) -> Any:
+        """The numbers of one column, as a NumPy array, as replica.format.segment.places_where
+        wants them."""
+        if name == "crc_valid":
+            return self.array_of("crc_valid") != 0
+        if name == "is_control":
+            return self.array_of("attributes") & CONTROL_ATTRIBUTE != 0
+        if name == "size_bytes":
+            return self.array_of("batch_length") + LENGTH_PREFIX.size
+        if name in NAMES:
+            return self.array_of(name)
+        more = self.array_of("last_offset_delta") + {"last_offset": 0, "next_offset": 1}[name]
+        base = self.array_of("base_offset")
+        return np.where(base > _MOST - np.maximum(more, 0), _MOST, base + more)
+
+    def array_of(self, name: str) -> Longs:
+        return self.columns[NAMES.index(name)].longs(self.size)
+
     def part(self, begin: int, end: int) -> _Piece:
         return _Piece(end - begin, tuple(column.part(begin, end) for column in self.columns))
 
@@ -157,6 +176,11 @@ class CompactBatches(ColumnBatches):
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
         for piece in self._pieces:
             yield from zip(*map(piece.numbers, names), strict=True)
+
+    def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
+        for piece, end in zip(self._pieces, self._ends, strict=True):
+            wanted = is_wanted(*map(piece.array, names))
+            yield from (np.flatnonzero(wanted) + (end - piece.size)).tolist()
 
     def _part(self, begin: int, end: int) -> CompactBatches:
         pieces = []

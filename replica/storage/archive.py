@@ -1,11 +1,12 @@
-"""What a log loses to a truncation or to a leader's snapshot, kept beside it.
+"""Keeps what a log loses by a truncation or by a leader's snapshot, in a folder beside the log.
 
-    ARCHIVE/truncated-1526-1548-epoch-5/       offsets (end exclusive) and newest epoch of what went
+    ARCHIVE/truncated-1526-1548-epoch-5/       the lost offsets (end exclusive), their newest epoch
     ARCHIVE/replaced-by-snapshot-2571-6/       the whole log, the snapshots older than this one
 
-Each is a node's log directory as any other: meta.properties of the replica, capture.json with the
-time, the partition's folder. An entry is found under its name again, so that what a crash cut short
-is finished and never kept twice: offset and epoch of the last record say all that came before.
+Each entry is a node's log directory like any other: it has the replica's meta.properties, a
+capture.json with the time, and the partition's folder. The name of an entry says which records it
+holds, because the offset and epoch of the last record determine all records before it. After a
+crash the same entry is found by its name and completed, and no record is kept twice.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from replica.storage.identity import read_identity, write_identity
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a log, cut off: start_offset inclusive, end_offset exclusive, `epoch` that of its
-    last record. pieces: (base offset of the segment, whole batches) in the order of the log."""
+    """The end of a log that is cut off. start_offset: inclusive. end_offset: exclusive. epoch: of
+    its last record. pieces: (base offset of the segment, whole batches), in the order of the
+    log."""
 
     start_offset: int
     end_offset: int
@@ -39,8 +41,8 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """folder: where the entries lie. replica: whose log it is. partition: its folder's name. now:
-    ms since the epoch. report: told a line for each entry."""
+    """folder: holds the entries. replica: the owner of the log. partition: the name of its folder.
+    now: gives ms since the epoch. report: gets a line for each entry."""
 
     files: FileSystem
     folder: str
@@ -50,7 +52,7 @@ class Archive:
     report: Callable[[str], None]
 
     def keep_tail(self, tail: Tail) -> None:
-        """Durable: a copy of what is about to be truncated."""
+        """Copy durably what is about to be truncated."""
         name = f"truncated-{tail.start_offset}-{tail.end_offset}-epoch-{tail.epoch}"
         folder = self._entry(name)
         for base_offset, pieces in groupby(tail.pieces, key=itemgetter(0)):
@@ -67,8 +69,8 @@ class Archive:
         )
 
     def keep_log(self, folder: str, snapshot_id: OffsetAndEpoch) -> None:
-        """Durable: all that a restart at this snapshot removes from the partition's `folder`, under
-        a second name."""
+        """Give a second name, durably, to everything that a restart at this snapshot removes from
+        the partition's `folder`."""
         name = f"replaced-by-snapshot-{snapshot_id.offset}-{snapshot_id.epoch}"
         target = self._entry(name)
         for file_name in self.files.names(folder):
@@ -81,7 +83,7 @@ class Archive:
         )
 
     def _entry(self, name: str) -> str:
-        """The partition's folder in an entry, which is made, or completed after a crash."""
+        """The partition's folder in an entry, which is made here, or completed after a crash."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)

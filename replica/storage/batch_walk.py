@@ -1,4 +1,4 @@
-"""Walking over the batches of a file piece by piece, in bounded memory."""
+"""Walks over the batches of a file piece by piece, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replica.storage.filesystem import File
 
 PIECE_BYTES = 1024 * 1024
 SEARCH_BYTES = 8 * 1024
-"""Read at once while looking for an offset: two intervals of the index."""
+"""How many bytes are read at once while looking for an offset: two intervals of the index."""
 
 
 def walk(
@@ -25,10 +25,10 @@ def walk(
     check_crc: bool = True,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[tuple[Frame, Buffer]]:
-    """Each batch from byte `position` to byte `end` (None: the file's), with its bytes.
+    """Each batch from byte `position` to byte `end` (None: to the end of the file), with its bytes.
 
-    piece_bytes: what is read at once, unless a batch is larger. Raises DataError naming file and
-    byte, as `frames` does and where the file ends in a batch.
+    piece_bytes: how much is read at once, unless a batch is larger. Raises DataError, which names
+    file and byte, as `frames` does, and where the file ends within a batch.
     """
     end = file.size() if end is None else end
     wanted = piece_bytes
@@ -59,7 +59,8 @@ def walk(
 
 
 def _size_of_first(piece: memoryview) -> int:
-    """Bytes of the batch that `piece` is the beginning of; those of a header where it is cut."""
+    """The bytes of the batch at the beginning of `piece`; the bytes of a header where that is
+    cut."""
     if len(piece) < LENGTH_PREFIX.size:
         return HEADER.size
     (_, length) = LENGTH_PREFIX.unpack_from(piece)
@@ -71,9 +72,9 @@ def read_batches(
 ) -> memoryview:
     """Whole batches from the one that holds `start_offset` on; empty where there is none.
 
-    size: bytes of the file that count. search_from: byte of a batch at or before that one.
-    At most `max_bytes`, but the first batch is whole; only batches that start below `end_offset`.
-    Raises DataError naming file and byte where their CRC is wrong.
+    size: how many bytes of the file count. search_from: the byte of that batch or of one before it.
+    The batches have at most `max_bytes`, except that the first is always whole, and start below
+    `end_offset`. Raises DataError, which names file and byte, for a wrong CRC.
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:

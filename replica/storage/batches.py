@@ -1,6 +1,6 @@
-"""Batches as the consensus core sees them, to and from the bytes of replica.format.
+"""Batches as values of the consensus core, from the bytes of replica.format and back.
 
-The core knows no bytes: its control records become Kafka's control messages here, and back.
+The core knows no bytes: its control records become Kafka's control messages here.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from replica.model.voters import voter_set
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _MESSAGE_VERSION = 0
-"""Kafka 4.1 writes every control message in this version, LEADER_CHANGE too."""
+"""The version in which Kafka 4.1 writes every control message, also LEADER_CHANGE."""
 
 
 def batches_of(
     data: Buffer, expected_offset: int | None = None, epoch: int = -1, *, check_crc: bool = True
 ) -> tuple[Batch, ...]:
-    """The batches of a fetch response; a cut one at the end is left out.
+    """The batches of a fetch response. A cut batch at the end is left out.
 
-    expected_offset: of the first, None where any will do; epoch: below which none may be.
-    check_crc: False for bytes that were checked when they were read. Raises DataError with the byte
-    in `data` for what a peer should not have sent.
+    expected_offset: of the first batch, None for any. epoch: the least that a batch may have.
+    check_crc: False for bytes that were checked while they were read. Raises DataError, with the
+    byte in `data`, for what a peer must not send.
     """
     return tuple(
         batch_in(data, frame)
@@ -42,7 +42,7 @@ def batches_of(
 
 
 def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
-    """The batch of a frame; the first byte of `data` is byte `start` of the file."""
+    """The batch of a frame. start: the byte of the file at which `data` begins."""
     at = frame.position - start
     whole = bytes(memoryview(data)[at : at + frame.size])
     records: tuple[ControlRecord, ...] = ()
@@ -57,9 +57,10 @@ def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
 
 
 def bytes_of(batch: Batch) -> bytes:
-    """The batch as it goes to disk: its records encoded, base offset and epoch stamped.
+    """The bytes of the batch for the disk: its records are encoded; base offset and epoch are
+    written in.
 
-    Neither is covered by the CRC, so a fetched batch comes out as it came in: the same bytes.
+    The CRC covers neither of them, so a fetched batch keeps its bytes.
     """
     if not batch.data:
         if batch.values:
@@ -79,15 +80,16 @@ def bytes_of(batch: Batch) -> bytes:
 
 
 def control_records(batch: Buffer) -> tuple[ControlRecord, ...]:
-    """Those records of a whole control batch that concern Raft, in order."""
+    """The records of a control batch that concern Raft, in order."""
     found = (record_of(message) for message in messages_in(batch))
     return tuple(record for record in found if record is not None)
 
 
 def record_of(message: control.ControlMessage) -> ControlRecord | None:
-    """The core's value of a control message; None for snapshot delimiters and unknown types.
+    """The core's value of a control message. None for snapshot headers and footers, and for unknown
+    types.
 
-    Raises CorruptDataError for voters of whom two have one node id.
+    Raises CorruptDataError for two voters with the same node id.
     """
     match message:
         case control.LeaderChange():
@@ -109,7 +111,7 @@ def record_of(message: control.ControlMessage) -> ControlRecord | None:
 def message_of(record: ControlRecord) -> control.ControlMessage:
     """The control message that Kafka 4.1 writes for a record of the core.
 
-    LEADER_CHANGE loses the directory ids: its version 0 has none.
+    LEADER_CHANGE loses the directory ids, because its version 0 has none.
     """
     match record:
         case LeaderChange():

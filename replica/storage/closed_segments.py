@@ -1,7 +1,7 @@
-"""Looking at segments that were complete and synced before a newer one was made.
+"""Checks closed segments: they were complete and synced before the next segment was made.
 
-Opening trusts them: it reads what lies behind the last entry of their index, and the whole of one
-only where an index is missing or wrong.
+Opening trusts them. It reads only what lies behind the last entry of their index, and a whole
+segment only where an index is missing or wrong.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from replica.storage.segment_index import (
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment; `last`: its last batch, None where a snapshot stands for all of it and
-    nothing was read; `rebuilt` where its indexes were made anew."""
+    """A closed segment. last: its last batch, None where a snapshot covers the whole segment and
+    nothing was read. rebuilt: whether its indexes were made anew."""
 
     segment: ClosedSegment
     last: Frame | None
@@ -46,7 +46,8 @@ class CheckedSegment:
 def trust_closed(
     files: FileSystem, folder: str, base_offset: int, end_offset: int
 ) -> CheckedSegment | None:
-    """A closed segment that ends where the next begins, unread; None where an index is missing."""
+    """A closed segment that ends where the next begins, without reading it. None where an index is
+    missing."""
     there = files.names(folder)
     if not all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
         return None
@@ -60,7 +61,7 @@ def trust_closed(
 def check_closed(
     files: FileSystem, folder: str, base_offset: int, config: LogConfig
 ) -> CheckedSegment:
-    """Find where a closed segment ends. Raises DataError, naming file and byte, for a damage."""
+    """Find where a closed segment ends. Raises DataError, which names file and byte, for damage."""
     there = files.names(folder)
     with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
         if all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
@@ -72,7 +73,7 @@ def check_closed(
                 )
                 return CheckedSegment(segment, last)
             except DataError:
-                pass  # the index may be what is wrong: read all
+                pass  # The index may be wrong: read the whole segment.
         last = _last_batch(log, base_offset, b"")
     scanned = scan_segment(files, folder, base_offset, config)
     if scanned.damage is not None:
@@ -94,9 +95,8 @@ def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
 
 
 def synced_end(files: FileSystem, folder: str, base_offset: int) -> int:
-    """An offset (exclusive) below which the newest segment was synced: where the last entry of its
-    index points to. base_offset where the index says nothing.
-    """
+    """An offset (exclusive) below which the newest segment is synced, by the last entry of its
+    index. base_offset where the index has no entry."""
     if segment_file_name(base_offset, FileKind.OFFSET_INDEX) not in files.names(folder):
         return base_offset
     path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)

@@ -1,9 +1,9 @@
-"""One process at a time on a log directory (Kafka: LogManager.lockLogDirs, util FileLock).
+"""Lets one process at a time use a log directory (Kafka: LogManager.lockLogDirs, util FileLock).
 
-The lock is the one Java's FileChannel takes, a POSIX record lock on the whole of `.lock` in each
-of log.dirs, so a running Kafka keeps us out and we keep Kafka out. The system takes it back when
-the process ends, however it ends; the empty file stays, and means nothing. It is about processes
-and puts nothing on the disk, so it is no part of the port FileSystem.
+The lock is the one that Java's FileChannel takes, a POSIX record lock on the whole file `.lock` in
+each of log.dirs. A running Kafka therefore keeps this process out, and this process keeps Kafka
+out. The system releases the lock when the process ends in any way; the empty file stays and means
+nothing. The lock writes nothing, so it is no part of the port FileSystem.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ FILE_NAME = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
 
 _held: dict[tuple[int, int], DirectoryLock] = {}
-"""By device and inode: POSIX lets a process lock what it has locked, and drops the lock when any
-of the process's handles on the file is closed. So a file that is held is not opened again."""
+"""The held locks by device and inode. POSIX lets a process lock a file twice, and releases the lock
+when any of the process's handles of the file is closed, so a held file is never opened again."""
 
 
 class DirectoryLock:
-    """Held from construction to `close`, or to the end of the process; not by its children."""
+    """Held from construction to `close`, or to the end of the process. Child processes don't hold
+    it."""
 
     def __init__(self, log_dir: str) -> None:
-        """log_dir: one of log.dirs, which exists; the folder above the partition's.
+        """log_dir: one of log.dirs, which must exist; the folder above the partition's.
 
-        Raises UsageError where it is locked, UnwritableFileError where the file can't be.
+        Raises UsageError where it is locked, UnwritableFileError where the file can't be locked.
         """
         self._path = f"{log_dir}/{FILE_NAME}"
         self._handle = -1
@@ -46,7 +47,7 @@ class DirectoryLock:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Let others have it; closing twice is no error."""
+        """Release the lock. A second call does nothing."""
         if self._handle >= 0:
             handle, self._handle = self._handle, -1
             os.close(handle)
@@ -60,7 +61,7 @@ class DirectoryLock:
         self.close()
 
     def _made(self) -> tuple[int, int]:
-        """The file, made where it isn't there, as device and inode."""
+        """Device and inode of the file, which is made where it is missing."""
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -15,7 +15,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class EpochCheckpoint:
-    """`entries` in memory; `save` makes them durable where they changed."""
+    """`entries` are in memory. `save` makes them durable where they have changed."""
 
     def __init__(self, files: FileSystem, folder: str, entries: Epochs, saved: Epochs | None):
         self.entries = entries
@@ -41,7 +41,7 @@ class EpochCheckpoint:
         self.entries = ()
 
     def save(self) -> None:
-        """Durable: the file is the old one or this one after a crash."""
+        """Write durably: after a crash the file has the old entries or these."""
         if self._saved != self.entries:
             data = leader_epoch_checkpoint.encode(self.entries)
             replace_durably(self._files, self._folder, FILE_NAME, data)
@@ -49,9 +49,9 @@ class EpochCheckpoint:
 
 
 def read_checkpoint(files: FileSystem, folder: str) -> Epochs | None:
-    """The file's entries; None where it is missing, damaged or its columns don't rise.
+    """The file's entries. None where it is missing or damaged, or where its columns don't rise.
 
-    It holds nothing that the batches don't say too, but for the log start: it can be made anew.
+    Except for the log start, the batches tell everything that it holds, so it can be made anew.
     """
     if FILE_NAME not in files.names(folder):
         return None

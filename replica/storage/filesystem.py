@@ -1,9 +1,9 @@
-"""The port to a disk, and the real one.
+"""The port to a disk, and the real disk.
 
-Everything that storage does to a disk goes through `FileSystem`, so the same code runs on the
-simulated disk of replica.simulate.disk, which loses what was not synced. The rules are POSIX's:
-bytes are safe after `File.sync`, names (created, renamed, removed) after `sync_directory`.
-Paths are strings with '/' between their parts.
+The storage uses a disk only through `FileSystem`, so the same code runs on the simulated disk of
+replica.simulate.disk, which loses what was not synced. The rules are POSIX's: bytes are safe after
+`File.sync`; names (created, renamed, removed) are safe after `sync_directory`. Paths are strings
+with '/' between their parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
-"""A metadata log holds secrets, so what is made is its owner's only."""
+"""A metadata log holds secrets, so only the owner may read new files and folders."""
 
 
 class File(Protocol):
@@ -30,21 +30,21 @@ class File(Protocol):
     def path(self) -> str: ...
 
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
 
     def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only where the file ends."""
+        """Up to `size` bytes; fewer only at the end of the file."""
 
     def write(self, position: int, data: bytes) -> None:
-        """All of `data`; a gap below `position` reads as zeros."""
+        """Write all of `data`. A gap below `position` reads as zeros."""
 
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:
-        """Returns once content and size are on the disk."""
+        """Return when content and size are on the disk."""
 
     def close(self) -> None:
-        """Without a sync; closing twice is no error."""
+        """Close without a sync. A second call does nothing."""
 
     def __enter__(self) -> File: ...
 
@@ -60,31 +60,31 @@ class FileSystem(Protocol):
     """Raises UnreadableFileError where reading fails, UnwritableFileError where writing does."""
 
     def open(self, path: str) -> File:
-        """An existing file, to read and to write."""
+        """An existing file, for reading and writing."""
 
     def create(self, path: str) -> File:
-        """A new file, or an existing one emptied; never through a link."""
+        """A new file, or an existing one that is emptied. It never follows a link."""
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Names of the files in a folder, sorted; folders in it are left out."""
+        """The names of the files in a folder, sorted, without the folders in it."""
 
     def rename(self, source: str, target: str) -> None:
-        """Atomic; an existing `target` is replaced."""
+        """Rename atomically. An existing `target` is replaced."""
 
     def remove(self, path: str) -> None: ...
 
     def link(self, source: str, target: str) -> None:
-        """A second name for a file, also in another folder; an existing `target` stays."""
+        """Give a file a second name, which may be in another folder. An existing `target` stays."""
 
     def sync_directory(self, folder: str) -> None:
-        """Returns once the folder's names are on the disk."""
+        """Return when the folder's names are on the disk."""
 
     def make_directory(self, folder: str) -> None:
-        """With all folders above it, and safe on return; an existing one is left as it is."""
+        """Make a folder durably, with all folders above it. An existing one stays as it is."""
 
 
 class LocalDisk(FileSystem):
-    """The machine's own file system. spare: what to open files with when no other is left."""
+    """The machine's own file system. spare: files to give up where no other can be opened."""
 
     def __init__(self, spare: SpareFiles | None = None) -> None:
         self._spare = spare or SpareFiles(0)
@@ -209,18 +209,19 @@ def _writing(path: str) -> Iterator[None]:
 
 
 def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
-    """All bytes of a small file; UnreadableFileError where it holds more than `limit`."""
+    """All bytes of a small file. Raises UnreadableFileError where it has more than `limit`."""
     with files.open(path) as file:
         size = file.size()
         if size > limit:
-            raise UnreadableFileError(path, f"{size} bytes, the limit is {limit}")
+            raise UnreadableFileError(path, f"has {size} bytes, the limit is {limit}")
         return file.read(0, size)
 
 
 def replace_durably(files: FileSystem, folder: str, name: str, data: bytes) -> None:
-    """Write a small file whole: after a crash it is the old one or this one, on return this one.
+    """Write a small file as a whole: after a crash it has the old content or the new one; after the
+    return it has the new one.
 
-    Kafka: FileQuorumStateStore and CheckpointFile, with a sync of the folder on top.
+    Kafka: FileQuorumStateStore and CheckpointFile; here the folder is synced too.
     """
     temporary = f"{folder}/{name}{TEMPORARY_SUFFIX}"
     with files.create(temporary) as file:

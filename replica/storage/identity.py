@@ -1,4 +1,4 @@
-"""meta.properties: whose directory this is, written once by format (Kafka: StorageTool)."""
+"""meta.properties names the owner of a directory. `format` writes it once (Kafka: StorageTool)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _MAX_BYTES = 1024 * 1024
 def write_identity(
     files: FileSystem, folder: str, replica: ReplicaId, comments: tuple[str, ...] = ()
 ) -> None:
-    """Durable: make the node's log directory and name it. comments: lines on top, as Java's date.
+    """Make the node's log directory and name it, durably. comments: lines at the top, such as
+    Java's date.
 
-    Raises UsageError where the directory has a name already: a replica keeps its own.
+    Raises UsageError where the directory has a name already: a replica never changes its name.
     """
     files.make_directory(folder)
     if FILE_NAME in files.names(folder):
@@ -26,9 +27,10 @@ def write_identity(
 
 
 def read_identity(files: FileSystem, folder: str) -> ReplicaId | None:
-    """The replica named there; None where nothing was formatted or the file names no replica.
+    """The replica that the file names. None where the directory isn't formatted, or the file names
+    no replica.
 
-    Raises DataError naming file and byte.
+    Raises DataError, which names file and byte.
     """
     if FILE_NAME not in files.names(folder):
         return None

@@ -1,11 +1,11 @@
 """The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
 UnifiedLog).
 
-Made by `replica.storage.recovery.open_log`. Flush policy: on `flush`, before a new segment
-is made, and with a truncation; the host decides how many appends share one sync.
+`replica.storage.recovery.open_log` makes it. It syncs on `flush`, before a new segment, and with a
+truncation; the host decides how many appends share one sync.
 
-After a failed write or sync nobody knows what the disk holds. Every later change raises that first
-error; opening the log again finds out.
+After a failed write or sync, the content of the disk is unknown. Every later change raises that
+first error, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a log lies. archive: what keeps the batches that the log loses to a truncation or to a
-    snapshot; None where nothing keeps them."""
+    """Where a log lies. archive: keeps batches that the log loses to a truncation or to a snapshot;
+    None to lose them."""
 
     files: FileSystem
     folder: str
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What opening found in the folder. closed: in the order of their offsets. log_start:
+    """What opening found in the folder. closed: segments in the order of their offsets. log_start:
     inclusive. control: the control batches from the offset `control_from` on."""
 
     checkpoint: EpochCheckpoint
@@ -65,9 +65,9 @@ class Opened:
 
 
 class FileLog(Log):
-    """See the port for what each method promises.
+    """The port says what each method promises.
 
-    log_start inclusive, log_end exclusive. repairs: what opening changed, a line each.
+    log_start: inclusive. log_end: exclusive. repairs: what opening changed, a line each.
     """
 
     def __init__(self, place: Place, opened: Opened, repairs: list[str]) -> None:
@@ -91,7 +91,7 @@ class FileLog(Log):
 
     @property
     def size_bytes(self) -> int:
-        """Of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
+        """The bytes of the segments, without indexes and snapshots (Kafka: UnifiedLog.size)."""
         return sum(segment.size for segment in self._closed) + self._active.size
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
@@ -108,8 +108,8 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError, and appends nothing, for data that is not the batch it is
-        said to be."""
+        """Raises CorruptDataError and appends nothing where the data isn't one whole batch as
+        announced."""
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:
@@ -143,7 +143,8 @@ class FileLog(Log):
                 self._archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
-            self._drop_leftovers()  # before the checkpoint: it may hold the log start alone
+            # Before the checkpoint is written: only its old content may tell the log start.
+            self._drop_leftovers()
             self._checkpoint.truncate_from_end(self.log_end)
             self._checkpoint.save()
         self._control = [batch for batch in self._control if batch.end_offset <= self.log_end]
@@ -172,8 +173,8 @@ class FileLog(Log):
             self.snapshots.delete_before(snapshot_id)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Raises CorruptDataError, naming file and byte, rather than give a batch whose CRC is
-        wrong. What it gives lies in one segment."""
+        """Raises CorruptDataError, which names file and byte, instead of returning a batch with a
+        wrong CRC. All returned bytes are from one segment."""
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
             return memoryview(b"")
@@ -184,7 +185,7 @@ class FileLog(Log):
         return self._batches(start_offset, min(end_offset, self.log_end))
 
     def advance_log_start(self, offset: int) -> None:
-        """Durable."""
+        """Move the log start durably."""
         assert self.log_start <= offset <= self.log_end, "a log starts inside of itself"
         assert any(id.offset == offset for id in self.snapshots), (
             "a log starts where a snapshot ends"
@@ -198,7 +199,7 @@ class FileLog(Log):
             self._drop_leftovers()
 
     def close(self) -> None:
-        """Durable: everything appended, indexes too, and the files are closed."""
+        """Make everything durable, indexes too, and close the files."""
         with self._changing():
             self._active.sync_all()
             self._checkpoint.save()
@@ -228,7 +229,7 @@ class FileLog(Log):
         return Tail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
 
     def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
-        """(base offset of the segment, whole batches) up to the log end."""
+        """(base offset of the segment, whole batches), up to the log end."""
         while start_offset < self.log_end:
             segment = self._segment_of(start_offset)
             data = segment.read(start_offset, READ_BYTES, self.log_end)
@@ -237,7 +238,8 @@ class FileLog(Log):
             start_offset = last.end_offset
 
     def _remove_from(self, end_offset: int) -> None:
-        """Remove segments that begin at or above an offset, the newest first; the oldest stays."""
+        """Remove segments that begin at or above an offset, the newest first. The oldest one
+        stays."""
         if not self._closed or self._active.base_offset < end_offset:
             return
         self._active.close()
@@ -249,8 +251,8 @@ class FileLog(Log):
     def _drop_leftovers(self) -> None:
         """Remove segments that lie wholly below the log start.
 
-        An empty log gets a segment that begins at its start: no entry of the checkpoint could
-        tell the start of a log without batches.
+        An empty log gets a segment that begins at its start, because the checkpoint has no entry
+        for a log without batches.
         """
         if self.log_end == self.log_start > self._active.base_offset:
             self._roll()
@@ -267,8 +269,8 @@ class FileLog(Log):
         return self._closed[bisect_right(self._bases(), offset) - 1]
 
     def _control_batches(self) -> list[Batch]:
-        """Those above the newest snapshot of this log, or its start; what opening has not read of
-        them is read once, when first asked."""
+        """The control batches above the newest snapshot, or else from the log start on. What
+        opening has not read is read once, on the first call."""
         ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
         start = max([self.log_start, *ends])
         if self._control_from > start:
@@ -291,9 +293,9 @@ class FileLog(Log):
 def _located(batch: Batch) -> tuple[bytes, Frame]:
     """The bytes to write, and their frame at position 0.
 
-    The CRC of fetched bytes was checked when they came, so that the leader is blamed for a wrong
-    one. It is checked here again: it is the last look before the disk at bytes that were in memory
-    meanwhile, and the first at what a client has proposed.
+    The CRC of fetched bytes was checked on arrival, so that the leader is blamed for a wrong one.
+    This second check is the last one before the disk for bytes that were in memory meanwhile, and
+    the first for what a client proposed.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

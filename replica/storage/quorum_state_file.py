@@ -13,17 +13,18 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class QuorumStateFile(QuorumStateStore):
-    """The file in the partition's folder. Only this class writes it, one state after another."""
+    """The file in the partition's folder. Only this class writes it."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
         self._files = files
         self._folder = folder
 
     def read(self) -> ElectionState | None:
-        """What it returns is durable: the file is written again, for after a failed sync it may be
-        in the memory of the machine alone.
+        """The state on the disk. Before it is returned it is written again: after a failed sync,
+        what was read may have been in the machine's memory only.
 
-        Raises DataError naming the file: taken for no vote, it could make us vote twice.
+        Raises DataError, which names the file: if a damaged file counted as no vote, this replica
+        could vote twice.
         """
         if quorum_state.FILE_NAME not in self._files.names(self._folder):
             return None

@@ -1,9 +1,10 @@
-"""Opening a log directory: what is made of what a crash, or a hand, left there (Kafka: LogLoader,
+"""Opens a log directory, and repairs what a crash left there (Kafka: LogLoader,
 KafkaMetadataLog.apply and recoverSnapshots).
 
-A crash of this engine leaves a torn end in the newest segment, names that were about to change, a
-checkpoint one write behind. All that is repaired, and each repair is said. Whatever else is wrong
-means that records which may be committed are gone: DataError, and the log is left as it is.
+A crash of this engine leaves a torn end in the newest segment, names that were about to change, and
+a checkpoint that lacks the last write. Each of these is repaired, and each repair is reported. Any
+other fault means that records which may be committed are lost: opening raises DataError and leaves
+the log as it is.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ ADVICE = (
 )
 _DEFAULTS = LogConfig()
 _SEARCHED_BYTES = 64 * 1024 * 1024
-"""Looked at behind a damage, for batches that a snapshot doesn't hold."""
+"""How many bytes behind a damaged place are searched for batches that no snapshot holds."""
 
 
 def open_log(
@@ -63,14 +64,17 @@ def open_log(
     topic_id: str = METADATA_TOPIC_ID,
     archive: Archive | None = None,
 ) -> FileLog:
-    """The log in `folder`, which is made where it isn't there; all it holds is durable.
+    """The log in `folder`, which is made where it is missing. Everything that the log holds is
+    durable.
 
-    Reads the newest segment from the newest snapshot's end on (whole without one), and of older
-    ones what no index covers and no snapshot contains. archive: see Place. Raises DataError,
-    with file, byte and what to do, where more is wrong than a crash explains; FileSystemError.
+    It reads the newest segment from the newest snapshot's end on (the whole segment without a
+    snapshot), and the parts of older segments that no index and no snapshot covers. archive: see
+    Place. Raises DataError, with file, byte and advice, where a crash can't explain the fault;
+    FileSystemError.
     """
     files.make_directory(folder)
-    files.sync_directory(folder)  # a sync that failed before may have left names in memory alone
+    # After a failed sync earlier, names may be in the machine's memory only.
+    files.sync_directory(folder)
     names = files.names(folder)
     if partition_metadata.FILE_NAME not in names:
         content = partition_metadata.encode(topic_id)
@@ -94,7 +98,7 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 
 @dataclass(slots=True)
 class _Opening:
-    """One opening: first everything is looked at, then the repairs are made."""
+    """Opens one log: it looks at everything first, and then repairs."""
 
     files: FileSystem
     folder: str
@@ -118,11 +122,12 @@ class _Opening:
         self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
 
         for base in bases:
-            if base < kept[0]:  # before the checkpoint: it may hold the log start alone
+            # Before the checkpoint is written: only its old content may tell the log start.
+            if base < kept[0]:
                 remove_segment(self.files, self.folder, base)
         scanned.segment.renew()
         scanned.segment.cut()
-        # without what is saved: the file may be in the memory of the machine alone, as its name may
+        # The saved entries don't count as written: they may be in the machine's memory only.
         checkpoint = EpochCheckpoint(self.files, self.folder, entries, None)
         log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
@@ -130,7 +135,8 @@ class _Opening:
         return log
 
     def _without_segments(self, saved: Epochs | None) -> FileLog:
-        """A new directory, or one where a crash came while a snapshot took the log's place."""
+        """The log of a new directory, or of one where a crash came while a snapshot replaced the
+        log."""
         newest = self.snapshots.newest
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
@@ -159,8 +165,8 @@ class _Opening:
         return FileLog(place, opened, self.repairs)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
-        """The log's first offset: that of the leader-epoch checkpoint where a snapshot ends there,
-        else that of the first segment. What lies below it are leftovers, which Kafka deletes
+        """The log's first offset: the one of the leader-epoch checkpoint where a snapshot ends
+        there, else the first segment's. What lies below it are leftovers, which Kafka deletes
         later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
@@ -170,7 +176,7 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """Where the newest snapshot ends; what was synced below that isn't read again."""
+        """Where the newest snapshot ends. What was synced below that isn't read again."""
         return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
@@ -198,8 +204,8 @@ class _Opening:
     def _scanned(
         self, base: int, closed: list[CheckedSegment], saved: Epochs | None
     ) -> ScannedSegment:
-        """The newest segment, read from the newest snapshot's end on; whole where the checkpoint
-        doesn't hold the epoch of what would be left out."""
+        """The newest segment, read from the newest snapshot's end on; the whole segment where the
+        checkpoint lacks the epochs of the rest."""
         ends = [checked.last for checked in closed if checked.last]
         epoch = ends[-1].epoch if ends else -1
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
@@ -225,7 +231,7 @@ class _Opening:
             self.control.append(batch_in(data, frame, frame.position))
 
     def _judge_end(self, scanned: ScannedSegment) -> None:
-        """Whether what is wrong with the newest segment's end is what a crash can do."""
+        """Refuse damage at the newest segment's end that a crash can't cause."""
         segment, damage = scanned.segment, scanned.damage
         path = segment_path(self.folder, segment.base_offset, FileKind.SEGMENT)
         if damage is None:
@@ -263,8 +269,9 @@ class _Opening:
         scanned: ScannedSegment,
         log_start: int,
     ) -> Epochs:
-        """The cache: the checkpoint for closed segments if it fits them, batches for the rest."""
-        # an entry that starts in what was read counts only if a batch there survived
+        """The epoch cache: for closed segments the checkpoint, if it fits them; for the rest the
+        batches."""
+        # An entry that starts in the part that was read counts only if a batch of it is there.
         entries = epochs.truncate_from_end(saved or (), scanned.read_from)
         ends = [checked.last for checked in closed if checked.last]
         if not _holds(entries, ends):
@@ -278,7 +285,8 @@ class _Opening:
         return epochs.truncate_from_start(entries, log_start)
 
     def _judge_snapshots(self, log_start: int, entries: Epochs, log_end: int) -> None:
-        """What lies below the log start, and between log and newest snapshot, must be somewhere."""
+        """Refuse a log whose records below the log start, or between log and newest snapshot, are
+        in no file."""
         newest = self.snapshots.newest
         if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
             path = segment_path(self.folder, log_start, FileKind.SEGMENT)
@@ -305,7 +313,7 @@ class _Opening:
             log.reset_to(newest)
 
     def _clean(self, log: FileLog) -> None:
-        """Remove what no one will ask for again; the log is sound without it."""
+        """Remove files that are no longer needed. The log is sound without this."""
         self.snapshots.delete([id for id in self.snapshots if id.offset < log.log_start])
         names = self.files.names(self.folder)
         leftovers = [name for name in names if _is_leftover(name, names)]
@@ -323,7 +331,8 @@ def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
 
 
 def _is_leftover(name: str, names: tuple[str, ...]) -> bool:
-    """What a crash leaves beside the log: half-made files, files about to go, lone indexes."""
+    """Whether it is a file that a crash leaves beside the log: half made, about to be deleted, or
+    an index without its log."""
     if name.endswith((TEMPORARY_SUFFIX, ".cleaned", ".deleted")):
         return True
     snapshot = parse_name(name)

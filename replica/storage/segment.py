@@ -1,7 +1,7 @@
 """One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
 
-A closed segment is complete and synced, and read only. The active one, the newest, is written to:
-its log first, its indexes once the log is synced.
+A closed segment is complete, synced and read only. The active segment is the newest one: its log is
+written first, and its indexes when the log is synced.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _RENEWED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Kafka's settings and defaults: metadata.log.segment.bytes and .ms (time between the first
-    batch of a segment and the one that would be added), index.interval.bytes, index.max.bytes."""
+    """Kafka's settings and defaults: metadata.log.segment.bytes and .ms (the time between a
+    segment's first batch and the batch to be added), index.interval.bytes, index.max.bytes."""
 
     segment_bytes: int = 1024 * 1024 * 1024
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
@@ -52,7 +52,7 @@ def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
 
 
 def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
-    """Durable: all its files go, or what there is of them; Kafka's producer snapshot too."""
+    """Remove all files of a segment durably, also Kafka's producer snapshot."""
     there = set(files.names(folder))
     for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
         if segment_file_name(base_offset, kind) in there:
@@ -62,8 +62,8 @@ def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
 
 @dataclass(slots=True)
 class ClosedSegment:
-    """base_offset inclusive, end_offset exclusive, size in bytes. The index is read when needed
-    and kept: 2 MiB for each GiB of log."""
+    """base_offset: inclusive. end_offset: exclusive. size: in bytes. The index is read when it is
+    needed, and then kept: 2 MiB for each GiB of log."""
 
     files: FileSystem
     folder: str
@@ -73,13 +73,13 @@ class ClosedSegment:
     _offsets: bytes | None = None
 
     def opened(self) -> File:
-        """The log, to be read; the caller closes it."""
+        """The log for reading. The caller closes it."""
         return self.files.open(segment_path(self.folder, self.base_offset, FileKind.SEGMENT))
 
     def reopen(self, config: LogConfig) -> ActiveSegment:
-        """To be written to again, after the segments behind it went.
+        """The segment for writing again, after the segments behind it were removed.
 
-        Raises DataError where a batch of it is damaged.
+        Raises DataError where one of its batches is damaged.
         """
         scanned = scan_segment(self.files, self.folder, self.base_offset, config)
         if scanned.damage is not None:
@@ -88,7 +88,7 @@ class ClosedSegment:
         return scanned.segment
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
-        """As read_batches."""
+        """The same as read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
             self._offsets = ascending_prefix(read_whole(self.files, path, MAX_INDEX_FILE_BYTES))
@@ -105,10 +105,11 @@ class ClosedSegment:
 
 @dataclass(slots=True)
 class ActiveSegment:
-    """The newest segment, its three files open.
+    """The newest segment with its three open files.
 
-    size: bytes written; synced_size: bytes known to be on the disk. first_timestamp: max
-    timestamp (ms) of the first batch, -1 without one. _written: bytes of each index in its file.
+    size: bytes written. synced_size: bytes that are certainly on the disk. first_timestamp: the
+    largest timestamp (ms) of the first batch, -1 without one. _written: how many bytes of each
+    index are in its file.
     """
 
     config: LogConfig
@@ -133,7 +134,8 @@ class ActiveSegment:
     def should_roll(self, size: int, last_offset: int, max_timestamp: int) -> bool:
         """Whether a batch of `size` bytes belongs in a new segment (LogSegment.shouldRoll).
 
-        By the batches' own times, so no clock decides; batches without a time never roll by it.
+        The timestamps of the batches decide, not a clock. A batch without a timestamp starts no
+        segment by time.
         """
         if self.size == 0:
             return False
@@ -149,26 +151,26 @@ class ActiveSegment:
         )
 
     def append(self, data: bytes, frame: Frame) -> None:
-        """Write a batch at the end, wherever `frame` says it is; not yet synced."""
+        """Write a batch at the end, wherever `frame` places it. It isn't synced yet."""
         self._log.write(self.size, data)
         self.add(frame._replace(position=self.size))
 
     def add(self, frame: Frame) -> None:
-        """Account for a batch that lies at the end of the file."""
+        """Count a batch that lies at the end of the file already."""
         if frame.position == 0:
             self.first_timestamp = frame.max_timestamp
         self.index.add(frame)
         self.size, self.end_offset = frame.end_position, frame.end_offset
 
     def flush(self) -> None:
-        """Durable: all appended batches. Index entries follow, without a sync of their own."""
+        """Sync all appended batches. Index entries are written afterwards, without a sync."""
         if self.synced_size < self.size:
             self._log.sync()
             self.synced_size = self.size
             self._write_indexes()
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
-        """As read_batches."""
+        """The same as read_batches."""
         return read_batches(
             self._log,
             size=self.size,
@@ -179,7 +181,7 @@ class ActiveSegment:
         )
 
     def truncate_to(self, end_offset: int) -> None:
-        """Durable: cut every batch that holds offsets at or above `end_offset`."""
+        """Cut durably each batch that holds offsets at or above `end_offset`."""
         walked = walk(self._log, expected_offset=self.base_offset, end=self.size, check_crc=False)
         kept = takewhile(lambda found: found[0].end_offset <= end_offset, walked)
         self.index = SegmentIndex(self.base_offset, self.config.index_interval_bytes)
@@ -189,9 +191,9 @@ class ActiveSegment:
         self.cut()
 
     def cut(self) -> None:
-        """Durable: the log ends at `size`, its indexes say what the batches before that say.
+        """Cut the log durably at `size`, and the indexes to the batches before that.
 
-        The indexes are cut first: no entry may ever point at what is gone.
+        The indexes are cut first, because no entry may ever point at bytes that are gone.
         """
         for kind, content in self._indexes():
             file = self.opened[kind]
@@ -208,10 +210,11 @@ class ActiveSegment:
         self._write_indexes()
 
     def renew(self) -> None:
-        """Write again what may be in the memory of the machine alone, to be synced by `cut`.
+        """Write again what may be in the machine's memory only, so that `cut` syncs it.
 
-        After a failed sync the system takes what it couldn't write for written, also for whoever
-        opens the file next. Index entries follow a sync, so what the last one points to is safe.
+        After a failed sync the system takes unwritten bytes for written, also for processes that
+        open the file later. Index entries follow a sync, so the bytes up to the last entry are
+        safe.
         """
         index = self.opened[FileKind.OFFSET_INDEX]
         entries = synced_entries(index.read(0, index.size()))
@@ -224,7 +227,8 @@ class ActiveSegment:
             position += len(data)
 
     def seal(self) -> ClosedSegment:
-        """Durable: log and indexes, these with their last entry. No append after it."""
+        """Sync log and indexes, with the indexes' last entries. The segment takes no more
+        batches."""
         self.index.close()
         self.sync_all()
         self.close()
@@ -238,7 +242,7 @@ class ActiveSegment:
         )
 
     def sync_all(self) -> None:
-        """Durable: log and indexes."""
+        """Sync log and indexes."""
         self._log.sync()
         self.synced_size = self.size
         self._write_indexes()
@@ -262,7 +266,7 @@ class ActiveSegment:
 
 
 def _shared_prefix(one: bytes, other: bytes | bytearray) -> int:
-    """Bytes that two contents have in common at their beginning."""
+    """How many bytes at the beginning of both contents are the same."""
     shortest = min(len(one), len(other))
     if one[:shortest] == other[:shortest]:
         return shortest
@@ -271,8 +275,8 @@ def _shared_prefix(one: bytes, other: bytes | bytearray) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """segment: its good beginning, the files as they were found. damage: what ends that. trusted:
-    the last of the batches that were not read, None where all were."""
+    """segment: the sound beginning; its files are as they were found. damage: what ends it.
+    trusted: the last batch that was not read, None where all were read."""
 
     segment: ActiveSegment
     damage: DataError | None
@@ -285,7 +289,7 @@ class ScannedSegment:
 
 
 Visitor = Callable[[Frame, Buffer], None]
-"""Told of each batch that is met, with its bytes."""
+"""Called with each batch and its bytes."""
 
 
 def scan_segment(
@@ -298,11 +302,11 @@ def scan_segment(
     visit: Visitor | None = None,
     covered: int = 0,
 ) -> ScannedSegment:
-    """Read a segment, check every batch, and work out its indexes. Changes nothing, but
-    for index files that are missing; `ActiveSegment.cut` drops what is damaged.
+    """Read a segment, check every batch, and compute its indexes. It changes nothing, except that
+    missing index files are made; `ActiveSegment.cut` removes what is damaged.
 
-    epoch: that of the batch before the segment. covered: where the newest snapshot ends; what the
-    index says was synced below that is not read.
+    epoch: of the batch before the segment. covered: where the newest snapshot ends; what was synced
+    below that, by the index, is not read.
     """
     segment = _opened(files, folder, base_offset, config)
     log = segment.opened[FileKind.SEGMENT]
@@ -320,10 +324,11 @@ def scan_segment(
 
 
 def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
-    """Take the batches up to the last index entry below `covered` for read; the last of them.
+    """Take the batches up to the last index entry below `covered` for read, and return the last of
+    them.
 
-    None, and nothing is taken, where log or indexes don't fit together, or the index isn't one
-    that follows the syncs (see `synced_entries`).
+    None where log and indexes don't fit together, or where the index isn't one that follows the
+    syncs (see `synced_entries`): then nothing is taken for read.
     """
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]
@@ -350,7 +355,7 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
 def create_segment(
     files: FileSystem, folder: str, base_offset: int, config: LogConfig
 ) -> ActiveSegment:
-    """Durable: an empty segment whose first batch will have `base_offset`."""
+    """Make an empty segment durably. Its first batch will have `base_offset`."""
     for kind in reversed(KINDS):
         files.create(segment_path(folder, base_offset, kind)).close()
     files.sync_directory(folder)

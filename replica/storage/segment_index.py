@@ -1,9 +1,9 @@
 """The two sparse indexes of one segment as they grow (Kafka: LogSegment.append, OffsetIndex,
 TimeIndex).
 
-A pure function of the batches added: rebuilding gives the bytes that appending gave. Kafka adds
-an entry at most once for each append, which may hold several batches; here each batch counts, so
-the bytes are equal wherever Kafka appended one at a time, as a leader does.
+Their bytes depend only on the batches, so rebuilding gives the bytes that appending gave. Kafka
+adds at most one entry for each append, which may hold several batches. Here each batch counts, so
+the bytes equal Kafka's where Kafka appended batch by batch, as a leader does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 
 @dataclass(slots=True)
 class SegmentIndex:
-    """offsets, times: the files' bytes, without preallocation.
+    """offsets, times: the files' bytes, without preallocated zeros.
 
     interval_bytes: log bytes between two entries (Kafka: index.interval.bytes, 4096).
     """
@@ -33,7 +33,7 @@ class SegmentIndex:
     _bytes_since_entry: int = 0
 
     def add(self, frame: Frame) -> None:
-        """Account for a batch that follows the ones before."""
+        """Count a batch that follows the ones before."""
         if frame.max_timestamp > self.max_timestamp:
             self.max_timestamp = frame.max_timestamp
             self._offset_of_max = frame.last_offset - self.base_offset
@@ -44,11 +44,11 @@ class SegmentIndex:
         self._bytes_since_entry += frame.size
 
     def close(self) -> None:
-        """The segment is complete: its largest timestamp becomes the last entry."""
+        """The segment is complete: add its largest timestamp as the last entry."""
         self._add_time()
 
     def is_full(self, max_bytes: int) -> bool:
-        """Whether Kafka would roll because an index file of `max_bytes` has no room left."""
+        """Whether Kafka would start a new segment because an index file of `max_bytes` is full."""
         return (
             len(self.offsets) // OFFSET_ENTRY.size >= max_bytes // OFFSET_ENTRY.size
             or len(self.times) // TIME_ENTRY.size >= max_bytes // TIME_ENTRY.size - 1
@@ -65,11 +65,12 @@ class SegmentIndex:
 def resumed(
     base_offset: int, interval_bytes: int, offsets: bytes, times: bytes, last: Frame
 ) -> SegmentIndex | None:
-    """The index as it was when `last` had been added, the batch of the last entry of `offsets`.
+    """The index after adding `last`, which is the batch of the last entry of `offsets`.
 
-    times: the whole time index, as it was found. None where it can't be the one of then: it rises,
-    and an index entry comes with an entry of the largest timestamp so far. (Where a clock went back
-    and a crash took the end of the file, that timestamp may lack, unseen; it is only looked for.)
+    times: the whole time index, as it was found. None where it can't belong to `offsets`: it must
+    rise, and each index entry has an entry of the largest timestamp so far. One case is not
+    noticed: where a clock went back and a crash took the end of the file, that timestamp may be
+    missing.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]
@@ -84,12 +85,12 @@ def resumed(
 
 
 def _whole(times: bytes) -> bytes:
-    """Without the torn entry that a crash may have left at the end."""
+    """The entries without a torn one that a crash may have left at the end."""
     return times[: len(times) // TIME_ENTRY.size * TIME_ENTRY.size]
 
 
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
-    """The byte of a batch at or before the one that holds the offset, by an offset index."""
+    """By an offset index, the byte of the batch that holds the offset, or of one before it."""
     count = _count_below(offsets, relative_offset + 1)
     if count == 0:
         return 0
@@ -103,7 +104,7 @@ def entries_below(offsets: bytes, relative_offset: int) -> bytes:
 
 
 def last_entry(offsets: bytes) -> tuple[int, int]:
-    """Relative last offset and position (bytes) of the last entry's batch."""
+    """The last entry's relative last offset, and the position (byte) of its batch."""
     relative, position = OFFSET_ENTRY.unpack_from(offsets, len(offsets) - OFFSET_ENTRY.size)
     return int(relative), int(position)
 
@@ -120,11 +121,11 @@ def _count_below(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def synced_entries(offsets: bytes) -> bytes:
-    """The entries of the newest segment's offset index, if they were written after the bytes they
-    point at were synced; b"" where they say nothing of it.
+    """The entries of the newest segment's offset index, if each was written after its bytes were
+    synced. b"" where that is unknown.
 
-    A torn entry only says less, its numbers being written from their high bytes on. A
-    preallocated file is one of a running Kafka, which writes entries without a sync of the log.
+    A torn entry only points further back, because its numbers are written from their high bytes on.
+    A preallocated file belongs to a running Kafka, which writes entries without syncing the log.
     """
     entries = ascending_prefix(offsets)
     rest = offsets[len(entries) :]
@@ -133,8 +134,8 @@ def synced_entries(offsets: bytes) -> bytes:
 
 
 def ascending_prefix(offsets: bytes) -> bytes:
-    """The entries of an offset index up to the first that doesn't rise: what a crash left of it,
-    or the used part of a preallocated file."""
+    """The entries of an offset index up to the first that doesn't rise: what a crash left of the
+    index, or the used part of a preallocated file."""
     last = (-1, 0)
     used = len(offsets) // OFFSET_ENTRY.size * OFFSET_ENTRY.size
     for at in range(0, used, OFFSET_ENTRY.size):

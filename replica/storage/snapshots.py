@@ -1,8 +1,9 @@
 """Snapshot files beside the log: the port Snapshots (KIP-630; Kafka: FileRawSnapshotWriter,
 Snapshots).
 
-A snapshot is written as .part, and complete, checked and synced when it loses that suffix; one that
-goes is renamed to .deleted first, so that no crash leaves half of it under its name.
+A snapshot is written with the suffix .part, and loses it when it is complete, checked and synced.
+Before it is deleted it is renamed to .deleted, so that no crash leaves half of it under its
+name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from replica.storage.filesystem import File, FileSystem
 from replica.storage.snapshot_writer import FileSnapshotWriter
 
 _FETCHED, _WRITTEN = "-1", "-2"
-"""Tell the .part of a snapshot that comes from the leader from one that is made here."""
+"""The suffixes of the .part files: of a snapshot from the leader, and of one that is made here."""
 
 
 def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.COMPLETE) -> str:
@@ -33,7 +34,7 @@ def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.
 
 
 class SnapshotFiles(Snapshots):
-    """The complete snapshots of a folder, iterated from the oldest to the newest id."""
+    """The complete snapshots in a folder. Iteration goes from the oldest to the newest id."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
         """Raises DataError where a complete snapshot's header can't be read."""
@@ -56,7 +57,7 @@ class SnapshotFiles(Snapshots):
         return next(reversed(self._facts), None)
 
     def facts(self) -> tuple[SnapshotFacts, ...]:
-        """From the oldest to the newest."""
+        """The facts of each snapshot, from the oldest to the newest."""
         return tuple(self._facts.values())
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
@@ -86,13 +87,13 @@ class SnapshotFiles(Snapshots):
             return file.read(position, max_bytes)
 
     def batches(self, snapshot_id: OffsetAndEpoch) -> Iterable[Batch]:
-        """Raises DataError naming file and byte where the file is damaged."""
+        """The batches. Raises DataError, which names file and byte, for a damaged file."""
         with self._files.open(self._path(snapshot_id)) as file:
             for frame, data in walk(file, expected_offset=0):
                 yield batch_in(data, frame, frame.position)
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Durable."""
+        """Delete durably."""
         there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
         for snapshot_id in there:
             deleted = f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}"
@@ -103,7 +104,7 @@ class SnapshotFiles(Snapshots):
             self._files.remove(f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}")
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Durable: delete every older one."""
+        """Delete every older one durably."""
         self.delete([id for id in self if election_order(id) < election_order(snapshot_id)])
 
     def _path(self, snapshot_id: OffsetAndEpoch) -> str:
@@ -136,7 +137,7 @@ class SnapshotFiles(Snapshots):
 def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
     """Read a whole snapshot: header first, footer last, every batch of its epoch, every CRC right.
 
-    Raises DataError naming file and byte where it isn't.
+    Raises DataError, which names file and byte, where it isn't so.
     """
     head: list[control.ControlMessage] = []
     messages: tuple[control.ControlMessage, ...] = ()
@@ -151,12 +152,12 @@ def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
         head.extend(messages)
         position = frame.position
     if not head or not isinstance(messages[-1] if messages else None, control.SnapshotFooter):
-        raise CorruptDataError("the last record is no snapshot footer", position, file.path)
+        raise CorruptDataError("the last record must be a snapshot footer", position, file.path)
     return _facts(snapshot_id, file.size(), head)
 
 
 def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> SnapshotFacts:
-    """By its first batch alone: the rest was checked before it got its name."""
+    """The facts by the first batch only: the rest was checked before the file got its name."""
     with files.open(path) as file:
         for frame, data in walk(file, expected_offset=0):
             messages = _messages(file, frame.position, data) if frame.is_control else ()

@@ -1,7 +1,7 @@
-"""Open files that are kept for storage, for the moment when no other can be opened.
+"""Keeps files open that the storage can give up when no other file can be opened.
 
-However many connections there are, a vote and a batch must reach the disk: a replica that can't
-open quorum-state has to stop.
+However many connections there are, votes and batches must reach the disk: a replica that can't open
+quorum-state has to stop.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 COUNT = 16
-"""More than storage opens at a time: a new segment has three files, quorum-state and snapshots have
-one, with their folder."""
+"""More than the storage opens at once: a new segment has three files; quorum-state and snapshots
+have one and their folder."""
 
 T = TypeVar("T")
 
 
 class SpareFiles:
-    """Taken at once where the system allows, and again after each use."""
+    """Opens the files as soon as the system allows, and again after each use."""
 
     def __init__(self, count: int = COUNT) -> None:
         self._count = count
@@ -28,8 +28,8 @@ class SpareFiles:
         self._fill()
 
     def open_with(self, opening: Callable[[], T]) -> T:
-        """What `opening` opens; with a spare file given away where no other is left. Raises
-        OSError."""
+        """What `opening` opens. Where no file can be opened, a spare file is given up for it.
+        Raises OSError."""
         try:
             opened = opening()
         except OSError as error:
@@ -41,7 +41,7 @@ class SpareFiles:
         return opened
 
     def close(self) -> None:
-        """Keep none any more."""
+        """Close the spare files."""
         self._count = 0
         while self._kept:
             os.close(self._kept.pop())

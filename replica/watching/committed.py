@@ -1,4 +1,4 @@
-"""The committed part of a node's log, replayed and counted as it grows, a slice at a time."""
+"""Replays and counts the committed part of a node's log as it grows, in slices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from replica.model.epochs import OffsetAndEpoch
 UNREADABLE = "UNREADABLE"
 """The type of a record whose bytes don't decode."""
 OTHERS = "OTHERS"
-"""What records of further types are counted as: a log that means harm may have many."""
+"""The type that counts records of all further types: a hostile log may have many."""
 _MAX_TYPES = 100
 _BYTES_AT_ONCE = 1024 * 1024
 _RECORDS_AT_ONCE = 200
@@ -39,7 +39,7 @@ class Snapshots(Protocol):
 
 
 class ReadLog(Protocol):
-    """A node's log, as far as it is read here. log_start inclusive, log_end exclusive."""
+    """The parts of a node's log that are read here. log_start: inclusive. log_end: exclusive."""
 
     log_start: int
 
@@ -53,16 +53,15 @@ class ReadLog(Protocol):
 
 
 class Committed:
-    """The replay begins with the newest snapshot beside the log, or at offset 0, and begins again
-    where the log was replaced by a newer snapshot.
+    """Replays from the newest snapshot beside the log, or from offset 0. It starts again where the
+    log was replaced by a newer snapshot.
 
-    next_offset: everything below (exclusive) was read. state_offset: everything below is in the
-    state; is_whole: False where the log goes on with a record that can't be read. state_changes:
+    next_offset: every record below it was read. state_offset: every record below it is in the
+    state. is_whole: False where the log continues with a record that can't be read. state_changes:
     how many records changed the state. last_timestamp: ms, of the last record in the state; None
-    before one came. starts: of the reassignments that began while this went on. counts, sizes: of
-    the records that came in since the first call of `advance`, and the bytes of their keys and
-    values, by type.
-    Memory: the state, and a MiB of the log, or one batch where that is larger.
+    before the first one. starts: of the reassignments that began meanwhile. counts, sizes: how many
+    records came since the first call of `advance`, and the bytes of their keys and values, by type.
+    Memory: the state and a MiB of the log, or one batch where that is larger.
     """
 
     def __init__(self, log: ReadLog) -> None:
@@ -84,9 +83,10 @@ class Committed:
         self.starts: dict[PartitionKey, ReassignmentStart] = {}
 
     def advance(self, end_offset: int, within_s: float) -> bool:
-        """Read on up to an offset below which all is committed (exclusive), for about so long.
+        """Read on for about `within_s` seconds, up to `end_offset` (exclusive), below which every
+        record must be committed.
 
-        Whether all of it was read. Raises what reading the log raises.
+        Returns whether everything was read. Raises what reading the log raises.
         """
         if self._counts_from is None:
             self._counts_from = end_offset
@@ -112,7 +112,7 @@ class Committed:
         return image
 
     def _read(self, end_offset: int) -> Iterator[None]:
-        """Steps of a few records each: the snapshot first, then some batches of the log."""
+        """Read in steps of a few records: first the snapshot, then batches of the log."""
         if not self._is_loaded:
             yield from self._load()
             return
@@ -146,7 +146,7 @@ class Committed:
                 self._apply(offset, record.timestamp, message)
                 if number % _RECORDS_AT_ONCE == 0:
                     yield
-        except DataError:  # of the batch as a whole
+        except DataError:  # The batch as a whole is damaged.
             self.is_whole = False
         yield
 
@@ -161,7 +161,7 @@ class Committed:
 
     def _apply(self, offset: int, timestamp: int, message: ReplayedRecord | None) -> None:
         if message is None or isinstance(message, UnknownRecord | UnknownControl):
-            self.is_whole = False  # nothing is known of the state behind it
+            self.is_whole = False  # The state after a record that can't be read is unknown.
         if not self.is_whole:
             return
         assert message is not None
@@ -191,14 +191,15 @@ class Committed:
             self.starts[key] = start
 
     def _forget_removals(self) -> None:
-        """A replay remembers what was removed, to explain refusals, which nobody asks for here."""
+        """Forget what was removed. A replay remembers it to explain refusals, which aren't needed
+        here."""
         if len(self._replay.state.removals) > _MAX_REMOVALS and not self._replay.in_transaction:
             self._replay = Replay(self._replay.image())
 
 
 def _first(batches: Iterable[Batch]) -> list[Batch]:
-    """The first batches, up to the one with which they have so many bytes; the log may change
-    before the last of them is read, but what is committed doesn't."""
+    """The first batches, up to the one that reaches the limit in bytes. The log may change before
+    the last one is read, but its committed part doesn't."""
     found: list[Batch] = []
     size = 0
     for batch in batches:
@@ -210,7 +211,7 @@ def _first(batches: Iterable[Batch]) -> list[Batch]:
 
 
 def _meaning(record: Record, *, is_control: bool) -> ReplayedRecord | None:
-    """None for bytes that don't decode."""
+    """The meaning of a record. None for bytes that don't decode."""
     try:
         if is_control:
             return decode_control(record.key, record.value)

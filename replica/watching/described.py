@@ -1,4 +1,4 @@
-"""What the leader of a quorum tells of it: how far each replica is, and its newest snapshot."""
+"""What the leader says of a quorum: how far each replica is, and its newest snapshot."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ _BEFORE_THE_FIRST = -1
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """id: of the leader's newest snapshot. contained_at: when the newest record that it contains
-    was appended, ms since the epoch; None where no log at hand tells it."""
+    """id: of the leader's newest snapshot. contained_at: when its newest record was appended, in ms
+    since the epoch; None where no log at hand shows it."""
 
     id: OffsetAndEpoch
     contained_at: int | None
 
 
 class Described:
-    """quorum: the last answer of a leader, None before the first one; at_s: when it came, in
-    seconds of time.monotonic. trouble: why there is none since then, "" where there is. snapshot:
-    the newest one that was heard of."""
+    """quorum: the last answer of a leader, None before the first one. at_s: when it came, in
+    seconds of time.monotonic. trouble: why there was no answer since then, "" where there was one.
+    snapshot: the newest one that a leader named."""
 
     def __init__(
         self, driver: Driver, controllers: Sequence[Address], client: ClientConfig, topic: str
     ) -> None:
-        """controllers: whom to ask; client: how to connect; topic: the name of the quorum's log."""
+        """controllers: the nodes to ask. client: how to connect. topic: the name of the quorum's
+        log."""
         self.quorum: Quorum | None = None
         self.at_s: float | None = None
         self.trouble = ""
@@ -52,7 +53,7 @@ class Described:
         self._topic = topic
 
     async def ask(self) -> None:
-        """Ask the leader once; what can't be had is noted in `trouble`."""
+        """Ask the leader once. An error is noted in `trouble`."""
         try:
             self.quorum = await describe_quorum(self._controllers, self._client, self._topic)
         except (NoLeaderError, PeerError) as error:
@@ -62,10 +63,10 @@ class Described:
         self._driver.heard.described(self.at_s)
 
     async def ask_for_snapshot(self) -> None:
-        """Ask the leader for its newest snapshot's id: a fetch from offset 0 is answered with it.
+        """Ask the leader for its newest snapshot's id, which answers a fetch from offset 0.
 
-        The fetch names no node, so no leader counts it. Where the answer names no snapshot, the
-        newest one of this node stands for it.
+        The fetch names no node, so no leader counts it. Where the answer names no snapshot, this
+        node's newest one is taken.
         """
         found = await self._leaders_newest()
         own = self._driver.log.snapshots.newest
@@ -107,6 +108,6 @@ class Described:
                 header = messages_in(first.data)[0]
                 if isinstance(header, SnapshotHeader):
                     return header.last_contained_log_timestamp
-        except KraftlakeError:  # a damaged file, which `check` names
+        except KraftlakeError:  # A damaged file; the command `check` reports it.
             return None
         return None

@@ -1,4 +1,4 @@
-"""The rules of health over the replayed state, judged again as the records come in."""
+"""Judges the rules of health over the replayed state again and again as records arrive."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from replica.watching.committed import Committed
 
 EVERY_S = 5.0
 _SHARE = 20
-"""A judgement that takes long is made no more often than takes a twentieth of the time."""
+"""Judgements take at most this share of the time (1 / 20): slow ones are made less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """subjects: by the id of each rule, how many things it holds for, 1 where it holds for the
-    cluster as a whole, 0 where it doesn't hold. offset: of the state (exclusive). took_s: how long
-    judging took; at_s: when it ended, in seconds of time.monotonic."""
+    """subjects: rule id -> for how many subjects the rule holds; for a rule about the whole cluster
+    1 or 0. offset: of the judged state (exclusive). took_s: seconds that judging took. at_s: when
+    it ended, in seconds of time.monotonic."""
 
     subjects: Mapping[str, int] = field(default_factory=dict)
     offset: int = 0
@@ -34,7 +34,7 @@ class Judged:
     """newest: the last judgement, None before the first one."""
 
     def __init__(self, broker_defaults: Mapping[str, str]) -> None:
-        """broker_defaults: of a broker's server.properties, empty where they aren't known."""
+        """broker_defaults: from a broker's server.properties; empty where unknown."""
         self.newest: Judgement | None = None
         self._broker_defaults = broker_defaults
         self._judged: tuple[int, frozenset[int], bool] | None = None
@@ -45,9 +45,10 @@ class Judged:
         return last is None or now_s >= last.at_s + max(EVERY_S, _SHARE * last.took_s)
 
     async def judge(self, committed: Committed, voters: frozenset[int]) -> None:
-        """Judge the state as it is, beside the loop; where nothing has changed, only say so.
+        """Judge the present state in a thread beside the loop. Where nothing has changed, only its
+        time is updated.
 
-        voters: the ids of those in force, empty where nobody knows them.
+        voters: the ids of the voters in force; empty where unknown.
         """
         seen = committed.state_changes, voters, committed.is_whole
         last = self.newest

@@ -1,4 +1,4 @@
-"""What is known of a watched quorum, as Prometheus has it."""
+"""What is known of a watched quorum, as metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from replica.watching.judged import Judgement
 from replica.wire.quorum import DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""So many replicas have metrics of their own, voters first."""
+"""At most so many replicas have metrics of their own; voters come first."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:
-    """What the leader told last. Nothing of the replicas before a leader has answered."""
+    """What the leader said last. Before its first answer there are no metrics of replicas."""
     yield gauge("quorum_described", "1 where the leader told it last time", not described.trouble)
     if described.quorum is None or described.at_s is None:
         return
@@ -70,7 +70,7 @@ def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
 
 
 def _ago(quorum: Quorum, replica: DescribedReplica, at: int | None) -> float | None:
-    """In seconds before the leader's answer; the leader itself needs no fetch."""
+    """Seconds from `at` to the leader's answer. The leader itself needs no fetch."""
     if replica.key.node_id == quorum.leader_id:
         return 0.0
     ago = quorum.ago(at)
@@ -78,7 +78,7 @@ def _ago(quorum: Quorum, replica: DescribedReplica, at: int | None) -> float | N
 
 
 def snapshot_metrics(described: Described) -> Iterator[Metric]:
-    """Of the leader's newest snapshot; nothing while there is none."""
+    """Metrics of the leader's newest snapshot; none while there is none."""
     newest = described.snapshot
     if newest is None:
         return
@@ -107,7 +107,7 @@ def log_metrics(committed: Committed) -> Iterator[Metric]:
 
 
 def health_metrics(newest: Judgement | None) -> Iterator[Metric]:
-    """Each rule of health; nothing before the state was first judged."""
+    """Metrics of each rule of health; none before the first judgement."""
     if newest is None:
         return
     found = GaugeMetricFamily(

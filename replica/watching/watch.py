@@ -1,4 +1,4 @@
-"""Keeps what is known of a quorum up to date beside the node that observes it."""
+"""Keeps the knowledge of a quorum up to date, beside the node that observes it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from replica.wire.pool import Address
 DESCRIBE_EVERY_S = 5.0
 SNAPSHOT_EVERY_S = 30.0
 SLICE_S = 0.02
-"""How long the loop reads records before it does anything else; it rests as long as it read."""
+"""Seconds for which the loop reads records before it does other work. It then rests as long as it
+has read."""
 
 
 class Watch:
-    """Beside a node that observes; `run` goes on until it is cancelled."""
+    """Runs beside an observing node, until it is cancelled."""
 
     def __init__(
         self,
@@ -39,8 +40,8 @@ class Watch:
         client: ClientConfig,
         broker_defaults: Mapping[str, str],
     ) -> None:
-        """controllers: whom to ask about the quorum; client: how to connect to them.
-        broker_defaults: of a broker's server.properties, empty where they aren't known."""
+        """controllers: the nodes to ask about the quorum. client: how to connect to them.
+        broker_defaults: from a broker's server.properties; empty where unknown."""
         self._node = node
         self._driver = node.driver
         self.committed = Committed(node.driver.log)
@@ -49,7 +50,7 @@ class Watch:
         self._has_failed = False
 
     def metrics(self) -> Iterator[Metric]:
-        """What is known now; nobody is asked for it."""
+        """Metrics of what is known now. No node is asked for them."""
         yield from quorum_metrics(self.described)
         yield from snapshot_metrics(self.described)
         yield from log_metrics(self.committed)
@@ -57,20 +58,21 @@ class Watch:
         yield gauge("watching", "0 where an error has ended watching", not self._has_failed)
 
     async def run(self) -> None:
-        """An error is reported and ends watching alone: the node goes on with its recording."""
+        """Watch until cancelled. An error is reported and ends the watching; the node keeps
+        recording."""
         tasks = (self._follow(), self._describe(), self._ask_for_snapshots())
         try:
             async with asyncio.TaskGroup() as group:
                 for task in tasks:
                     group.create_task(task)
-        except* Exception as errors:  # noqa: BLE001 - whatever it is, the recording must go on
+        except* Exception as errors:  # noqa: BLE001 - After any error the recording must go on
             self._has_failed = True
             first = errors.exceptions[0]
             text = f"the quorum is watched no more, the recording goes on: {first}"
             self._node.report(Notice("watch-failed", text, {"error": type(first).__name__}))
 
     async def _follow(self) -> None:
-        """Read what is committed, and judge the state where all of it was read."""
+        """Read what is committed, and judge the state when all of it was read."""
         driver = self._driver
         while True:
             end = driver.raft.high_watermark
@@ -85,7 +87,7 @@ class Watch:
                 await driver.wait_for_news(1.0)
 
     def _voters(self) -> frozenset[int]:
-        """As the log tells them, else as the leader does."""
+        """The voters by the log, else by the leader's answer."""
         known = self._driver.raft.log.voters.ids
         described = self.described.quorum
         if known or described is None:

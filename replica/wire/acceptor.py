@@ -1,8 +1,8 @@
-"""Listening: sockets, and the connections that arrive at them.
+"""Listens, and accepts connections.
 
-asyncio's own servers take up to a hundred connections before anybody is asked, and try again and
-again while no file is left. Here few are taken in each round of the event loop, and none for a
-while after an error.
+asyncio's own servers accept up to a hundred connections at once, and try again without a pause when
+the process can open no more files. Here each round of the event loop accepts a few, and after an
+error none for a while.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ BACKLOG = 512
 AT_ONCE = 8
 """Connections that are accepted in one round of the event loop."""
 PAUSE_S = 0.2
-"""The pause after an error of accept: as a rule no file is left to be opened."""
+"""The pause in seconds after an error of accept, which as a rule means that the process can open no
+more files."""
 READ_AHEAD_BYTES = 32 * 1024
 """A connection's sender is held back once twice as many bytes wait for the reader (asyncio's
 `limit`)."""
@@ -29,7 +30,7 @@ Arrived = Callable[[socket.socket, str], None]
 
 
 class Acceptor:
-    """arrived: owns each connection from then on. failed: told of each error of accept."""
+    """arrived: gets each connection, and closes it. failed: called with each error of accept."""
 
     def __init__(self, arrived: Arrived, failed: Callable[[OSError], None]) -> None:
         self.sockets: list[socket.socket] = []
@@ -51,7 +52,7 @@ class Acceptor:
             found = await loop.getaddrinfo(
                 host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
-        except UnicodeError as error:  # of the codec for host names (IDNA)
+        except UnicodeError as error:  # The codec for host names (IDNA) raises it.
             raise OSError(errno.EINVAL, NO_HOST_NAME) from error
         try:
             for family, _, _, _, address in dict.fromkeys(found):
@@ -87,7 +88,7 @@ class Acceptor:
         try:
             listening = socket.socket(family, socket.SOCK_STREAM)
         except OSError:
-            return None  # a machine without IPv6
+            return None  # This machine has no IPv6.
         self.sockets.append(listening)
         listening.setblocking(False)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

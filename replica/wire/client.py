@@ -1,8 +1,8 @@
-"""One connection to a node: version negotiation, correlation ids, requests in flight.
+"""One connection to a node: it negotiates versions, numbers requests, and keeps them in flight.
 
-Answers come in the order of the requests (the server's promise), so what is waited for is a queue;
-an answer out of order ends the connection. So does one that is late: nobody could tell its answer
-from the next one's.
+A server answers requests in their order, so the requests that wait for answers form a queue. An
+answer out of order ends the connection. A late answer ends it too, because it could be taken for
+the answer to the next request.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def address_text(host: str, port: int) -> str:
 class ClientConfig:
     """Times in seconds, sizes in bytes.
 
-    timeout_s: for each answer. connect_timeout_s: for a connection with its negotiation; None for
-    the same. max_in_flight: requests without answer; more wait. tls: None for plain text. sasl:
-    who we are, None for nobody.
+    timeout_s: for each answer. connect_timeout_s: for connecting and negotiating; None for the
+    value of timeout_s. max_in_flight: how many requests may wait for answers; further ones wait to
+    be sent. tls: None for plain text. sasl: this client's identity, None for none.
     """
 
     client_id: str | None = "kraftlake"
@@ -68,7 +68,7 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response with the version that both used."""
+    """A response, with the version in which it was asked and answered."""
 
     version: int
     message: Message
@@ -115,9 +115,9 @@ class Connection:
     ) -> Self:
         """Connect, learn the node's versions, authenticate.
 
-        expected: the node that is meant, which one from Kafka 4.4 on compares with itself; None for
-        whoever is there. Raises UnreachablePeerError (MisroutedConnectionError where somebody else
-        is there), AuthenticationError and UnsupportedByPeerError.
+        expected: the node that the caller means; nodes from Kafka 4.4 on compare it with
+        themselves. None accepts any node. Raises UnreachablePeerError (MisroutedConnectionError
+        where another node answers), AuthenticationError and UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -143,7 +143,7 @@ class Connection:
             raise UnansweredConnectionError(address, reason) from error
         except OSError as error:
             raise UnreachablePeerError(address, f"no connection: {_reason(error)}") from error
-        except UnicodeError as error:  # of the codec for host names (IDNA)
+        except UnicodeError as error:  # The codec for host names (IDNA) raises it.
             raise UnreachablePeerError(address, NO_HOST_NAME) from error
 
     @property
@@ -157,7 +157,8 @@ class Connection:
         return self._failure is None
 
     def version_of(self, api: Api, least: int = 0) -> int:
-        """The newest version that both speak, from `least` on; UnsupportedByPeerError for none."""
+        """The newest version that both sides know, from `least` on. Raises UnsupportedByPeerError
+        where there is none."""
         version = newest_common(api, self.versions, least)
         if version is None:
             wanted = f"{max(least, api.versions[0])} to {api.versions[-1]}"
@@ -165,10 +166,10 @@ class Connection:
         return version
 
     async def call(self, api: Api, message: Message, version: int | None = None) -> Answer:
-        """Send a request and wait for its answer; version: the newest common one for None.
+        """Send a request and wait for its answer. version: None for the newest common one.
 
-        Raises UnreachablePeerError, UnsupportedByPeerError; the error codes inside an answer are
-        the caller's to read.
+        Raises UnreachablePeerError, UnsupportedByPeerError. An error code inside the answer is for
+        the caller.
         """
         used = self.version_of(api) if version is None else version
         return Answer(used, await self._exchange(api, used, message))
@@ -208,7 +209,7 @@ class Connection:
         return await future
 
     async def _negotiate(self, expected: Identity | None) -> None:
-        """ApiVersions in the newest version, then in the newest one that the node speaks."""
+        """Send ApiVersions in the newest version, then in the newest one that the node knows."""
         us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         if expected is not None:
             us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}
@@ -221,7 +222,9 @@ class Connection:
             answer = await self._exchange(API_VERSIONS, older or 0, us)
         if answer["errorCode"] == ErrorCode.REBOOTSTRAP_REQUIRED and expected is not None:
             meant = f"node {expected.node_id} of cluster {expected.cluster_id}"
-            raise MisroutedConnectionError(self.address, f"{meant} is not there, but another one")
+            raise MisroutedConnectionError(
+                self.address, f"expected {meant}, but another node answers"
+            )
         if answer["errorCode"] != ErrorCode.NONE:
             reason = f"ApiVersions answered with {error_name(answer['errorCode'])}"
             raise UnsupportedByPeerError(self.address, reason)
@@ -258,7 +261,8 @@ class Connection:
                 if frame is None:
                     raise ConnectionResetError("closed by the peer")
                 self._take(frame)
-        except ssl.SSLError as error:  # TLS 1.3: the server looks at our certificate only now
+        # In TLS 1.3 the server rejects this client's certificate only now.
+        except ssl.SSLError as error:
             self._fail(AuthenticationError(self.address, _tls_reason(error)))
         except OSError as error:
             self._fail(self._lost(error))
@@ -267,7 +271,7 @@ class Connection:
 
     def _take(self, frame: bytes) -> None:
         if not self._in_flight:
-            raise CorruptDataError("nobody asked", 0)
+            raise CorruptDataError("an answer that no request waits for", 0)
         waiting = self._in_flight[0]
         request = waiting.request
         found = correlation_id_of(frame)
@@ -280,8 +284,8 @@ class Connection:
             waiting.future.set_result(message)
 
     def _lost(self, error: OSError) -> UnreachablePeerError:
-        """With what may be the matter, where the node ended it before it answered anything else
-        than which versions it speaks."""
+        """The error of a connection that the node closed, with the likely reason where the node has
+        answered nothing but ApiVersions."""
         reason = f"connection lost: {error}"
         if self._answered is None:
             hint = _CERTIFICATE_HINT if self._config.tls else _PLAIN_TEXT_HINT
@@ -302,19 +306,19 @@ class Connection:
                 future.set_exception(self._failed())
 
     def _failed(self) -> PeerError:
-        """A new copy of the failure, one for each request that waited."""
+        """A new copy of the failure, for each request that waits."""
         assert self._failure is not None
         return type(self._failure)(self.address, self._failure.reason)
 
 
 def _tls_reason(error: ssl.SSLError) -> str:
-    """OpenSSL's own name for the error; for an error of a certificate also its sentence."""
+    """OpenSSL's name of the error; for an error of a certificate also OpenSSL's sentence."""
     why = getattr(error, "verify_message", "")
     return f"TLS: {error.reason or error}" + (f" ({why})" if why else "")
 
 
 def _reason(error: OSError) -> str:
-    """asyncio's own text for a refused connection names the call, not the reason."""
+    """The reason of an error. asyncio's text for a refused connection names the call instead."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""What a node tells of its cluster: one question, put as the node's kind allows (KIP-919)."""
+"""What a node says of its cluster, by one request that nodes of both kinds understand (KIP-919)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replica.wire.pool import Address
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """nodes: brokers by id, or controllers where a controller was asked. leader_id: of the
+    """nodes: by id; brokers, or controllers where a controller was asked. leader_id: of the
     controllers, as far as the node knows."""
 
     cluster_id: str
@@ -28,8 +28,9 @@ def is_controller(connection: Connection) -> bool:
 
 
 async def describe_cluster(connection: Connection, *, fenced: bool = False) -> ClusterNodes | None:
-    """The nodes of the asked one's own kind; None where it can't tell or may not (controllers know
-    the request since Kafka 3.7). fenced: brokers that are fenced too."""
+    """The nodes of the same kind as the asked one. None where the node can't tell or refuses
+    (controllers know the request since Kafka 3.7). fenced: whether fenced brokers are among
+    them."""
     kind = CONTROLLERS if is_controller(connection) else BROKERS
     request = {"endpointType": kind, "includeFencedBrokers": fenced and kind == BROKERS}
     try:

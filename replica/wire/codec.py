@@ -1,8 +1,9 @@
 """Messages to bytes and back, by the tables of replica.wire.apis.
 
-Each structure's version is compiled once to a chain of closures. Decoding is total: a Message, or a
-DataError with the byte. It takes memory for what is there, never for what a length field claims:
-an array needs bytes for its elements, and a message has at most MAX_ELEMENTS of them.
+Each version of each structure is compiled once to a chain of closures. Decoding is total: it gives
+a Message, or a DataError with the byte. It takes memory for bytes that are there, never for what a
+length field claims: an array needs bytes for its elements, and a message has at most MAX_ELEMENTS
+elements.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from replica.message.primitives import (
 from replica.wire.schema import Field, Kind, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
-"""The most elements of arrays and tagged fields in one message."""
+"""The most elements of arrays and tagged fields that one message may have."""
 LARGE_BYTES = 16 * 1024
-"""The least bytes of a field that is not copied into what is sent."""
+"""A field of at least so many bytes is sent without being copied."""
 
 _LAYOUTS: dict[Kind, struct.Struct] = {
     Kind.BOOL: struct.Struct(">?"),
@@ -60,7 +61,7 @@ class _Cursor:
         return at
 
     def count(self, elements: int, name: str, at: int) -> None:
-        """Counts elements that are about to be made; DataError where they are too many."""
+        """Count elements before they are made. Raises DataError where they are too many."""
         self.elements -= elements
         if self.elements < 0:
             raise CorruptDataError(f"more than {self.most} elements, at {name}", at)
@@ -98,23 +99,22 @@ def decode_prefix(
 
 
 class Pieces(bytearray):
-    """Encoded bytes, but for large fields, which stay where they are: a fetch answers with
-    megabytes, and each copy of them costs more than all else."""
+    """Encoded bytes. Large fields stay where they are: a fetch answers with megabytes, and copying
+    them would cost more than everything else."""
 
     def __init__(self) -> None:
         super().__init__()
         self._large: list[tuple[int, Buffer]] = []
 
     def put(self, raw: Buffer) -> None:
-        """Adds the bytes of a field. They must not change any more, because large ones are not
-        copied."""
+        """Add the bytes of a field. Large bytes are not copied, so they must not change later."""
         if len(raw) < LARGE_BYTES:
             self.extend(raw)
         else:
             self._large.append((len(self), raw))
 
     def all(self) -> list[Buffer]:
-        """The pieces, in order; nothing can be added later."""
+        """The pieces in order. Nothing may be added later."""
         view, at = memoryview(self), 0
         found: list[Buffer] = []
         for before, raw in self._large:
@@ -124,15 +124,15 @@ class Pieces(bytearray):
 
 
 def encode(structure: Structure, version: int, message: Message) -> bytearray:
-    """The bytes of a message. Fields that it lacks have their defaults; those that this version
-    lacks are left out. Raises CorruptDataError for text or bytes longer than the format allows."""
+    """The bytes of a message. Missing fields get their defaults; fields that this version lacks are
+    left out. Raises CorruptDataError for text or bytes longer than the format allows."""
     out = bytearray()
     encode_to(out, structure, version, message)
     return out
 
 
 def encode_to(out: bytearray, structure: Structure, version: int, message: Message) -> None:
-    """The same as `encode`, behind the bytes that `out` holds already."""
+    """Encode a message behind the bytes that `out` holds already."""
     _structure_writer(structure, version)(out, message)
 
 
@@ -168,7 +168,7 @@ def _struct_reader(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 
 
 def _read_tagged(cursor: _Cursor, known: dict[int, tuple[str, _Reader]], message: Message) -> None:
-    """Reads tagged fields, by rising tags; those with unknown tags are stepped over."""
+    """Read tagged fields, whose tags must rise. Fields with unknown tags are skipped."""
     last = -1
     for _ in range(cursor.varint("tagged field count")):
         at = cursor.at
@@ -244,7 +244,7 @@ def _read_uuid(cursor: _Cursor, name: str) -> str:
 
 
 def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Reader:
-    """Reads a string or bytes; without flexible lengths these take 2 or 4 bytes."""
+    """The reader of a string or of bytes. Inflexible versions have lengths of 2 or 4 bytes."""
     count_of = _count_reader(name, flexible)
     if is_text and not flexible:
         count_of = lambda cursor: _INT16.unpack_from(  # noqa: E731

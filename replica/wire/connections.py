@@ -1,8 +1,8 @@
-"""Who is connected to a node, and whose connection is closed where there is no room for all.
+"""Who is connected to a node, and which connection is closed where there is no room for all.
 
-A new connection is never refused while an old one does nothing: the one that has done nothing for
-the longest time makes room. That keeps nobody out who has something to say, however many
-connections a stranger opens. Connections of voters are closed for nobody.
+A new connection is never refused while another one is idle: the connection that has been idle
+longest makes room. However many connections a stranger opens, clients that send requests stay
+connected. The connections of voters never make room.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ TOO_MANY = "too many connections"
 TOO_MANY_OF_ADDRESS = "too many connections of its address"
 MADE_ROOM = "closed to make room for another"
 MOST_OF_VOTERS = 64
-"""Connections that make room for nobody. Voters have two or three each; where anybody may vote,
-strangers can claim to be voters too, and only those who spoke last are believed."""
+"""How many connections of voters never make room. A voter has two or three. Where anybody may vote,
+strangers can claim to be voters too, so only the connections with the newest requests count."""
 
 
 @dataclass(slots=True, eq=False)
 class Connected:
-    """One connection. address: see address_of. is_voters: a voter has spoken on it. is_busy: its
-    request is coming in, worked on or answered. close: called with a reason of `refused` when it
-    has to make room; it must not wait."""
+    """One connection. address: see address_of. is_voters: a voter has sent a request on it.
+    is_busy: its request is arriving, worked on or being answered. close: called with a reason of
+    `refused` when the connection has to make room; it must not wait."""
 
     address: str
     listener: str
@@ -35,8 +35,8 @@ class Connected:
 
 
 class Connections:
-    """The connections of all listeners of a node by address; those of an address in the order of
-    their last requests."""
+    """The connections of all listeners of a node, by address; of one address in the order of their
+    last requests."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits
@@ -66,14 +66,14 @@ class Connections:
         return ""
 
     def heard(self, connected: Connected) -> None:
-        """Note that this connection has sent a request just now."""
+        """Note that this connection has just sent a request."""
         own = self._by_address.get(connected.address, {})
         if connected in own:
             del own[connected]
             own[connected] = None
 
     def protect(self, connected: Connected) -> None:
-        """Note that a voter has spoken on this connection."""
+        """Note that a voter has sent a request on this connection."""
         self._voters.pop(connected, None)
         self._voters[connected] = None
         connected.is_voters = True
@@ -83,7 +83,7 @@ class Connections:
             oldest.is_voters = False
 
     def leave(self, connected: Connected) -> None:
-        """Note that the connection is closed; a second note is no error."""
+        """Note that the connection is closed. A second call does nothing."""
         self._voters.pop(connected, None)
         own = self._by_address.get(connected.address, {})
         if connected not in own:
@@ -94,14 +94,14 @@ class Connections:
         self._by_listener[connected.listener] -= 1
 
     def make_room(self, listener: str | None = None) -> bool:
-        """Close a connection of the address that has the most of them; listener: only a connection
-        of this one. False where all that could be closed belong to voters."""
+        """Close a connection of the address that has the most connections. listener: close only a
+        connection of this listener. False where only voters' connections are left."""
         crowds = sorted(self._by_address.values(), key=len, reverse=True)
         return any(self._make_room(crowd, listener) for crowd in crowds)
 
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
-        """Close a connection of this address: one without a request, else the one whose request is
-        the oldest."""
+        """Close a connection of this address: one that never sent a request, else the one with the
+        oldest request."""
         oldest = None
         for each in crowd:
             if each.is_voters or listener not in (None, each.listener):

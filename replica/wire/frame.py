@@ -34,7 +34,7 @@ async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
 
 
 async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
-    """The frame after its size."""
+    """The rest of a frame whose size was read."""
     raw = await _read(reader, size, _SIZE_BYTES)
     if len(raw) < size:
         raise TruncatedDataError(f"a frame of {size} bytes ends after {len(raw)}", _SIZE_BYTES)
@@ -44,8 +44,8 @@ async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
 async def read_charged(
     reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
 ) -> bytearray:
-    """The frame after its size, where memory has to be asked for. charge: awaited with the number
-    of bytes that have come, before more are read."""
+    """The rest of a frame whose size was read, where memory is limited. charge: awaited with the
+    number of bytes that have arrived, before more are read."""
     parts = bytearray()
     while len(parts) < size:
         part = await reader.read(min(_PART_BYTES, size - len(parts)))
@@ -68,7 +68,7 @@ async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes
 
 
 def _tell_nobody(size: int) -> None:
-    """Ignores the number: for connections whose bytes nobody counts."""
+    """Do nothing with the number: for connections whose bytes are not counted."""
 
 
 async def send(
@@ -76,9 +76,9 @@ async def send(
     pieces: Sequence[Buffer],
     moved: Callable[[int], None] = _tell_nobody,
 ) -> None:
-    """Sends the pieces as one frame; returns when little of it is left in memory. moved: called
-    with the number of bytes that were sent. The frame is sent in parts, because asyncio's TLS takes
-    any amount at once and holds back only what comes after it."""
+    """Send the pieces as one frame. Returns when most of it has left memory. moved: called with the
+    number of bytes that were sent. The frame is sent in parts, because asyncio's TLS accepts any
+    amount at once, and delays only what is written afterwards."""
     first, *others = pieces
     size = sum(map(len, pieces))
     for piece in (size_of_frame(size) + bytes(first), *others):
@@ -96,5 +96,5 @@ def framed(payload: bytes) -> bytes:
 
 
 def size_of_frame(size: int) -> bytes:
-    """What stands before a frame of `size` bytes."""
+    """The size that stands before a frame of `size` bytes."""
     return size.to_bytes(_SIZE_BYTES, "big")

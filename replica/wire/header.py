@@ -1,9 +1,10 @@
-"""What stands in front of every request and response.
+"""The headers of requests and responses.
 
-Request headers: v1, or v2 with tagged fields where the API's version is flexible; in both the
-client id keeps its old form (KIP-482). v0, without client id, was ControlledShutdown's alone, which
-Kafka 4 dropped. Response headers: v0, or v1 with tagged fields where flexible; that of ApiVersions
-is always v0, for a client reads it before it knows what the server speaks (KIP-511).
+A request has header v1, or v2 with tagged fields where the API's version is flexible; both have the
+old form of the client id (KIP-482). Header v0, without a client id, belonged only to
+ControlledShutdown, which Kafka 4 dropped. A response has header v0, or v1 with tagged fields where
+flexible. The response of ApiVersions always has v0: a client reads it before it knows the server's
+versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000
-"""The most elements of arrays and tagged fields of one request, all arrays together: more of them
-take the time that elections need. A node serves one partition, so that its clients have no use for
-as many."""
+"""The most elements of arrays and tagged fields in one request, all arrays together. More would
+take time that elections need. A node serves one partition, so no client needs as many."""
 _START = struct.Struct(">hhi")
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _HEADERS = range(3)
 _CLIENT_ID = field("clientId", "string", since=1, nullable=True, default=None)
-# The one string of a flexible header in its old form: read as if no header were flexible.
+# The client id has the old form in flexible headers too, so it is declared as never flexible.
 _REQUEST = Structure("RequestHeader", _HEADERS, FOREVER, (_CLIENT_ID,))
 _CORRELATION_ID = field("correlationId", "int32")
 _RESPONSE = Structure("ResponseHeader", range(2), 1, (_CORRELATION_ID,))
@@ -36,7 +36,7 @@ _TAGS = Structure("RequestHeader", _HEADERS, 0, ())
 
 
 class UnsupportedVersionError(UnsupportedDataError):
-    """A request of a known API in a version that isn't served; all that could be read of it."""
+    """A request of a known API in a version that isn't served. It holds all that could be read."""
 
     def __init__(self, api: Api, version: int, correlation_id: int) -> None:
         super().__init__(f"{api} v{version} is not served", 2)
@@ -47,7 +47,7 @@ class UnsupportedVersionError(UnsupportedDataError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it was sent; client_id None where the client has no name."""
+    """One request. client_id: None where the client gives no name."""
 
     api: Api
     version: int
@@ -61,11 +61,11 @@ def decode_request(
     served: Mapping[int, range] | None = None,
     apis: Mapping[int, Api] = APIS,
 ) -> Request:
-    """The request in a frame. served: API key -> versions, None for all that are declared. apis:
-    what the keys mean.
+    """The request in a frame. served: API key -> versions, None for all declared versions. apis:
+    API key -> API.
 
-    Raises UnsupportedVersionError for another version of one of these, any other DataError for
-    what is no request.
+    Raises UnsupportedVersionError for another version of a served API, and another DataError for
+    bytes that are no request.
     """
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
@@ -105,17 +105,17 @@ def response_pieces(api: Api, version: int, correlation_id: int, message: Messag
 
 
 def correlation_id_of(frame: Buffer) -> int:
-    """Which request a response answers; TruncatedDataError where it says nothing."""
+    """The correlation id of a response. Raises TruncatedDataError where the bytes are too few."""
     if len(frame) < 4:
         raise TruncatedDataError("a response header needs 4 bytes", 0)
     return int.from_bytes(frame[:4], "big", signed=True)
 
 
 def decode_response(api: Api, version: int, frame: Buffer) -> Message:
-    """The message of a response; DataError for bytes that are none.
+    """The message of a response. Raises DataError for malformed bytes.
 
-    A server that doesn't speak this version of ApiVersions answers in version 0 (KIP-511), as a
-    rule with the error that says so; kafka.tools.TestRaftServer leaves the error out.
+    A server that doesn't know this version of ApiVersions answers in version 0 (KIP-511), as a rule
+    with an error; kafka.tools.TestRaftServer leaves the error out.
     """
     _, at = decode_prefix(_RESPONSE, _response_header(api, version), frame, 0)
     if api is API_VERSIONS and bytes(frame[at : at + 2]) == _UNSUPPORTED_VERSION:

@@ -1,4 +1,4 @@
-"""What a server takes from its clients. The names in brackets are Kafka's."""
+"""How much a server takes from its clients. The names in brackets are Kafka's."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ UNLIMITED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one listener. Times in seconds, sizes in bytes.
+    """Limits of one listener. Times in seconds, sizes in bytes.
 
-    request_max_bytes: of a frame (socket.request.max.bytes, there 100 MiB; a batch has at most
-    8 MiB). unknown_max_bytes: of a frame before its sender has authenticated
-    (sasl.server.max.receive.size). max_connections: of this listener alone
-    (listener.name.NAME.max.connections). idle_s: how long a connection may say nothing
-    (connections.max.idle.ms). transfer_s: how long one frame may take to come, or to be taken.
-    handshake_s: until a client has shaken hands by TLS, then until it has authenticated, or without
-    SASL until its first request. linger_s: for what is on its way when a connection is closed,
-    TLS's goodbye among it. failed_login_s: until the answer to a wrong password goes out
-    (connection.failed.authentication.delay.ms, there 100). receive_buffer_bytes,
-    send_buffer_bytes: of a connection in the system (socket.receive.buffer.bytes,
-    socket.send.buffer.bytes), None for what the system gives.
+    request_max_bytes: of a frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at most 8
+    MiB). unknown_max_bytes: of a frame before its sender has authenticated
+    (sasl.server.max.receive.size). max_connections: of this listener
+    (listener.name.NAME.max.connections). idle_s: how long a connection may send nothing
+    (connections.max.idle.ms). transfer_s: how long one frame may take to arrive, or to be read by
+    the client. handshake_s: for the TLS handshake, then for authentication or, without SASL, until
+    the first request. linger_s: when a connection is closed, how long the last bytes (also TLS's
+    close_notify) may take. failed_login_s: until the answer to a wrong password is sent
+    (connection.failed.authentication.delay.ms, 100 ms in Kafka). receive_buffer_bytes,
+    send_buffer_bytes: of a connection's socket (socket.receive.buffer.bytes,
+    socket.send.buffer.bytes); None for the system's default.
     """
 
     request_max_bytes: int = 16 * MIB
@@ -40,13 +40,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class NodeLimits:
-    """Of all listeners of a node together.
+    """Limits of all listeners of a node together.
 
     max_connections: at once (max.connections). per_address: of one address
-    (max.connections.per.ip), with its exceptions in per_address_of
+    (max.connections.per.ip). per_address_of: exceptions from per_address
     (max.connections.per.ip.overrides), by address as `address_of` writes it. request_bytes: of
-    requests that are coming in or worked on (queued.max.request.bytes). unknown_bytes: of requests
-    whose senders have not authenticated. answer_bytes: of answers that are on their way.
+    requests that arrive or are worked on (queued.max.request.bytes). unknown_bytes: of requests
+    whose senders have not authenticated. answer_bytes: of answers that are being sent.
     """
 
     max_connections: int = 1000

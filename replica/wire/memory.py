@@ -1,10 +1,11 @@
-"""Bytes of large requests and answers, which all connections of a node share.
+"""The memory for large requests and answers, which all connections of a node share.
 
-A request is charged as its bytes come, never by the size that it claims. Where there is no room the
-oldest request that is coming in still goes on, so all requests end; and a connection that has sent
-nothing for a second meanwhile is closed. Room that becomes free goes to the waiting request that
-holds the least, so a small request waits for no queue of large ones. An answer is there already
-when it is charged: it takes the room of those that have not been taken for the longest time.
+A request is charged for the bytes that have arrived, never for the size that it claims. Where there
+is no room, the oldest arriving request still gets memory, so each request ends in time. A
+connection that sends nothing for a second meanwhile is closed. Freed memory goes to the waiting
+request that holds the least, so that small requests don't queue behind large ones. An answer is
+complete when it is charged: it takes the room of the answers whose clients have read nothing for
+the longest time.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 FREE_BYTES = 16 * 1024
-"""The first bytes of each request and answer are not charged: what voters ask each other is
-smaller, and so waits for nobody. max.connections bounds what these bytes add up to."""
+"""The first bytes of each request and answer are not charged. Requests between voters are smaller
+than this, so they never wait. max.connections limits the sum of these bytes."""
 MOVED_BYTES = 16 * 1024
-"""How many bytes must have come or gone before a request or an answer counts as moving."""
+"""How many bytes must have been received or sent before a request or an answer counts as moving."""
 PATIENCE_S = 1.0
 STALLED = "too slow while memory was short"
 
 
 @dataclass(slots=True, eq=False)
 class Load:
-    """One request or answer on its way. close: called with a reason when its connection has to make
-    room; `close` must not wait. is_voters: the connection makes room for nobody. size: the bytes
-    that are charged. is_over: these bytes were given back."""
+    """One request or answer that is being received or sent. close: called with a reason when its
+    connection has to make room; it must not wait. is_voters: the connection never makes room. size:
+    the bytes that are charged. is_over: these bytes were given back."""
 
     address: str
     close: Callable[[str], None]
@@ -40,7 +41,7 @@ class Load:
     _moved_at: float = field(default_factory=time.monotonic)
 
     def moved(self, size: int) -> None:
-        """Notes that `size` bytes of it have come or gone."""
+        """Note that `size` of its bytes were received or sent."""
         self._since_moved += size
         if self._since_moved >= MOVED_BYTES:
             self._since_moved, self._moved_at = 0, time.monotonic()
@@ -51,7 +52,8 @@ class Load:
 
 
 class Memory:
-    """most: bytes for all; per_address: for one address, None for half of it."""
+    """most: bytes for all addresses together. per_address: bytes for one address, None for half of
+    `most`."""
 
     def __init__(self, most: int, per_address: int | None = None) -> None:
         self._most = most
@@ -71,7 +73,7 @@ class Memory:
 
     @contextmanager
     def load(self, new: Load) -> Iterator[Load]:
-        """What it takes within the block is given back at its end."""
+        """Account for a load within the block. The end of the block gives its bytes back."""
         self._moving[new] = None
         try:
             yield new
@@ -79,12 +81,12 @@ class Memory:
             self._give_back(new)
 
     def arrived(self, load: Load) -> None:
-        """All of it is there: it waits for nothing any more, and nothing can make it go on."""
+        """Note that the whole request has arrived: it waits for no more bytes."""
         self._moving.pop(load, None)
         self._wake()
 
     async def grow(self, load: Load, size: int) -> None:
-        """Charge bytes that have come; waits until there is room for them."""
+        """Charge bytes that have arrived. Wait until there is room for them."""
         while not self._has_room(load, size):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting[load] = size, turn
@@ -99,7 +101,7 @@ class Memory:
         self._wake()
 
     def put(self, load: Load, size: int) -> None:
-        """Charge an answer that is there; closes others until there is room for it."""
+        """Charge a complete answer. Close other connections until there is room for it."""
         self._charge(load, size)
         others = [each for each in self._moving if each is not load and not each.is_voters]
         others.sort(key=lambda each: each.moved_at)
@@ -122,8 +124,8 @@ class Memory:
         self._by_address[load.address] += size
 
     def _close_stalled(self, address: str) -> None:
-        """Closes connections that have stood still: all of them where all memory is taken, else
-        those of the address, which has taken its share."""
+        """Close connections that have not moved: all of them where the memory for all is taken,
+        else those of this address, whose share is taken."""
         everybody = self._used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):

@@ -1,4 +1,5 @@
-"""One connection to each address, made when it is needed, and made again when it broke."""
+"""Keeps one connection to each address. It is made when it is needed, and made again after it
+broke."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class Pool:
 
     async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
         """An open connection to the address. Callers that ask while it is being made wait for the
-        same one. expected: the node that a new connection is meant for. Raises as
+        same one. expected: the node that a new connection is meant for. Raises the errors of
         Connection.connect."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
@@ -36,7 +37,7 @@ class Pool:
             return found
 
     async def close(self) -> None:
-        """Close all connections. Whoever waits on one gets UnreachablePeerError."""
+        """Close all connections. Callers that wait on one get UnreachablePeerError."""
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()

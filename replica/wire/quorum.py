@@ -1,7 +1,7 @@
-"""A quorum as its leader describes it: DescribeQuorum (KIP-595, KIP-836, KIP-853), asked and read.
+"""DescribeQuorum: the request, and its answer as a value (KIP-595, KIP-836, KIP-853).
 
-Who wants to know how far the replicas of a quorum are reads the answer here: an administrator, an
-observer before it fetches, a consumer that chooses a replica, and the consensus core.
+Its users are administrators, an observer before it fetches, a consumer that chooses a replica, and
+the consensus core.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ Listener: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class DescribedReplica:
-    """key: directory_id is ZERO_UUID where none is told. log_end: exclusive, -1 while unknown.
+    """One replica. key: directory_id is ZERO_UUID where the answer gives none. log_end: exclusive,
+    -1 while unknown.
 
-    last_fetch, last_caught_up: the leader's clock, ms since the epoch; -1 where the leader knows no
-    such time, None where its release doesn't tell. listeners: of voters alone.
+    last_fetch, last_caught_up: ms since the epoch by the leader's clock; -1 where the leader knows
+    no such time, None where its release doesn't tell. listeners: of voters only.
     """
 
     key: ReplicaKey
@@ -40,9 +41,9 @@ class DescribedReplica:
 
 @dataclass(frozen=True, slots=True)
 class DescribedQuorum:
-    """error: Kafka's number, of the request or of the partition; with an error of the partition the
-    leader may be told all the same. high_watermark: exclusive, -1 while unknown. listeners: by node
-    id, as far as the answer names nodes."""
+    """The leader's answer. error: Kafka's number, of the request or of the partition; beside an
+    error of the partition, the leader may still be given. high_watermark: exclusive, -1 while
+    unknown. listeners: by node id, as far as the answer names nodes."""
 
     error: int
     leader_id: int = NO_NODE
@@ -59,14 +60,14 @@ def quorum_request(topic: str, partition: int = 0) -> Message:
 
 
 def read_quorum(message: Message, version: int, topic: str, partition: int = 0) -> DescribedQuorum:
-    """The answer to quorum_request; CorruptDataError where it is about anything else."""
+    """The answer to quorum_request. Raises CorruptDataError where it is about another partition."""
     if message["errorCode"] != ErrorCode.NONE:
         return DescribedQuorum(message["errorCode"])
     entries = [
         (each["topicName"], entry) for each in message["topics"] for entry in each["partitions"]
     ]
     if [(name, entry["partitionIndex"]) for name, entry in entries] != [(topic, partition)]:
-        raise CorruptDataError(f"a response that isn't about {topic}-{partition} alone")
+        raise CorruptDataError(f"a response must be about {topic}-{partition} alone")
     entry = entries[0][1]
     listeners = {
         node["nodeId"]: tuple((e["name"], e["host"], e["port"]) for e in node["listeners"])

@@ -1,12 +1,12 @@
 """The vocabulary in which replica.wire.apis declares Kafka's requests and responses.
 
-replica.message.schema is the vocabulary of records. Both are Kafka's message language, and are kept
-apart because their readers are: a request is read once, into a dict, within bounds on elements and
-memory and without a copy of its records; a record is read by programs that numba can compile, keeps
-the bytes and the tagged fields that it came with, and gives Kafka's JSON.
+replica.message.schema is the vocabulary of records. Both are Kafka's message language, but their
+readers differ, so they stay apart. A request is read once, into a dict, within bounds on elements
+and memory, and without a copy of its records. A record is read by programs that numba can compile;
+it keeps its bytes and unknown tagged fields, and gives Kafka's JSON.
 
-A message is the fields of its version: untagged ones in declared order, then, from the API's first
-flexible version on, the tagged ones by rising tag (KIP-482).
+A message consists of the fields of its version: untagged ones in declared order and, from the API's
+first flexible version on, tagged ones by rising tag (KIP-482).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Message: TypeAlias = dict[str, Any]
 22-character text. A field that is left out has its default."""
 
 FOREVER = 2**15 - 1
-"""Of versions: int16 on the wire."""
+"""The last version there can be: versions are int16 on the wire."""
 
 
 class Kind(Enum):

@@ -1,8 +1,8 @@
 """A server of Kafka's protocol: connections, limits, and the order of answers.
 
-One request of a connection is worked on at a time, as in Kafka: the next is read when the answer to
-the last is on its way, so answers come in the order of their requests, and a client that sends
-faster than it is served fills its own socket and no memory here.
+Of each connection one request is worked on at a time, as in Kafka. The next request is read when
+the answer to the last one is being sent. So answers come in the order of the requests, and a client
+that sends too fast fills its own socket instead of this node's memory.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ ANONYMOUS = "ANONYMOUS"
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """Who asks, by one connection. address: host:port of its end. principal: its name by SASL, or
-    the distinguished name of its TLS certificate, or ANONYMOUS. listener: that it came in by. peer,
-    own: host and port of the connection's two ends."""
+    """The client of one connection. address: host:port of the client. principal: its name by SASL,
+    or the distinguished name of its TLS certificate, or ANONYMOUS. listener: the one it connected
+    to. peer, own: host and port of the connection's two ends."""
 
     address: str
     principal: str
@@ -69,7 +69,7 @@ class Client:
 
 Handler = Callable[[Client, Request], Awaitable[Message | None]]
 """Answers a request by the message of its API's response, in the request's version; None for no
-answer (Produce with acks=0). An error of ours closes the connection."""
+answer (Produce with acks=0). A KraftlakeError closes the connection."""
 
 
 RefusedLogin = Callable[[Client, str], None]
@@ -82,12 +82,13 @@ def _nobodys(client: Client, request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a listener serves. served: API key -> versions; ApiVersions and SASL need not be there,
-    for the server answers them itself. features: asked anew for each ApiVersions. authenticator:
-    None for a listener without SASL. apis: what the keys of `served` mean. identity: the node that
-    clients must mean who name one, None to ask nobody. on_refused_login: told of each login that
-    failed, by the client and the name that it claims. is_voters: whether only a voter may ask so;
-    from then on its connection waits for nobody and makes room for nobody."""
+    """What a listener serves. served: API key -> versions; ApiVersions and SASL needn't be there,
+    because the server answers them itself. features: called for each ApiVersions. authenticator:
+    None for a listener without SASL. apis: API key -> API. identity: the node that clients reach
+    here, which clients that name another node are told; None not to check it. on_refused_login:
+    called for each failed login with the client and the name that it claims. is_voters: whether
+    only a voter may send the request; after one, the connection never waits for room and never
+    makes room."""
 
     handler: Handler
     served: Versions
@@ -102,9 +103,9 @@ class Service:
 
 
 class Server:
-    """Listening on one address. shared: with the node's other listeners. refused: how often a
-    connection was closed for what it sent, or for another, by reason; who fails to authenticate
-    counts there too."""
+    """A server on one address. shared: what it shares with the node's other listeners. refused: how
+    many connections were closed, by reason: for what they sent, to make room, or for a failed
+    login."""
 
     def __init__(
         self,
@@ -142,7 +143,8 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _failed(self, error: OSError) -> None:
-        """No connection can be accepted, as a rule for lack of files: one makes room."""
+        """No connection can be accepted, as a rule because the process can open no more files:
+        close one."""
         self.refused[f"accept: {error.strerror or error}"] += 1
         self._shared.connections.make_room()
 
@@ -161,7 +163,7 @@ class Server:
         self._tasks.discard(task)
         self._shared.connections.leave(guest.connected)
         if guest.writer is None:
-            guest.socket.close()  # the task was cancelled before its first step
+            guest.socket.close()  # The task was cancelled before its first step.
         else:
             guest.writer.close()
 
@@ -174,10 +176,11 @@ class Server:
             await self._converse(guest, reader, guest.writer)
 
     async def _has_agreed_on_tls(self, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection may go on: its TLS handshake has ended well, or the listener has
-        no TLS.
+        """Whether the connection may go on: its TLS handshake succeeded, or the listener has no
+        TLS.
 
-        After a failure there is nothing to wait for: the writer never hears of its transport's end.
+        After a failure the writer isn't waited for: it is never told that its transport has
+        ended.
         """
         if self._service.tls is None:
             return True
@@ -190,7 +193,7 @@ class Server:
             why = "no handshake in time"
         except OSError:
             why = "closed by the client"
-        except asyncio.CancelledError:  # this server goes, or this connection makes room
+        except asyncio.CancelledError:  # The server closes, or this connection makes room.
             return False
         else:
             return True
@@ -208,15 +211,16 @@ class Server:
         except TimeoutError:
             self.refused["time is over"] += 1
         except (OSError, asyncio.CancelledError):
-            pass  # it is gone, or makes room, or this server goes
+            pass  # The client is gone, or this connection makes room, or the server closes.
         writer.close()
         try:
             async with asyncio.timeout(self._limits.linger_s):
                 await writer.wait_closed()
         except (TimeoutError, asyncio.CancelledError):
-            writer.transport.abort()  # not after its end: a transport without a loop can't
+            # Only before the end of the transport: afterwards it has no loop.
+            writer.transport.abort()
         except OSError:
-            pass  # it has ended so
+            pass  # The connection has ended already.
 
     async def _serve(
         self, guest: _Guest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -237,7 +241,7 @@ class Server:
                 await asyncio.sleep(limits.failed_login_s)
             if answer:
                 await self._send(guest, writer, answer)
-            del answer  # it may be large, and the next request far
+            del answer  # The answer may be large, and the next request may be long in coming.
             guest.connected.is_busy = False
             if is_last:
                 self.refused["SASL"] += 1
@@ -253,7 +257,8 @@ class Server:
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
-        """As `_answer`. A large frame is charged as it comes, until it is answered."""
+        """The same as `_answer`. A large frame is charged while it arrives, and until it is
+        answered."""
         if size <= FREE_BYTES:
             async with asyncio.timeout(self._limits.transfer_s):
                 frame: Buffer = await read_rest(reader, size)
@@ -276,7 +281,7 @@ class Server:
     async def _send(
         self, guest: _Guest, writer: asyncio.StreamWriter, pieces: Sequence[Buffer]
     ) -> None:
-        """The pieces as one frame; returns when little of it is left here."""
+        """Send the pieces as one frame. Returns when most of it has left memory."""
         size, memory = sum(map(len, pieces)), self._shared.answers
         async with asyncio.timeout(self._limits.transfer_s):
             if size <= FREE_BYTES:
@@ -287,7 +292,8 @@ class Server:
                 await send(writer, pieces, load.moved)
 
     async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
-        """The pieces of the frame to send, none for no answer; whether the connection ends then."""
+        """(pieces of the frame to send, none for no answer; whether the connection ends after
+        it)."""
         if not guest.connected.is_voters:
             await self._shared.turns.next(guest.connected.address)
         try:
@@ -322,7 +328,7 @@ class Server:
 
 
 class _Guest:
-    """One connection, as far as its server knows it. sasl: None once its client is known."""
+    """The server's knowledge of one connection. sasl: None once the client is known."""
 
     def __init__(
         self, service: Service, host: str, connection: socket.socket, refused: Counter[str]
@@ -336,7 +342,7 @@ class _Guest:
         self._refused = refused
 
     def close(self, why: str) -> None:
-        """Closes the connection at once: bytes that are on their way are lost."""
+        """Close the connection at once. Bytes that are being sent are lost."""
         self._refused[why] += 1
         if self.writer is not None and not self.writer.is_closing():
             self.writer.transport.abort()
@@ -348,8 +354,7 @@ class _Guest:
         return Load(self.connected.address, self.close, self.connected.is_voters)
 
     def know(self) -> None:
-        """Makes the principal that the client has proven the client's own; nothing where it has
-        proven none yet."""
+        """Give the client the principal that it has proven; nothing before that."""
         if self.sasl is not None and self.sasl.principal is not None:
             self.client = replace(self.client, principal=self.sasl.principal)
             self.sasl = None

@@ -1,4 +1,4 @@
-"""What all listeners of a node share: room for connections, memory, and turns."""
+"""What all listeners of a node share: connections, memory, and turns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LEAST_ROOM = 64 * 1024
 
 
 class Shared:
-    """requests: memory of those who are known; unknown: of those who have not authenticated;
-    answers: of what is on its way to clients."""
+    """requests: memory for clients that are known. unknown: memory for clients that have not
+    authenticated. answers: memory for answers that are being sent."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.connections = Connections(limits)
@@ -23,6 +23,6 @@ class Shared:
         self.turns = Turns()
 
     def room_for_answer(self) -> int:
-        """How many bytes the next answer should have at most: the less, the more are on their way.
-        So many clients that read at once all get something."""
+        """How many bytes the next answer should have at most. The more bytes are being sent, the
+        fewer it gets, so that many clients that read at once all get something."""
         return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)

@@ -27,12 +27,13 @@ CLIENT_AUTH = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-"""Kafka's names in ssl.client.auth; whoever shows a certificate must show a good one."""
+"""Kafka's values of ssl.client.auth. With `requested`, a client may show no certificate, but a bad
+one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class PemText:
-    """The text of a PEM file. name: where the text stands instead of in a file, for errors."""
+    """The text of a PEM file. name: where the text stands, for errors."""
 
     name: str
     text: str = field(repr=False)
@@ -40,11 +41,11 @@ class PemText:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. certificate: of this node with its chain, key: its private
-    key (None: together with the certificate), authorities: of the certificates to trust. Server:
-    none of those None but the key. Client: no certificate where servers don't ask for one; no
-    authorities for those of the system. versions: of VERSIONS, without a gap.
-    """
+    """Paths of PEM files, or their text. certificate: of this node, with its chain. key: its
+    private key, None where it is in the certificate's file. authorities: the certificates to trust.
+    A server needs certificate and authorities. A client needs no certificate where servers don't
+    ask for one; without authorities it trusts the system's. versions: of VERSIONS, without a
+    gap."""
 
     certificate: str | PemText | None = None
     key: str | None = None
@@ -61,9 +62,9 @@ class Tls:
 
 
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
-    """For a listener; client_auth: a key of CLIENT_AUTH (required: mTLS).
+    """The TLS context of a listener. client_auth: a key of CLIENT_AUTH (required: mTLS).
 
-    Raises UsageError and UnreadableFileError, naming the file.
+    Raises UsageError and UnreadableFileError, which name the file.
     """
     if tls.certificate is None:
         raise UsageError("a TLS listener needs a certificate: set ssl.keystore.location")
@@ -76,9 +77,10 @@ def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
 
 
 def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
-    """For connections; check_host_name=False is ssl.endpoint.identification.algorithm= (none).
+    """The TLS context of connections. check_host_name: False for an empty
+    ssl.endpoint.identification.algorithm.
 
-    Raises UsageError and UnreadableFileError, naming the file.
+    Raises UsageError and UnreadableFileError, which name the file.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = check_host_name
@@ -115,7 +117,7 @@ def _load(context: ssl.SSLContext, tls: Tls) -> None:
 def _load_certificate(context: ssl.SSLContext, tls: Tls, certificate: str | PemText) -> None:
     try:
         with _as_file(certificate) as path:
-            # a function: without a password openssl must not ask the terminal for one
+            # A function: openssl would ask the terminal for the password if there were none.
             context.load_cert_chain(path, tls.key, lambda: tls.password or "")
     except (ssl.SSLError, ValueError) as error:
         reason = "no PEM file with this certificate's key, or its password is wrong"
@@ -128,13 +130,14 @@ def _load_authorities(context: ssl.SSLContext, authorities: str | PemText) -> No
             context.load_verify_locations(cadata=authorities.text)
         else:
             context.load_verify_locations(authorities)
-    except (ssl.SSLError, TypeError) as error:  # TypeError: text that isn't ASCII
+    except (ssl.SSLError, TypeError) as error:  # Text that isn't ASCII raises TypeError.
         raise UsageError(f"{_name(authorities)}: no PEM file with certificates") from error
 
 
 @contextmanager
 def _as_file(pem: str | PemText) -> Iterator[str]:
-    """A path to read it from. Text with a private key stays in memory: it goes to no disk."""
+    """A path from which openssl reads the text. Text with a private key stays in memory, and never
+    reaches a disk."""
     if isinstance(pem, str):
         yield pem
         return
@@ -160,7 +163,7 @@ def _check_readable(path: str) -> None:
 
 def _escaped(value: str) -> str:
     """The text with a backslash before each character that has a meaning in a name, and before
-    spaces at its ends."""
+    spaces at both ends."""
     text = "".join(f"\\{char}" if char in _ESCAPED else char for char in value)
     if text.startswith((" ", "#")):
         text = f"\\{text}"

@@ -11,7 +11,7 @@ from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.schema import Api, Message
 
 _SINCE_LEVEL_0 = 4
-"""The first version of ApiVersions whose clients take a feature whose range begins at 0
+"""The first version of ApiVersions whose clients accept a feature whose range begins at 0
 (KAFKA-17011)."""
 
 Versions = Mapping[int, range]
@@ -20,8 +20,8 @@ Versions = Mapping[int, range]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Ranges with both ends inclusive. finalized_epoch: -1 while nothing is known to be finalized;
-    `finalized` are levels."""
+    """supported: ranges, both ends inclusive. finalized: levels. finalized_epoch: -1 while no level
+    is known to be finalized."""
 
     supported: Mapping[str, tuple[int, int]]
     finalized: Mapping[str, int]
@@ -30,7 +30,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which node of which cluster somebody connects to, as the node tells it in Metadata."""
+    """Which node of which cluster a client connects to, as the node says in Metadata."""
 
     cluster_id: str
     node_id: int
@@ -47,11 +47,11 @@ def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
 
 
 def identity_error(request: Message, own: Identity | None) -> ErrorCode:
-    """Whether an ApiVersions request means the node that got it (KafkaApis,
+    """NONE where an ApiVersions request is meant for this node (KafkaApis,
     ApiVersionsRequest.isValid).
 
-    A request that names neither cluster nor node means whoever gets it. own: None for a server that
-    doesn't know who it is, and asks nobody.
+    A request that names neither cluster nor node is for any node. own: None for a server that
+    doesn't know who it is, and checks nothing.
     """
     cluster_id, node_id = request["clusterId"], request["nodeId"]
     if (cluster_id is None) != (node_id == NO_NODE):
@@ -62,7 +62,7 @@ def identity_error(request: Message, own: Identity | None) -> ErrorCode:
 
 
 def api_versions_response(served: Versions, features: Features, version: int) -> Message:
-    """What a node tells of itself, in a version of ApiVersions."""
+    """What a node says of itself, in a version of ApiVersions."""
     return {
         "apiKeys": _ranges(served),
         "supportedFeatures": [
@@ -79,14 +79,14 @@ def api_versions_response(served: Versions, features: Features, version: int) ->
 
 
 def unsupported_api_versions(served: Versions) -> Message:
-    """The answer to an ApiVersions request in a version that isn't served, itself in version 0: it
-    names no versions but those of ApiVersions, all that the client needs to ask again."""
+    """The answer to ApiVersions in a version that isn't served. It is in version 0, and names only
+    the versions of ApiVersions, with which the client can ask again."""
     own = {key: versions for key, versions in served.items() if key == API_VERSIONS.key}
     return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION), "apiKeys": _ranges(own)}
 
 
 def versions_in(response: Message) -> dict[int, range]:
-    """The versions that an ApiVersions response names, of unknown APIs too."""
+    """The versions in an ApiVersions response, also of unknown APIs."""
     return {
         entry["apiKey"]: range(entry["minVersion"], entry["maxVersion"] + 1)
         for entry in response["apiKeys"]

@@ -94,7 +94,7 @@ def test_each_right_is_asked_for_where_it_is_missing_and_enough_where_it_is_ther
     """In the order in which somebody would find out."""
     refused = kafka.observe("a", kafka.controller, "--anonymous")
     assert refused.returncode == 2
-    assert "--cluster-id: missing, and no node may tell it" in refused.stderr
+    assert "--cluster-id: missing, and no node says it" in refused.stderr
 
     known = ("--cluster-id", CLUSTER_ID)
     refused = kafka.observe("a", kafka.controller, "--anonymous", *known)
@@ -107,7 +107,7 @@ def test_each_right_is_asked_for_where_it_is_missing_and_enough_where_it_is_ther
     assert taken.returncode == 0, taken.stderr
     refused = kafka.observe("b", kafka.controller, *known)
     assert refused.returncode == 2
-    assert "nobody tells whether node id" in refused.stderr
+    assert "no node says whether node id" in refused.stderr
     assert "DescribeQuorum is denied" in refused.stderr
     assert not (kafka.folder / "b").exists()
 

@@ -216,6 +216,7 @@ def test_zeros_of_a_file_take_no_memory(tmp_path: Path) -> None:
     assert peak < 256
 
 
+@pytest.mark.slow
 def test_a_log_of_more_batches_than_fit_into_the_memory_for_a_file_is_named(
     tmp_path: Path,
 ) -> None:
@@ -238,6 +239,7 @@ def test_a_log_of_more_batches_than_fit_into_the_memory_for_a_file_is_named(
         assert peak < 256
 
 
+@pytest.mark.slow
 def test_a_log_whose_state_does_not_fit_is_not_replayed(tmp_path: Path) -> None:
     def config(number: int) -> bytes:
         name = f"topic-{number}".encode()

@@ -29,6 +29,7 @@ def test_check_and_diff_tell_the_log_start_that_the_directory_has(kraftlake: Kra
 
 
 @pytest.mark.usefixtures("recorded")
+@pytest.mark.slow
 def test_check_and_diff_agree_on_every_recorded_directory(kraftlake: Kraftlake) -> None:
     for path in sorted(Path().glob(f"*/*/*/{FOLDER}")):
         directory = read_directory(str(path))

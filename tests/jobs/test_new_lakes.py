@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,16 +106,42 @@ def test_a_link_to_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
         refuse_foreign(Lake(tmp_path / "lake"))
 
 
-@pytest.mark.parametrize("command", [["ingest"], ["ingest", "--available-now"]])
-def test_without_java_nothing_is_made(
-    process: Kraftlake, data: Path, tmp_path: Path, command: list[str]
+@pytest.fixture
+def without_java(tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine that has no Java."""
+    return {"JAVA_HOME": "", "PATH": str(tmp_path)}
+
+
+def test_small_clusters_are_ingested_built_and_asked_without_java(
+    process: Kraftlake, data: Path, tmp_path: Path, without_java: dict[str, str]
 ) -> None:
     lake = tmp_path / "lake"
-    empty = {"JAVA_HOME": "", "PATH": str(tmp_path)}
-    ended = process(*command, "--lake", lake, data / NODE, **empty)
-    assert ended.code == 2
-    assert ended.error.startswith("Java 17 or newer is needed: JAVA_HOME is not set")
-    assert list(tmp_path.iterdir()) == []
+    made = process("ingest", "--build", "--lake", lake, data / NODE, **without_java)
+    assert made.code == 0, made.err
+    asked = process("sql", "--lake", lake, "--question", "captures", "--json", **without_java)
+    assert asked.code == 0, asked.err
+    assert json.loads(asked.out)
+
+
+def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
+    data: Path, tmp_path: Path, without_java: dict[str, str]
+) -> None:
+    lake = tmp_path / "lake"
+    small_bound = (
+        "from pipelines import small_build; small_build._MOST_ROWS = 100; "
+        "from jobs.cli import main; main()"
+    )
+    words = ("ingest", "--build", "--lake", str(lake), str(data / NODE))
+    done = subprocess.run(
+        [sys.executable, "-c", small_bound, *words],
+        env=os.environ | without_java,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("kraftlake: error: Java 17 or newer is needed: JAVA_HOME is not set")
+    assert [name for name in names(lake) if not name.startswith("_")] == ["bronze"]
 
 
 def test_an_ingest_needs_none_of_delta_s_jars(

@@ -1,4 +1,4 @@
-"""Every command that starts Spark, on a machine where that can't be: one line that says what to do.
+"""The commands that always start Spark, where that can't be: one line that says what to do.
 
 Real processes, without Spark: what is missing is found out first.
 """
@@ -19,12 +19,9 @@ from tests.pipelines.test_session import fake_java
 
 # By command: what it is given, {} the folder.
 STARTING_SPARK = {
-    "ingest": ("ingest", "--lake", "{}/new", "{}/node"),
-    "build": ("build", "--lake", "{}/lake"),
     "quality": ("quality", "--lake", "{}/lake"),
     "sql": ("sql", "--lake", "{}/lake", "--engine", "spark", "select 1"),
     "forget": ("forget", "--lake", "{}/lake", "--vacuum", "--yes"),
-    "demo": ("demo", "--lake", "{}/new"),
 }
 NAMES = [jar.file_name for jar in DELTA_JARS]
 
@@ -61,7 +58,7 @@ def without_java(folder: Path) -> str:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=() if command == "build" else pytest.mark.slow)
+        pytest.param(command, marks=() if command == "quality" else pytest.mark.slow)
         for command in STARTING_SPARK
     ],
 )
@@ -76,14 +73,14 @@ def test_no_java_at_all(process: Kraftlake, folder: Path, command: str) -> None:
 @pytest.mark.slow
 def test_a_java_home_without_a_java(process: Kraftlake, folder: Path) -> None:
     home = folder / "nowhere"
-    line = refused(process, folder, "build", JAVA_HOME=str(home), PATH=without_java(folder))
+    line = refused(process, folder, "quality", JAVA_HOME=str(home), PATH=without_java(folder))
     assert f"JAVA_HOME has no Java that runs ({home / 'bin' / 'java'}); PATH has no java" in line
 
 
 @pytest.mark.slow
 def test_a_java_that_is_too_old(process: Kraftlake, folder: Path) -> None:
     home = fake_java(folder / "jdk", "11.0.2")
-    line = refused(process, folder, "ingest", JAVA_HOME=str(home), PATH=without_java(folder))
+    line = refused(process, folder, "forget", JAVA_HOME=str(home), PATH=without_java(folder))
     assert "JAVA_HOME has Java 11" in line
     assert "Install a JDK or JRE 17+" in line
 
@@ -109,7 +106,7 @@ def test_another_spark(process: Kraftlake, folder: Path) -> None:
     (folder / "site" / "sitecustomize.py").write_text(
         "import pyspark.version\npyspark.version.__version__ = pyspark.__version__ = '4.1.1'\n"
     )
-    line = refused(process, folder, "build", PYTHONPATH=on_path(folder / "site"))
+    line = refused(process, folder, "quality", PYTHONPATH=on_path(folder / "site"))
     assert line.startswith(
         f"this Python has pyspark 4.1.1, kraftlake needs 4.2: {line_that_adds('lake')}"
     )
@@ -119,7 +116,7 @@ def test_another_delta(process: Kraftlake, folder: Path) -> None:
     metadata = folder / "site" / "delta_spark-4.4.1.dist-info" / "METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: delta-spark\nVersion: 4.4.1\n")
-    line = refused(process, folder, "build", PYTHONPATH=on_path(folder / "site"))
+    line = refused(process, folder, "quality", PYTHONPATH=on_path(folder / "site"))
     assert line.startswith(
         f"this Python has delta-spark 4.4.1, kraftlake needs 4.4.0: {line_that_adds('lake')}"
     )
@@ -129,7 +126,7 @@ def test_another_delta(process: Kraftlake, folder: Path) -> None:
 def test_the_jar_of_another_delta_in_the_user_s_settings(process: Kraftlake, folder: Path) -> None:
     conf = folder / "spark-defaults.conf"
     conf.write_text("spark.jars /opt/delta/delta-spark_2.12-3.2.0.jar\n")
-    line = refused(process, folder, "build", SPARK_CONF_DIR=str(folder))
+    line = refused(process, folder, "quality", SPARK_CONF_DIR=str(folder))
     assert line.startswith("delta-spark_2.12-3.2.0 is another Delta than kraftlake's: take ")
     assert all(name in line for name in NAMES)
 
@@ -140,7 +137,7 @@ def test_an_offline_folder_names_the_two_jars_to_put_there(
     (folder / "jars").mkdir()
     for variables in ({"KRAFTLAKE_JARS": str(folder / "jars")}, {"KRAFTLAKE_CONF": str(folder)}):
         (folder / "kraftlake.toml").write_text(f'[jars]\ndir = "{folder / "jars"}"\n')
-        line = refused(process, folder, "build", **variables)
+        line = refused(process, folder, "quality", **variables)
         assert line.startswith(f"{folder / 'jars'} lacks {NAMES[0]} and {NAMES[1]}: copy it there")
 
 
@@ -149,7 +146,7 @@ def test_no_network_and_no_jars(process: Kraftlake, folder: Path) -> None:
     line = refused(
         process,
         folder,
-        "build",
+        "quality",
         XDG_CACHE_HOME=str(folder / "cache"),
         JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9",
     )

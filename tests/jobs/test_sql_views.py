@@ -112,6 +112,7 @@ def test_the_views_are_listed_beside_the_tables(kraftlake: Kraftlake, written: P
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_both_engines_show_the_same_at_an_offset_and_at_a_time(
     kraftlake: Kraftlake, built_lake: Path
 ) -> None:

@@ -88,7 +88,7 @@ def test_a_folder_in_a_lake_that_another_user_made_is_named(
 def test_a_command_needs_to_write_only_the_tables_that_it_makes(data: Path, lake: Path) -> None:
     with read_only(lake / "bronze"):
         done = subprocess.run(
-            [*words_or_skip(), *command_line("build", "--lake", lake)],
+            [*words_or_skip(), *command_line("quality", "--lake", lake)],
             cwd=REPOSITORY,
             capture_output=True,
             text=True,

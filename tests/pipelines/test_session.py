@@ -206,6 +206,7 @@ class TestRunning:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> None:
     """Another Spark in SPARK_HOME and a PYSPARK_PYTHON that isn't there do no harm, and stay.
     Spark's scratch files, which hold rows, are the user's only, and go with the process."""

@@ -1,9 +1,10 @@
-"""What changed in a cluster, in people's words: versions of entities as typed changes; pure.
+"""What changed in a cluster: the versions of its entities as typed changes. All functions are pure.
 
 catalogue   every type of change as data: its name, its entity, what it means
-typed       two versions of an entity -> its changes; of partitions: partitions
-telling     ChangeTeller: what a replay writes as changes, with names
-naming      an entity's name for people; releases: those of metadata.version
+typed       two versions of an entity -> its changes; partitions: those of a partition
+telling     ChangeTeller: the writes of a replay -> changes with the names of their entities
+naming      the name of an entity for people
+releases    the names of metadata.version's levels
 """
 
 from replica.metadata.changes.catalogue import CHANGES, ChangeType

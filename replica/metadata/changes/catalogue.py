@@ -1,8 +1,8 @@
 """Every type of change: a row of gold.metadata_changes has one of these names in `change`.
 
 `old` and `new` are JSON: of one field its value (a leader is 3, an ISR [1,2]), of a whole entity
-its object with Kafka's field names, the one that metadata_history has. Partition and leader epochs
-count a partition's changes and are none of their own, unless only they change.
+the object with Kafka's field names that metadata_history has. A partition's epoch and leader epoch
+rise with its other changes. They are a change of their own only where nothing else changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ChangeType(NamedTuple):
 
 
 _PARTITION_FIELDS = (
-    ChangeType("leader_changed", "partition", ("leader",), "Another leader, or -1: none."),
+    ChangeType("leader_changed", "partition", ("leader",), "Another leader; -1 for none."),
     ChangeType(
         "leader_epoch_changed",
         "partition",
@@ -39,7 +39,7 @@ _PARTITION_FIELDS = (
         "last_known_elr_changed",
         "partition",
         ("lastKnownElr",),
-        "Other replicas that were the last to be eligible.",
+        "Other last known eligible leader replicas (KIP-966).",
     ),
     ChangeType("replicas_changed", "partition", ("replicas",), "Another assignment."),
     ChangeType(
@@ -64,17 +64,17 @@ _PARTITION_FIELDS = (
 _REASSIGNMENT = "addingReplicas", "removingReplicas"
 
 CHANGES = (
-    ChangeType("topic_created", "topic", (), "A topic is there."),
+    ChangeType("topic_created", "topic", (), "A topic was created."),
     ChangeType(
         "topic_recreated",
         "topic",
         (),
-        "A topic of a name that a deleted one had; `old` is that one, under another id.",
+        "A topic was created with the name of a deleted one, which `old` shows.",
     ),
-    ChangeType("topic_renamed", "topic", (), "An id under another name; Kafka never does that."),
-    ChangeType("topic_deleted", "topic", (), "A topic is gone."),
-    ChangeType("partition_created", "partition", (), "A partition is there."),
-    ChangeType("partition_deleted", "partition", (), "A partition is gone, with its topic."),
+    ChangeType("topic_renamed", "topic", (), "A topic id has another name; Kafka never does that."),
+    ChangeType("topic_deleted", "topic", (), "A topic was deleted."),
+    ChangeType("partition_created", "partition", (), "A partition was created."),
+    ChangeType("partition_deleted", "partition", (), "A partition was deleted with its topic."),
     *_PARTITION_FIELDS,
     ChangeType(
         "reassignment_started",
@@ -82,19 +82,31 @@ CHANGES = (
         _REASSIGNMENT,
         "Replicas are to be added or removed.",
     ),
-    ChangeType("reassignment_changed", "partition", _REASSIGNMENT, "It goes elsewhere now."),
+    ChangeType(
+        "reassignment_changed",
+        "partition",
+        _REASSIGNMENT,
+        "Other replicas are to be added or removed.",
+    ),
     ChangeType(
         "reassignment_completed",
         "partition",
         _REASSIGNMENT,
-        "What was to be added is a replica, what was to be removed is none.",
+        "All replicas were added and removed as the reassignment said.",
     ),
-    ChangeType("reassignment_cancelled", "partition", _REASSIGNMENT, "It ended without that."),
-    ChangeType("config_set", "config", ("value",), "A dynamic config has a value, or another one."),
-    ChangeType("config_removed", "config", ("value",), "The default is in force again."),
-    ChangeType("broker_registered", "broker", (), "A broker is there, or began a new epoch."),
-    ChangeType("broker_fenced", "broker", ("fenced",), "It leads nothing and is in no ISR."),
-    ChangeType("broker_unfenced", "broker", ("fenced",), "It serves."),
+    ChangeType(
+        "reassignment_cancelled",
+        "partition",
+        _REASSIGNMENT,
+        "The reassignment ended before all replicas were added and removed.",
+    ),
+    ChangeType("config_set", "config", ("value",), "A dynamic config was set, or set anew."),
+    ChangeType("config_removed", "config", ("value",), "A config has its default again."),
+    ChangeType("broker_registered", "broker", (), "A broker registered, or began a new epoch."),
+    ChangeType(
+        "broker_fenced", "broker", ("fenced",), "A fenced broker leads nothing and is in no ISR."
+    ),
+    ChangeType("broker_unfenced", "broker", ("fenced",), "The broker serves clients."),
     ChangeType(
         "broker_shutdown_started",
         "broker",
@@ -105,7 +117,7 @@ CHANGES = (
         "broker_shutdown_ended",
         "broker",
         ("inControlledShutdown",),
-        "It is no longer shutting down; Kafka has that only with a registration.",
+        "The broker is not shutting down any more. In Kafka only a new registration says so.",
     ),
     ChangeType("broker_directories_changed", "broker", ("logDirs",), "Other log directories."),
     ChangeType(
@@ -114,45 +126,54 @@ CHANGES = (
         ("cordonedLogDirs",),
         "Other log directories are cordoned: Kafka places no new replicas there (KIP-1066).",
     ),
-    ChangeType("broker_changed", "broker", (), "Anything else of a registration."),
-    ChangeType("broker_unregistered", "broker", (), "A broker is gone."),
-    ChangeType("controller_registered", "controller", (), "A controller is there, or anew."),
+    ChangeType("broker_changed", "broker", (), "Another field of the registration changed."),
+    ChangeType("broker_unregistered", "broker", (), "A broker's registration was removed."),
+    ChangeType(
+        "controller_registered", "controller", (), "A controller registered, or did so anew."
+    ),
     ChangeType(
         "controller_unregistered",
         "controller",
         (),
-        "A controller's registration is gone (Kafka 4.4 and later).",
+        "A controller's registration was removed (Kafka 4.4 and later).",
     ),
     ChangeType(
         "feature_level_changed",
         "feature",
         ("featureLevel",),
-        "A feature has a level, or another one (KIP-584).",
+        "A feature has its first level, or another one (KIP-584).",
     ),
     ChangeType("feature_removed", "feature", ("featureLevel",), "A feature is at level 0."),
     ChangeType(
         "metadata_version_changed",
         "feature",
         ("featureLevel",),
-        "metadata.version, by the name of its release: 4.1-IV1.",
+        "Another metadata.version; `old` and `new` are names of releases, such as 4.1-IV1.",
     ),
-    ChangeType("acl_created", "acl", (), "An access control entry is there."),
-    ChangeType("acl_changed", "acl", (), "An id stands for another entry."),
-    ChangeType("acl_deleted", "acl", (), "An access control entry is gone."),
-    ChangeType("scram_credential_set", "scram", (), "A user has a credential, or another one."),
-    ChangeType("scram_credential_removed", "scram", (), "It is gone."),
-    ChangeType("quota_set", "client_quota", ("value",), "A client quota has a value, or another."),
-    ChangeType("quota_removed", "client_quota", ("value",), "It is gone."),
-    ChangeType("delegation_token_created", "delegation_token", (), "A token is there."),
-    ChangeType("delegation_token_changed", "delegation_token", (), "It was renewed, for one."),
-    ChangeType("delegation_token_removed", "delegation_token", (), "It is gone."),
+    ChangeType("acl_created", "acl", (), "An access control entry was created."),
+    ChangeType("acl_changed", "acl", (), "An id stands for another access control entry."),
+    ChangeType("acl_deleted", "acl", (), "An access control entry was deleted."),
+    ChangeType("scram_credential_set", "scram", (), "A user got a credential, or another one."),
+    ChangeType("scram_credential_removed", "scram", (), "A user's credential was removed."),
+    ChangeType("quota_set", "client_quota", ("value",), "A client quota was set, or set anew."),
+    ChangeType("quota_removed", "client_quota", ("value",), "A client quota was removed."),
+    ChangeType("delegation_token_created", "delegation_token", (), "A token was created."),
+    ChangeType(
+        "delegation_token_changed",
+        "delegation_token",
+        (),
+        "A token changed: for example, it was renewed.",
+    ),
+    ChangeType("delegation_token_removed", "delegation_token", (), "A token was removed."),
     ChangeType(
         "producer_ids_allocated",
         "producer_ids",
         ("nextProducerId",),
-        "A broker got a block of producer ids; the first id behind it.",
+        "A broker got a block of producer ids. The value is the first id behind the block.",
     ),
-    ChangeType("producer_ids_removed", "producer_ids", ("nextProducerId",), "None is next."),
+    ChangeType(
+        "producer_ids_removed", "producer_ids", ("nextProducerId",), "There is no next producer id."
+    ),
     ChangeType(
         "zk_migration_state_changed",
         "zk_migration_state",
@@ -164,6 +185,6 @@ CHANGES = (
         "kraft_version_changed",
         "kraft_version",
         ("kRaftVersion",),
-        "1: voters may change (KIP-853).",
+        "Another kraft.version; from 1 on voters may change (KIP-853).",
     ),
 )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """change: a name of the catalogue. old, new: JSON, None where there was or is nothing."""
+    """change: a name of the catalogue. old, new: JSON; None where the entity did not, or does not,
+    exist."""
 
     change: str
     old: str | None

@@ -17,7 +17,7 @@ _OPERATIONS = {
     **{9: "ClusterAction", 10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite"},
     **{13: "CreateTokens", 14: "DescribeTokens", 15: "TwoPhaseCommit"},
 }
-"""AclOperation, as kafka-acls takes them."""
+"""AclOperation, spelled as kafka-acls takes them."""
 _PERMISSIONS = {2: "denied", 3: "allowed"}
 _ACL_RESOURCES = {
     **{2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token"},

@@ -11,8 +11,8 @@ RELEASES = {
     **{28: "4.2-IV0", 29: "4.2-IV1", 30: "4.3-IV0", 31: "4.4-IV0", 32: "4.4-IV1"},
     **{33: "4.4-IV2", 34: "4.5-IV0"},
 }
-"""Level -> release name. 4.4-IV2 is the newest that Kafka 4.4 lets a cluster finalize; 4.5-IV0 is
-unstable there."""
+"""Level -> release name. Kafka 4.4 lets a cluster finalize levels up to 4.4-IV2; it knows 4.5-IV0
+as unstable."""
 
 
 NEWEST_LEVELS = {
@@ -24,5 +24,5 @@ MetadataVersion.LATEST_PRODUCTION)."""
 
 
 def release_of(level: int) -> str:
-    """The level's name; "level N" for one that nobody here knows, so that it is still told."""
+    """The level's name; "level N" for a level that is not in RELEASES."""
     return RELEASES.get(level) or f"level {level}"

@@ -15,10 +15,10 @@ from replica.metadata.image.kind import Kind, compact
 
 
 def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
-    """The changes from `old` to `new`: values of State's tables, None where there is no entity.
+    """The changes from `old` to `new`, which are values of State's tables, or None for no entity.
 
-    Equal values give no changes. Whoever writes the `new` of every change over the fields that its
-    type names gets `new` from `old`, but for the epochs of a partition.
+    Equal values give no changes. The changes are complete: putting each one's `new` into the fields
+    that its type names turns `old` into `new`, but for the epochs of a partition.
     """
     if old is None or new is None or kind.name not in _FIELD_BY_FIELD:
         return list(_as_a_whole(kind, key, old, new))
@@ -122,8 +122,8 @@ _BROKER_FIELDS = {
     "logDirs": ("broker_directories_changed", ""),
     "cordonedLogDirs": ("broker_cordoned_directories_changed", ""),
 }
-"""For a field that is true or false, or that lists something: the name of the change to false or to
-any list, and of the change to true."""
+"""Field -> the names of its changes. A boolean has one for the change to false and one for the
+change to true; a list has one name."""
 
 _FIELD_BY_FIELD: dict[str, Callable[[Any, Any], list[Change]]] = {
     "partition": partition_changes,

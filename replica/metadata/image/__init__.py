@@ -1,17 +1,17 @@
 """The state that a metadata log adds up to: the replay of its records, as Kafka does it.
 
-replay      Replay, the fold; transactions; refusals
-texts       an entity back from the text that tables keep
-versions    VersionedReplay, the fold that tells what each record writes, from what to what
+replay      Replay, which applies records; transactions; refusals
+versions    VersionedReplay, which also says what each record writes: the entity before and after
 image       Image, the frozen result, with its entities; differences of two images
-snapshot    the way back: an image as the records of a snapshot
+texts       an entity back from the text that tables keep
+snapshot    an image -> the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
-state       the tables that a replay works on; kind: what an entity looks like from outside
+state       the tables that a replay works on; kind: how an entity is written as text
 topics (with partition), configs, brokers, controllers, features, acls, scram, client_quotas,
-delegation_tokens, producer_ids, zk_migration, voters     one module each; families lists them
+delegation_tokens, producer_ids, zk_migration, voters     a module for each family; families
 
-Facts: KIP-631 and what came after it, read from Kafka 3.9 and 4.1.1. Where Kafka's image and the
-log disagree by a fault of Kafka, the replay follows the log.
+The facts are those of KIP-631 and later KIPs, read from Kafka 3.9 and 4.1.1. Where a fault of Kafka
+makes its image disagree with the log, the replay follows the log.
 """
 
 from replica.metadata.image.image import (

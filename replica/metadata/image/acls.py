@@ -1,4 +1,4 @@
-"""Access control entries (Kafka: AclsDelta). Codes of this or a later Kafka are kept as numbers."""
+"""Access control entries (Kafka: AclsDelta). Their codes are kept as numbers, unknown ones too."""
 
 from __future__ import annotations
 

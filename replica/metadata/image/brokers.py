@@ -1,7 +1,7 @@
 """Broker registrations (Kafka: ClusterDelta, BrokerRegistration).
 
-A change or fencing is refused unless it carries the epoch of the registration in force;
-unregistering doesn't look at it.
+A change or a fencing is refused unless it has the broker epoch of the registration in force. An
+unregistration may have any epoch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _REGISTRATION = "REGISTER_BROKER_RECORD"
 _FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
 """`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
 _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
-"""`inControlledShutdown` of a change: none, begun; only a new registration takes it back."""
+"""`inControlledShutdown` of a change: none, begun. Only a new registration ends a shutdown."""
 
 
 def _register(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -35,8 +35,8 @@ def _register(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The cordoned log directories (KIP-1066), sorted; None where the broker never told them, which
-    Kafka keeps apart from telling that no directory is cordoned."""
+    """The cordoned log directories (KIP-1066), sorted; None where the broker never told them. As in
+    Kafka, that isn't the same as no cordoned directory."""
     return None if directories is None else tuple(sorted(directories))
 
 
@@ -62,15 +62,15 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     shutdown = _SHUTDOWN.get(fields.get("inControlledShutdown", 0))
     broker_id, epoch = fields["brokerId"], fields["brokerEpoch"]
     if fencing is None or shutdown is None:
-        # Like Kafka, look at the broker first: an unknown one is the better reason.
+        # as in Kafka, an unknown broker is refused as such
         refused = _update(state, offset, broker_id, epoch, {})
-        return refused or ("fenced or inControlledShutdown holds none of Kafka's values", ())
+        return refused or ("fenced or inControlledShutdown has a value that Kafka doesn't know", ())
     changes: dict[str, Any] = {**fencing, **shutdown}
     directories = fields.get("logDirs")
     if directories:
         changes["logDirs"] = tuple(sorted(directories))
     cordoned = fields.get("cordonedLogDirs")
-    if cordoned is not None:  # unlike logDirs, an empty list is a change: no directory is cordoned
+    if cordoned is not None:  # unlike with logDirs, an empty list is a change
         changes["cordonedLogDirs"] = _cordoned(cordoned)
     return _update(state, offset, broker_id, epoch, changes)
 

@@ -1,9 +1,8 @@
 """Client quotas (KIP-546; Kafka: ClientQuotasDelta).
 
-The entity is a map: the order of its parts in a record says nothing, and of a type that is named
-twice the last one counts. The entity name null stands for the default entity; the empty name is
-another one. A value is held as Java's text of the double: as in Kafka's equality, -0.0 differs from
-0.0, and NaN equals itself.
+The entity is a map: a record may hold its parts in any order, and if it names a type twice the last
+one counts. The entity name null is the default entity, which the empty name isn't. A value is held
+as Java's text of the double, so that, as in Kafka, -0.0 differs from 0.0 and NaN equals itself.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from replica.metadata.image.state import Fields, Handler, QuotaKey, Refused, Sta
 
 
 def quota_key(fields: Fields) -> QuotaKey:
-    """The key of the quota that a CLIENT_QUOTA_RECORD speaks of."""
+    """The key of a CLIENT_QUOTA_RECORD's quota."""
     entity = {part["entityType"]: part["entityName"] for part in fields["entity"]}
     return tuple((kind, entity[kind]) for kind in sorted(entity)), fields["key"]
 

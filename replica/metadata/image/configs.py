@@ -1,7 +1,7 @@
 """Dynamic configs (Kafka: ConfigurationsDelta).
 
-A value of null removes; the empty text is a value. Resources need not exist: topics and brokers
-that are gone or not yet there may have configs, and unregistering a broker leaves its own.
+A null value removes the config; the empty text is a value. A topic or broker may have configs
+before it exists, and an unregistered broker keeps its configs.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ _SECURITY_PROTOCOLS = range(4)
 
 
 def _register(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Unlike a broker's, a controller's listeners must be of a security protocol that exists."""
+    """Registers a controller. Unlike a broker's, its listeners must have a known security
+    protocol."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
@@ -27,7 +28,7 @@ def _register(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Kafka accepts the record also for a controller that is not registered."""
+    """Removes the registration. A controller that is not registered is no error."""
     state.controllers.drop(fields["controllerId"])
     return None
 

@@ -9,7 +9,7 @@ _TOKEN = "DELEGATION_TOKEN_RECORD"  # noqa: S105, a record type
 
 
 def _set(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Refused unless all principals are TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
+    """Sets a token. All its principals must be TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
     for principal in (fields["owner"], fields["requester"], *fields["renewers"]):
         if ":" not in principal:
             return f"{principal!r} is no principal, which would be TYPE:NAME", ()

@@ -1,4 +1,4 @@
-"""Every family of entities, in canonical order."""
+"""All families of entities that metadata records make, in canonical order."""
 
 from replica.metadata.image import (
     acls,
@@ -18,5 +18,5 @@ FAMILIES = (
     topics, configs, brokers, controllers, features, acls, scram, client_quotas,
     delegation_tokens, producer_ids, zk_migration,
 )  # fmt: skip
-"""Those of metadata records: each has HANDLERS by record type, and KINDS. Voters are apart: their
-records are the Raft layer's."""
+"""Each module has HANDLERS by record type, and KINDS. The voters are not among them: their records
+are the Raft layer's."""

@@ -1,7 +1,7 @@
 """Finalized feature levels (KIP-584; Kafka: FeaturesDelta).
 
-Level 0 removes a feature, save that metadata.version is never removed. kraft.version is no feature
-of the image: the Raft layer keeps it in a control record of its own.
+Level 0 removes a feature, except for metadata.version. kraft.version is no feature of the image:
+the Raft layer keeps it in a control record.
 """
 
 from __future__ import annotations

@@ -17,15 +17,15 @@ KINDS: tuple[Kind, ...] = tuple(chain.from_iterable(family.KINDS for family in (
 """Every kind of entity, in canonical order."""
 KIND_OF: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
-"""By the name of a kind its place in the canonical order, in which topics precede partitions."""
+"""Name of a kind -> its place in the canonical order, in which topics precede partitions."""
 
 _CONFIG = configs.KINDS[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """tables: by name (state.TABLES); to be read only. Equal images have equal contents, whichever
-    offsets they come from."""
+    """tables: by name (state.TABLES); to be read only. Images with the same entities are equal,
+    whatever the offsets of these."""
 
     tables: Mapping[str, Table[Any, Any]] = field(default_factory=lambda: State().tables())
 
@@ -37,13 +37,13 @@ class Image:
     __hash__ = None  # type: ignore[assignment]
 
     def items(self) -> Iterator[tuple[Kind, Any, Any]]:
-        """(kind, key, value as State's tables hold it) of each entity, in no order of keys."""
+        """(kind, key, value as State's tables hold it) of each entity; keys in any order."""
         for kind in KINDS:
             for key, value in self.tables[kind.table].values.items():
                 yield kind, key, value
 
     def entities(self) -> Iterator[Entity]:
-        """Kind by kind, each by rising key."""
+        """All entities, kind by kind and each kind by rising key."""
         for kind in KINDS:
             table = self.tables[kind.table]
             for key in sorted(table.values, key=kind.order):
@@ -55,8 +55,8 @@ EMPTY = Image()
 
 
 class Difference(NamedTuple):
-    """An entity that differs between two images. A value of None: the entity is not in that
-    image."""
+    """An entity that differs between two images. A value is None where an image lacks the
+    entity."""
 
     kind: str
     key: str
@@ -65,7 +65,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Image, b: Image) -> Iterator[Difference]:
-    """The entities that differ, in canonical order; none where the images are equal."""
+    """The entities that differ between two images, in canonical order."""
     for kind in KINDS:
         for key in _differing_keys(kind, a, b):
             yield _difference(kind, key, a, b)
@@ -74,10 +74,9 @@ def differences(a: Image, b: Image) -> Iterator[Difference]:
 def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[Difference, ...]:
     """Of differences(snapshot, replay) those that a known fault of Kafka 3.8 and newer explains.
 
-    A topic configured and removed within one commit leaves its configs behind in Kafka's image
-    (ConfigurationsDelta looks only at the image before the commit), and so in its snapshots. Such
-    a row is a config of a topic, held by the snapshot only, whose topic is in neither image.
-    The snapshot holds nothing else too much if these are all the differences.
+    If one commit configures and removes a topic, its configs stay in Kafka's image, and so in its
+    snapshots (ConfigurationsDelta looks only at the image before the commit). Such a difference is
+    a topic's config that only the snapshot holds, and whose topic is in neither image.
     """
     names = {*snapshot.tables["topics"].values.values(), *replay.tables["topics"].values.values()}
     held = replay.tables["configs"].values
@@ -91,8 +90,8 @@ def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[Difference, ..
 def dropped_configs(snapshot: Image, replay: Image) -> tuple[Difference, ...]:
     """Of differences(snapshot, replay) those that Kafka 4.2 and newer make on purpose.
 
-    A config that the log holds and the snapshot doesn't, of a name that not every such release
-    knows: the node that wrote the snapshot left it out (see kept_configs).
+    Such a difference is a config that the log holds and the snapshot doesn't, and whose name not
+    all these releases know: the node that wrote the snapshot left it out (see kept_configs).
     """
     held = snapshot.tables["configs"].values
     return tuple(

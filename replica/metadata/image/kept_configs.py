@@ -1,14 +1,14 @@
 """The dynamic configs that Kafka 4.2 and newer keep in their image (SupportedConfigChecker).
 
-A controller or broker of these releases leaves out a CONFIG_RECORD whose name it does not know,
-such as a topic's message.format.version, which Kafka 4.0 removed. The log still holds the record,
-the snapshots that the node writes do not.
+A controller or broker of these releases leaves a CONFIG_RECORD out of its image if it doesn't know
+the name, such as a topic's message.format.version, which Kafka 4.0 removed. The log holds the
+record all the same, but the snapshots of that node don't.
 """
 
 from __future__ import annotations
 
 _BROKER = 4
-"""ConfigResource.Type.BROKER: every name is kept."""
+"""ConfigResource.Type.BROKER. Of brokers every name is kept."""
 
 KEPT_CONFIGS: dict[int, frozenset[str]] = {
     # ConfigResource.Type.TOPIC: LogConfig
@@ -42,8 +42,8 @@ KEPT_CONFIGS: dict[int, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-"""Resource type -> the names that every release from 4.2 to 4.4 keeps. Newer names are left out: a
-release that does not know them yet leaves them out of its snapshots, too."""
+"""Resource type -> the names that all releases from 4.2 to 4.4 keep. A name that only the newer
+ones know is not among them."""
 
 
 def is_always_kept(resource_type: int, name: str) -> bool:

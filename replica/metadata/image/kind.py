@@ -17,8 +17,8 @@ from replica.metadata.records import schema_named
 class Entity(NamedTuple):
     """One entity of an image, a row of gold.metadata_history.
 
-    key, value: compact JSON with sorted keys and unescaped UTF-8; a key of one text or number is
-    that text itself. offset: of the record that last changed it.
+    key, value: compact JSON with sorted keys and unescaped UTF-8, but a key of one text or number
+    is that text. offset: of the record that last changed the entity.
     """
 
     kind: str
@@ -29,12 +29,11 @@ class Entity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """name: the entity column. table: its attribute of State. record_type: of the record in which
-    a snapshot keeps it.
+    """name: the value of the column `entity`. table: the attribute of State. record_type: the
+    record in which a snapshot keeps the entity.
 
-    key_text: its key as the key column. fields: (key, value) -> the record's fields at its newest
-    version, every one of them. order: what to sort keys by. text: the fields as compact writes
-    them, where that can be had faster.
+    key_text: the key as the column `key` has it. fields: (key, value) -> all fields of the record's
+    newest version. order: what to sort keys by. text: a faster way to what compact(fields) gives.
     """
 
     name: str
@@ -50,13 +49,13 @@ class Kind:
 
 
 def own_fields(key: object, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value itself: for kinds whose value is the record's fields already."""
+    """The value itself, for kinds whose value is the record's fields."""
     return value
 
 
 def filled(record_type: str, fields: Mapping[str, Value]) -> dict[str, Any]:
-    """The fields of a record of any version, as its newest version has them: fields that the record
-    lacks get their defaults."""
+    """A record's fields as its newest version has them. Fields that the record lacks get their
+    defaults."""
     return {f.name: fields.get(f.name, f.default) for f in schema_named(record_type).fields}
 
 
@@ -67,8 +66,8 @@ def by_name(structures: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any
 
 
 def compact(value: object) -> str:
-    """JSON without spaces, keys sorted, non-ASCII as it is; bytes as base64, and numbers that JSON
-    doesn't have as Java's text."""
+    """JSON without spaces, with sorted keys and non-ASCII text as it is. Bytes become base64; NaN
+    and the infinities become Java's text."""
     try:
         return _encode(value)
     except ValueError:

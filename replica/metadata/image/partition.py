@@ -1,7 +1,7 @@
-"""A partition's registration and how a change merges into it (Kafka: PartitionRegistration).
+"""A partition's registration, and how a change merges into it (Kafka: PartitionRegistration).
 
-An absent, empty or all-zero list of directories means that none is known: the zero uuid once per
-replica (KIP-858 calls it MIGRATING). Epochs wrap as int32, as Java's do.
+An absent, empty or all-zero list of directories means that no directory is known. It becomes the
+zero uuid for each replica (KIP-858 calls that MIGRATING). Epochs wrap around as Java's int does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from replica.model.keys import ZERO_UUID
 
 LEADER_UNCHANGED = -2
-"""leader of a PARTITION_CHANGE that says nothing about it (LeaderConstants.NO_LEADER_CHANGE)."""
+"""The `leader` of a PARTITION_CHANGE that doesn't change it (LeaderConstants.NO_LEADER_CHANGE)."""
 RECOVERY_UNCHANGED = -1
 RECOVERY_STATES = (0, 1)
 """LeaderRecoveryState: recovered, recovering."""
@@ -22,7 +22,7 @@ _INT32_MAX = 2**31 - 1
 
 
 class Partition(NamedTuple):
-    """The fields of a PARTITION_RECORD but its key, in Kafka's order."""
+    """The fields of a PARTITION_RECORD without its key, in Kafka's order."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -63,8 +63,8 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 
 
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
-    """The partition after a PARTITION_CHANGE_RECORD: null leaves a list, [] empties it; any leader
-    but LEADER_UNCHANGED, the same one too, begins a leader epoch."""
+    """The partition after a PARTITION_CHANGE_RECORD. Null leaves a list as it is, [] empties it.
+    Every leader but LEADER_UNCHANGED begins a leader epoch, also the leader of before."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch
@@ -89,7 +89,7 @@ def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
 
 
 def without_elr(old: Partition) -> Partition:
-    """The partition after a CLEAR_ELR_RECORD (KIP-966); the same one where there is none."""
+    """The partition after a CLEAR_ELR_RECORD (KIP-966); `old` itself if it has no ELR."""
     if not old.elr and not old.last_known_elr:
         return old
     epoch = _next(old.partition_epoch)
@@ -97,7 +97,7 @@ def without_elr(old: Partition) -> Partition:
 
 
 def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
-    """The fields of its PARTITION_RECORD at the newest version."""
+    """The fields of the partition's PARTITION_RECORD at the newest version."""
     return {
         "partitionId": key[1],
         "topicId": key[0],
@@ -116,8 +116,8 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:
-    """The JSON of fields_of, as `compact` writes it. It is made by hand because most entities that
-    change are partitions."""
+    """What `compact` gives for fields_of. It is made by hand, for speed: most entities that change
+    are partitions."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
     return (
         f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'
@@ -131,7 +131,7 @@ def text_of(key: tuple[str, int], partition: Partition) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _ints(numbers: tuple[int, ...]) -> str:
-    # many partitions share an assignment, an ISR, a directory
+    # cached: many partitions share an assignment, an ISR or a directory
     return f"[{','.join(map(str, numbers))}]"
 
 
@@ -151,7 +151,7 @@ def _next(epoch: int) -> int:
 
 def _recovery_state(value: int) -> int:
     if value not in RECOVERY_STATES:
-        raise RefusedPartitionError(f"leader recovery state {value} is none of Kafka's")
+        raise RefusedPartitionError(f"there is no leader recovery state {value}")
     return value
 
 
@@ -170,7 +170,7 @@ def _merged_directories(
     if new is None:
         unmoved = replicas is old.replicas
         return old.directories if unmoved else _directories(old.directories, replicas)
-    # Only a record with replicas of its own is refused for as many zero uuids too few or too many.
+    # a list of zero uuids may have the wrong length, unless the record also changes the replicas
     if fields["replicas"] is not None and new and len(new) != len(replicas):
         raise RefusedPartitionError(_wrong_length(new, replicas))
     return _directories(new, replicas)

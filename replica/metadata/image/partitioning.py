@@ -1,12 +1,12 @@
 """How a log is split so that its parts can be replayed apart, in Spark or elsewhere.
 
-Every record has a key, and so has every entity. Spread the keys over partitions as you like; give
-each partition the records of its keys and every BROADCAST record, in order of offset; then keep of
-each replay the entities whose key it owns, and the refusals of records whose key it owns. All of
-them together are the replay of the whole log. Broadcast are
+Every record has a key, and so has every entity. Spread the keys over partitions as you like. Give
+each partition the records of its keys and all BROADCAST records, in order of offset. Keep of each
+partition's replay the entities and the refusals of its own keys. Together they are the replay of
+the whole log. These records are broadcast:
 - the transaction markers, which decide about records of any key;
-- TOPIC and REMOVE_TOPIC, as a topic's configs go with it, by the topic's name;
-- CLEAR_ELR, which goes by name where partitions go by id, and may mean all topics.
+- TOPIC and REMOVE_TOPIC: removing a topic removes its configs, which have the topic's name as key;
+- CLEAR_ELR, which names a topic or means all of them, while partitions have the topic id as key.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from replica.metadata.image.replay import MARKERS, ReplayedRecord
 from replica.metadata.record import MetadataRecord
 
 BROADCAST = frozenset({*MARKERS, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "CLEAR_ELR_RECORD"})
-"""The record types that every partition needs; no record of another kind is."""
+"""The record types that every partition needs. All of them are metadata records."""
 
 
 class PartitionKey(NamedTuple):
     """family: a kind of entity ("topic" for partitions too), "" for records without state.
-    key: what its records and its entity both tell, joined by NUL; see KEY_FIELDS."""
+
+    key: values that the family's records and entities both hold, joined by NUL; see KEY_FIELDS.
+    """
 
     family: str
     key: str
@@ -58,14 +60,14 @@ KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "KRAFT_VOTERS": ("voters", ()),
     "KRAFT_VERSION": ("kraft_version", ()),
 }
-"""Record type -> family, and the fields whose values are the key. Quotas go by the quota's key
-alone: the order of their entity's parts says nothing."""
+"""Record type -> its family, and the fields whose values are its key. A quota's key has only the
+name of the quota: records may hold the parts of its entity in any order."""
 
 _NO_KEY = PartitionKey("", "")
 
 
 def key_of(record: ReplayedRecord) -> PartitionKey:
-    """Where the record belongs; for a broadcast one, who reports its refusal."""
+    """The record's key. Of a broadcast record, the key's partition reports the refusal."""
     if isinstance(record, MetadataRecord):
         found = KEY_FIELDS.get(record.schema.name)
         if found is None:
@@ -80,12 +82,12 @@ def key_of(record: ReplayedRecord) -> PartitionKey:
 
 
 def family_of(record: ReplayedRecord) -> str:
-    """The family of the record's key, for a split by family alone."""
+    """The family of the record's key, for those who split by family alone."""
     return key_of(record).family
 
 
 def owner_of(entity: Entity) -> PartitionKey:
-    """The key whose partition tells the truth about the entity."""
+    """The entity's key, whose partition has replayed all that concerns the entity."""
     if entity.kind == "partition":
         return PartitionKey("topic", entity.key.rpartition(":")[0])
     if entity.kind == "client_quota":

@@ -1,9 +1,9 @@
 """The replay: records in, an image out (Kafka: MetadataBatchLoader, MetadataDelta).
 
-Rules of the whole: a record that can't be applied changes nothing and the replay goes on; what
-stands between BEGIN and END of a transaction (KIP-868) is seen together after END, and never after
-ABORT. Records in a transaction are judged as they come, so a refusal is told at once, also of a
-transaction that is aborted later; offsets of aborted records explain no later refusal.
+A record that can't be applied changes nothing, and the replay goes on. The records between BEGIN
+and END of a transaction (KIP-868) become visible together at END, and never after an ABORT. Each
+record of a transaction is refused at once, also if the transaction is aborted later. A later
+refusal is not explained by the offsets of aborted records.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _HANDLERS: dict[str, Handler] = {
     record_type: handler for family in FAMILIES for record_type, handler in family.HANDLERS.items()
 }
 MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
-"""What opens and closes a transaction (KIP-868)."""
+"""The record types that begin, end and abort a transaction (KIP-868)."""
 
 _BEGIN, _, _ABORT = MARKERS
 
 
 def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
-    """What a replay applies for a log record; DataError for one that nobody here understands, as
-    nothing can be told of the state behind it."""
+    """The decoded record, for a replay. Raises DataError where it doesn't decode or is of an
+    unknown type: nobody can tell the state after such a record."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
-            raise UnsupportedDataError("a control record without a meaning here")
+            raise UnsupportedDataError("the control record's type or version is unknown")
         return control
     message = decode(record.value or b"")
     if type(message) is UnknownRecord:
-        raise UnsupportedDataError("a record without a meaning here")
+        raise UnsupportedDataError("the record's type or version is unknown")
     return message
 
 
 class Refusal(NamedTuple):
-    """A record that changes nothing, as Kafka wouldn't apply it either.
+    """A record that changes nothing, because Kafka wouldn't apply it either.
 
-    reason: one line. because: offsets of the earlier records that explain it, such as the
-    registration whose broker epoch differs or the removal of what the record speaks of; empty where
-    nothing earlier does, or it lies before the image that the replay began with.
+    reason: one line. because: the offsets of the earlier records that explain the refusal, such as
+    the removal of the record's topic, or the registration with another broker epoch. It is empty
+    where no record since the image that the replay began with explains the refusal.
     """
 
     offset: int
@@ -60,31 +60,32 @@ class Refusal(NamedTuple):
 
 
 class Replay:
-    """A fold over records, changed in place for speed; `image` is what it is at a point.
+    """Applies records to tables, which it changes in place for speed. `image` copies them.
 
-    image: where to begin; EMPTY for a log from offset 0, else a snapshot's.
+    image: where to begin; EMPTY for a log from offset 0, else the image of a snapshot.
     """
 
     __slots__ = ("_before", "_boundary", "_state")
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._state = state_of(image.tables)
-        # The state before BEGIN while a transaction is open; the offset of its last boundary.
         self._before: State | None = None
+        """While a transaction is open, the state before its BEGIN."""
         self._boundary: tuple[int, ...] = ()
+        """The offset of the last transaction marker; () before the first."""
 
     @property
     def in_transaction(self) -> bool:
-        """True after a BEGIN whose END or ABORT is still to come."""
+        """Whether a BEGIN was applied whose END or ABORT is still to come."""
         return self._before is not None
 
     @property
     def state(self) -> State:
-        """The tables as the last record left them, for whoever replays into them (replica.scan)."""
+        """The tables after the last record. replica.scan writes into them."""
         return self._state
 
     def copy(self) -> Replay:
-        """A replay that goes on from here by itself."""
+        """A replay with the same state, which goes on independently."""
         twin = Replay.__new__(Replay)
         twin._state = self._state.copy()
         twin._before = None if self._before is None else self._before.copy()
@@ -92,17 +93,18 @@ class Replay:
         return twin
 
     def image(self) -> Image:
-        """What is visible now: within a transaction, the state before its BEGIN.
+        """The image that is visible now: within a transaction, that before its BEGIN.
 
-        Costs a copy of the tables (no values), some milliseconds for 100,000 partitions.
+        It costs a copy of the tables, but not of their values: some ms for 100,000 partitions.
         """
         visible = self._state if self._before is None else self._before
         return Image(visible.tables())
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """The record at this offset; a Refusal where it changes nothing because it can't.
+        """Apply the record at this offset. Returns a Refusal where it can't be applied.
 
-        Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot) do nothing.
+        Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot) change
+        nothing.
         """
         if type(record) is not MetadataRecord:
             return self._apply_other(offset, record)
@@ -118,7 +120,7 @@ class Replay:
 
     def _apply_other(self, offset: int, record: ReplayedRecord) -> Refusal | None:
         if isinstance(record, UnknownRecord):
-            reason = f"api key {record.api_key} version {record.version} is not known here"
+            reason = f"api key {record.api_key} version {record.version} is unknown to kraftlake"
             return Refusal(offset, record.type, reason, ())
         handler = voters.CONTROL_HANDLERS.get(type(record))
         if handler is not None:

@@ -1,7 +1,7 @@
 """An image as the records of a snapshot (Kafka: MetadataImage.write, RecordsSnapshotWriter).
 
-What is written depends on the features the image itself has finalized, as Kafka's options do: a
-metadata.version below that of a record version or type loses what only they can say.
+As in Kafka, the image's own finalized features decide which record types and versions are written.
+A metadata.version that lacks a record version or type loses what only that can hold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
 
 ELR_VERSION = "eligible.leader.replicas.version"
 LOWEST_METADATA_VERSION = 7
-"""3.3-IV3, the oldest that KRaft is in production with; taken where an image has none."""
+"""3.3-IV3, the oldest with which KRaft is ready for production. It serves an image that has
+none."""
 
 # The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
 _SINCE = {
@@ -41,9 +42,9 @@ _PARTITION = KIND_OF["partition"]
 
 
 def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
-    """The records between header and footer, in Kafka's order; entities of a kind by rising key.
+    """The records between header and footer: the kinds in Kafka's order, each by rising key.
 
-    Replaying the records gives the image again, but for what its metadata.version can't say:
+    The replay of the records is the image again, but for what its metadata.version can't hold:
     migrating brokers and the migration's state below 8, SCRAM below 11, tokens below 14,
     controllers below 15, directories below 17, cordoned directories below 30; and ELR below 23 or
     without eligible.leader.replicas.version. Voters are written from kraft.version 1 on.
@@ -81,7 +82,7 @@ class _Writer:
         kind = KIND_OF[name]
         keys = sorted(self._image.tables[kind.table].values, key=kind.order)
         if name == "feature":
-            # First: it may decide how the records behind it are read.
+            # metadata.version comes first: it may decide how the records after it are read
             keys.sort(key=lambda feature: feature != METADATA_VERSION)
         return keys
 
@@ -103,7 +104,5 @@ class _Writer:
         if name == "partition":
             for field in _ELR_FIELDS:
                 fields[field] = (fields[field] or None) if self._has_elr else None
-        sayable = {field.name for field in schema_named(kind.record_type).fields_at(version)}
-        yield new_record(
-            kind.record_type, version, {n: v for n, v in fields.items() if n in sayable}
-        )
+        known = {field.name for field in schema_named(kind.record_type).fields_at(version)}
+        yield new_record(kind.record_type, version, {n: v for n, v in fields.items() if n in known})

@@ -61,12 +61,12 @@ TABLES = (
 
 
 class State:
-    """All tables, and what is derived from them or needed to explain a refusal.
+    """All tables, indexes of them, and the offsets that explain refusals.
 
     topic_ids: name -> id. partition_ids: topic id -> ids of its partitions. topic_configs: topic
-    name -> names of its configs, of topics that exist or not.
-    removals: (table, key) -> offset of the record that removed it. registrations: broker id ->
-    offset of its registration. Both know nothing from before the image a replay starts from.
+    name -> names of its configs, also where no such topic exists. removals: (table, key) -> offset
+    of the record that removed the entity. registrations: broker id -> offset of its registration.
+    removals and registrations know only the records since the image that the replay began with.
     """
 
     __slots__ = (

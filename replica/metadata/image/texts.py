@@ -1,4 +1,4 @@
-"""Entities back from the text that the tables keep: what Kind.key_text and value_text give."""
+"""Entities back from the text that the tables keep, which Kind.value_text made."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ class Read(NamedTuple):
 
 
 def entity_of(kind_name: str, value_text: str) -> Read:
-    """The entity with this value; the value's fields say the key too.
+    """The entity with this value, whose fields also hold the key.
 
-    Raises CorruptDataError for what kraftlake doesn't write: the tables may be a stranger's.
+    Raises CorruptDataError for a text that kraftlake doesn't write: anybody may have written the
+    table.
     """
     kind = _kind(kind_name)
     record = _record(kind, value_text)
     replay = Replay()
     if isinstance(record, MetadataRecord) and kind_name == "partition":
-        # it has to have a topic
+        # a partition is refused without its topic
         topic = {"name": "", "topicId": record.fields["topicId"]}
         replay.apply(0, new_record("TOPIC_RECORD", 0, topic))
     replay.apply(0, record)
     entities = getattr(replay.state, kind.table).values
     if len(entities) != 1:
-        raise CorruptDataError(f"the value of a {kind_name} is none that kraftlake writes")
+        raise CorruptDataError(f"the value of a {kind_name} is not one that kraftlake writes")
     ((key, value),) = entities.items()
     return Read(kind, key, value)
 
 
 def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
-    """The image with these entities: kind, value, and offset of the record that last changed each,
-    None for one from before the log at hand (told as -1).
+    """The image with these entities. Each has a kind, a value, and the offset of the record that
+    last changed it; None for a record below the log's start, whose offset becomes -1.
 
-    Raises as entity_of; of a partition also where its topic is missing.
+    Raises CorruptDataError as entity_of does, but leaves out a partition whose topic is missing.
     """
     replay = Replay()
     for kind_name, value_text, offset in sorted(entities, key=lambda one: _place(one[0])):

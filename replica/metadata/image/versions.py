@@ -1,11 +1,11 @@
-"""The versions of entities, as a replay makes them: what each record writes, from what to what.
+"""The versions of entities that a replay makes: for each record, the entities before and after it.
 
     replay = VersionedReplay()
     for offset, record in records:
         for write in replay.apply(offset, record): ...
 
-What a transaction writes is told at its END, one write for each entity; an aborted one writes
-nothing. Voters and kraft.version are told at once, as no transaction holds them back.
+A transaction gives its writes at END, one for each entity; an aborted one gives none. Writes of
+voters and kraft.version come at once, because transactions don't hold them back.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _Touched = list[tuple[Kind, Hashable, Any, int, str]]
 
 
 class _WatchedTable(Table[Any, Any]):
-    """A table that notes what it held before each put and drop, also in its copies."""
+    """A table that notes in a journal what it held before each put and drop. Its copies share the
+    journal."""
 
     __slots__ = ("_journal", "_kind")
 
@@ -71,7 +72,7 @@ class _WatchedTable(Table[Any, Any]):
 
 
 class VersionedReplay:
-    """As Replay, but every record answers with what it made visible.
+    """A Replay that returns, for every record, the writes that the record makes visible.
 
     refusal: of the last record, None where it could be applied.
     """
@@ -82,7 +83,7 @@ class VersionedReplay:
         self._replay = Replay(image)
         self._journal: list[tuple[Kind, Hashable, Any]] = []
         self._pending: _Touched = []
-        self.refusal: Refusal | None = None  # of the last record
+        self.refusal: Refusal | None = None
         for kind in KINDS:
             table = getattr(self._replay.state, kind.table)
             watched = _WatchedTable(table.values, table.offsets, kind, self._journal)
@@ -90,25 +91,25 @@ class VersionedReplay:
 
     @property
     def state(self) -> State:
-        """The tables, as Replay's `state`; to be read only."""
+        """The tables after the last record; to be read only."""
         return self._replay.state
 
     @property
     def in_transaction(self) -> bool:
-        """As Replay's."""
+        """Whether a BEGIN was applied whose END or ABORT is still to come."""
         return self._replay.in_transaction
 
     def copy(self) -> VersionedReplay:
-        """A replay that goes on from here by itself, as on a branch of the log."""
+        """A replay with the same state, which goes on independently, as on a branch of the log."""
         twin = VersionedReplay.__new__(VersionedReplay)
-        twin._journal = self._journal  # empty between records, and the tables' own
+        twin._journal = self._journal  # the copied tables share it; it is empty between records
         twin._pending = self._pending.copy()
         twin._replay = self._replay.copy()
         twin.refusal = self.refusal
         return twin
 
     def image(self) -> Image:
-        """The image that is visible now, as Replay's."""
+        """The image that is visible now; see Replay.image."""
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> list[Write]:
@@ -133,7 +134,7 @@ class VersionedReplay:
         return self._visible(pending) if record_type == _END else []
 
     def _single(self, offset: int, record_type: str) -> list[Write]:
-        """The write of a record that touched at most one entity, as nearly all do."""
+        """The write of a record that touched at most one entity, as nearly all records do."""
         if not self._journal:
             return []
         kind, key, old = self._journal.pop()

@@ -1,7 +1,7 @@
 """The voter set and kraft.version: the Raft layer's own state (KIP-853).
 
-They stand in control records, hold from their append on, committed or not, and no transaction
-holds them back (Kafka: KRaftControlRecordStateMachine).
+Control records hold them. They are in force from their append on, committed or not, and also within
+a transaction (Kafka: KRaftControlRecordStateMachine).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""An observer of a quorum of others, which records its log: `kraftlake replica observe`.
+"""An observer records the log of another quorum: `kraftlake replica observe`.
 
 - `discovery`: from a few addresses to the cluster's id, its voters, and where they listen.
-- `conflict`, `guard`: no fetch goes out under an id that is somebody else's: a leader would take it
-  for that voter's, and for committed what no majority holds.
-- `directory`: whose recording a directory holds. `progress`: what is told meanwhile.
-- `recorder`: all of it around a node.
+- `conflict`, `guard`: they keep the observer from fetching under another node's id. A leader would
+  count such a fetch for the other node, and take for committed what no majority holds.
+- `directory`: which replica's recording a directory holds.
+- `progress`: what the operator is told meanwhile.
+- `recorder`: a node with all of these.
 """

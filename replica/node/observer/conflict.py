@@ -1,7 +1,8 @@
-"""Whether somebody else uses an observer's node id, by what the leader tells of the quorum.
+"""Whether another node uses the observer's node id, by what the leader says of the quorum.
 
-A leader counts a fetch for whoever its id names. An observer under a voter's id would be taken for
-that voter: the high watermark would rise over records that no majority holds (KIP-595).
+A leader counts a fetch for the node whose id it names. With a voter's id, an observer would be
+counted as that voter, and the high watermark would rise over records that no majority holds
+(KIP-595).
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.raft.messages import DescribeQuorumResponse, ReplicaState
 
 RECENT_MS = 5_000
-"""Whoever fetched within this time is alive; an observer fetches at least every 500 ms."""
+"""A replica that fetched within this time is alive; an observer fetches at least every 500 ms."""
 
 
 def conflict(
     quorum: DescribeQuorumResponse, key: ReplicaKey, node_ids: Collection[int] = ()
 ) -> str | None:
-    """Why nobody may fetch as `key`; None where nothing speaks against it.
+    """Why this node must not fetch as `key`. None where no other node has its id.
 
-    node_ids: registered brokers and controllers. An observer with the id counts unless its
-    directory id is ours, or not known: see `may_be_alive`.
+    node_ids: the registered brokers and controllers. Another observer with the id counts, unless
+    its directory id is the one of `key`, or unknown: see `may_be_alive`.
     """
     node_id = key.node_id
     if any(state.replica.node_id == node_id for state in quorum.voters):
@@ -38,9 +39,10 @@ def conflict(
 
 
 def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
-    """Whether an observer with our node id has fetched just now; it may be this one, restarted.
+    """Whether an observer with the node id of `key` has fetched just now. It may be this observer
+    before its restart: Kafka before 3.9 gives no directory ids.
 
-    Kafka before 3.9 names no directories. The leader's clock is that of its own entry.
+    The leader's present time is taken from its own entry among the voters.
     """
     now = max((state.last_fetch for state in quorum.voters), default=-1)
     return any(

@@ -1,4 +1,5 @@
-"""Whose recording a directory holds: meta.properties as any replica's, an archive beside it."""
+"""The directory of a recording: meta.properties says whose it is, as for any replica, and the
+archive lies beside the log."""
 
 from __future__ import annotations
 
@@ -15,18 +16,20 @@ from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
 
 LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
-"""An observer that isn't told its id draws one of so many, far above those that people give."""
+"""An observer without a given node id draws one of so many ids, which begin far above those that
+people give."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
-    """Whose recording `folder` holds; None where it is to be made, or empty.
+    """The replica whose recording `folder` holds. None where the folder is missing or empty.
 
-    Raises UsageError for a directory that no recorder made, or one of another node id.
+    Raises UsageError for a directory that no recorder made, or for one of another node id.
     """
     if not os.path.isdir(folder) or not os.listdir(folder):
         return None
     found = read_identity(files, folder)
-    if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:  # a crash came between
+    # Only the archive is there after a crash in make_recording.
+    if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:
         return None
     if found is None or not os.path.isdir(f"{folder}/{ARCHIVE_FOLDER}"):
         raise UsageError(f"{folder}: holds files, but no recording; name a new directory by -o")
@@ -39,17 +42,17 @@ def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> Rep
 
 
 def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
-    """For a new recording. Raises UsageError for a cluster id that is none."""
+    """The replica of a new recording. Raises UsageError for a malformed cluster id."""
     try:
         uuid_bytes(cluster_id)
     except DataError as error:
-        raise UsageError(f"cluster id {cluster_id}: not 22 base64 characters") from error
+        raise UsageError(f"cluster id {cluster_id}: expected 22 base64 characters") from error
     drawn = LOWEST_ID + SystemRandom().randrange(IDS)
     return ReplicaId(cluster_id, drawn if node_id is None else node_id, new_uuid())
 
 
 def make_recording(files: FileSystem, folder: str, replica: ReplicaId) -> None:
-    """Durable: name the directory, after its archive is there."""
+    """Make the archive, and then name the directory; both durably."""
     files.make_directory(f"{folder}/{ARCHIVE_FOLDER}")
     write_identity(files, folder, replica)
 

@@ -1,8 +1,9 @@
-"""What the nodes of a cluster tell about its quorum before anything is fetched.
+"""What the nodes of a cluster say about its quorum before anything is fetched.
 
-Brokers and controllers answer DescribeCluster with what they are themselves (KIP-919). The leader
-answers DescribeQuorum, and brokers hand that on to it; since version 2 (Kafka 3.9) the answer says
-where the voters listen. Which of both a node is, its ApiVersions tell: only controllers vote.
+Brokers and controllers answer DescribeCluster with the nodes of their own kind (KIP-919). The
+leader answers DescribeQuorum; brokers forward it to the leader. Since version 2 (Kafka 3.9) the
+answer says where the voters listen. A node's ApiVersions show which kind it is: only controllers
+serve Vote.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ DEFAULT_LISTENER = "CONTROLLER"
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """cluster_id: None where nobody may tell. controllers: where to fetch; listener: the name of
-    those endpoints. node_ids: brokers and controllers that are registered, as far as they were
-    named. quorum: as its leader described it, None where that isn't allowed. voters: with the
-    endpoints that are known."""
+    """What the nodes said about the quorum.
+
+    cluster_id: None where no node may tell it. controllers: where to fetch. listener: the name of
+    these endpoints. node_ids: registered brokers and controllers, as far as the nodes named them.
+    quorum: the leader's description, None where the nodes refuse it. voters: with the endpoints
+    that are known.
+    """
 
     cluster_id: str | None
     controllers: tuple[Address, ...]
@@ -49,10 +53,11 @@ class QuorumView:
 async def discover_quorum(
     bootstrap: Sequence[Address], topic: Topic, config: ClientConfig
 ) -> QuorumView:
-    """Ask the nodes of `bootstrap`, then the controllers they name, until the leader has answered.
+    """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
+    answered.
 
-    Raises NoLeaderError; UsageError where the nodes are of different clusters, or brokers that
-    don't say where the controllers are; AuthenticationError.
+    Raises NoLeaderError; UsageError where the nodes belong to different clusters, or where brokers
+    don't say where the controllers listen; AuthenticationError.
     """
     pool = Pool(config)
     try:
@@ -67,9 +72,9 @@ class _Discovery:
     topic: str
     cluster_id: str | None = None
     named: dict[int, Address] = field(default_factory=dict)
-    """Controllers by id, as DescribeCluster told them."""
+    """Controllers by id, as DescribeCluster named them."""
     listening: dict[int, Endpoints] = field(default_factory=dict)
-    """Voters' endpoints by id, as DescribeQuorum told them."""
+    """The voters' endpoints by node id, as DescribeQuorum named them."""
     controllers: list[Address] = field(default_factory=list)
     node_ids: set[int] = field(default_factory=set)
     quorum: DescribeQuorumResponse | None = None
@@ -144,7 +149,8 @@ class _Discovery:
         }
 
     def _listener(self) -> str:
-        """The name of those endpoints that were reached, else of the first that were named."""
+        """The listener name of the endpoints that were reached; else of the first ones that were
+        named."""
         found = [endpoint for known in self.listening.values() for endpoint in known]
         reached = [each for each in found if (each.host, each.port) in self.controllers]
         return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)

@@ -1,4 +1,4 @@
-"""Stands between the core and the network: looks at each request before it goes, and at what the
+"""Stands between the core and the network. It checks each request before it goes out, and what the
 answer says about this observer."""
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ RIGHTS = (
 
 
 class RefusedObserverError(KraftlakeError):
-    """The quorum refuses this observer, or it would be taken for somebody else."""
+    """The quorum refuses this observer, or would take it for another node."""
 
 
 class Guard:
-    """`call` is the driver's. failed: set once nothing may be sent any more.
+    """`call` sends a request, as the driver's does. failed: set when no more requests may be sent.
 
-    key: under which the observer fetches, None for an anonymous one: no leader counts that. Before
-    the first fetch to a node in each epoch that node is asked for the quorum; the log's own voters
-    are looked at before every request.
+    key: the id under which the observer fetches, None for an anonymous one, which no leader counts.
+    Before the first fetch from a node in each epoch, that node is asked to describe the quorum. The
+    voters in the log are checked before every request.
     """
 
     def __init__(self, call: Call, raft: Raft, key: ReplicaKey | None) -> None:
@@ -45,10 +45,11 @@ class Guard:
         self._raft = raft
         self._key = key
         self._verified: tuple[int, int] | None = None
-        """Node and epoch that were asked last, with nothing against it."""
+        """The node and epoch that were asked last, where they spoke against nothing."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Raises PeerError; once `failed` is set too, without sending anything."""
+        """Send the request, and return the answer. Raises PeerError; once `failed` is set, it
+        raises that without sending anything."""
         if self.failed.done():
             raise _stopped(send)
         if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
@@ -72,10 +73,10 @@ class Guard:
         ask = DescribeQuorumRequest(cluster_id=send.message.cluster_id)
         described = await self._call(replace(send, message=ask))
         if described.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            why = f"nobody tells whether node id {key.node_id} is free: {DENIED}"
+            why = f"no node says whether node id {key.node_id} is free: {DENIED}"
             raise self._failure(send, why)
         if described.error is not ErrorCode.NONE:
-            return  # no leader, which would refuse the fetch as well
+            return  # The node doesn't lead, so it will refuse the fetch too.
         assert isinstance(described, DescribeQuorumResponse)
         conflicting = conflict(described, key)
         if conflicting is not None:
@@ -83,7 +84,7 @@ class Guard:
         self._verified = (send.node_id, epoch)
 
     def _failure(self, send: Send, why: str) -> UnreachablePeerError:
-        """End the recording; what the core is told."""
+        """Let the recording fail. Returns the error for the core."""
         if not self.failed.done():
             self.failed.set_exception(RefusedObserverError(why))
         return _stopped(send)

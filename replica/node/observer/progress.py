@@ -1,4 +1,4 @@
-"""What people are told about a recording while it goes on, by looks at the replica; pure."""
+"""What the operator is told while a recording goes on, by comparing looks at the replica. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from replica.raft.raft import Raft
 from replica.raft.roles import Follower
 
 EVERY_S = 10.0
-"""How often it is said that a recording lags, or has no leader."""
+"""How often, in seconds, a notice repeats that the recording lags or has no leader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """log_start inclusive; log_end and flushed_end exclusive. leader_watermark: as the leader told
-    it in this epoch, None before it did. starts_at: the snapshot whose end the log starts at;
-    fetching: the one that is being fetched."""
+    """A recording at one moment.
+
+    log_start: inclusive. log_end, flushed_end: exclusive. leader_watermark: the high watermark that
+    the leader told in this epoch, None before that. starts_at: the snapshot at whose end the log
+    starts. fetching: the snapshot that is being fetched.
+    """
 
     has_leader: bool
     leader_watermark: int | None
@@ -29,13 +32,14 @@ class Look:
 
     @property
     def lag(self) -> int | None:
-        """How many committed records are missing; None while nobody knows."""
+        """How many committed records are missing here. None while the leader's high watermark is
+        unknown."""
         known = self.leader_watermark
         return None if known is None else max(0, known - self.log_end)
 
 
 def look_at(raft: Raft) -> Look:
-    """The replica now."""
+    """A look at the replica now."""
     role, log = raft.role, raft.log
     newest = log.latest_snapshot
     starts_at = newest if newest is not None and newest.offset == log.log_start else None
@@ -47,11 +51,11 @@ def look_at(raft: Raft) -> Look:
 
 
 class Progress:
-    """first: the look before anything was fetched; looks come in the order of time."""
+    """first: the look before anything was fetched. Looks come in the order of time."""
 
     def __init__(self, first: Look) -> None:
         self.is_caught_up = False
-        """Whether the log was found to reach the leader's high watermark, and didn't lag since."""
+        """Whether the log has reached the leader's high watermark, and hasn't lagged since."""
         self.target: int | None = None
         """The first high watermark that a leader told."""
         self._before = first
@@ -59,7 +63,7 @@ class Progress:
         self._told_at: float | None = None
 
     def notices(self, now: Look, at_s: float) -> list[Notice]:
-        """What is new since the look before; at_s: seconds on any clock that doesn't go back."""
+        """What is new since the last look. at_s: seconds of any clock that doesn't go back."""
         before, self._before = self._before, now
         found = []
         if now.fetching not in (None, before.fetching):
@@ -75,7 +79,7 @@ class Progress:
         return found + self._pace(now, at_s)
 
     def has_reached_target(self, now: Look) -> bool:
-        """Whether all below the first high watermark is on the disk."""
+        """Whether every record below the first high watermark is on the disk."""
         return self.target is not None and now.flushed_end >= self.target
 
     def _started(self, now: Look) -> list[Notice]:

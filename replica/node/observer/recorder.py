@@ -1,4 +1,5 @@
-"""Recording another quorum's log: discovery, the checks, and then a node that only fetches."""
+"""Records another quorum's log: it finds the quorum, checks that it may fetch, and runs a node that
+only fetches."""
 
 from __future__ import annotations
 
@@ -44,10 +45,10 @@ CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 class Observation:
     """What is to be recorded, and how.
 
-    folder: of the recording, made where it isn't there. node_id: None for the one it has, or a
-    drawn one. is_anonymous: fetch as -1, which no leader counts and nobody lists. cluster_id: None
-    to be told by the nodes. listen, metrics: where readers and Prometheus are served, None for
-    nowhere.
+    folder: the recording's directory; it is made where it is missing. node_id: None for the id that
+    the directory has, or for a drawn one. is_anonymous: fetch as -1, which no leader counts or
+    lists. cluster_id: None to ask the nodes. listen, metrics: where to serve readers and
+    Prometheus, None for nowhere.
     """
 
     bootstrap: tuple[Address, ...]
@@ -62,12 +63,13 @@ class Observation:
 
 
 class CommittedRecordsLostError(KraftlakeError):
-    """The quorum took back what it had committed: the worst that a recorder can see."""
+    """The quorum has taken back records that it had committed: the worst that a recorder can
+    see."""
 
 
 class Recorder:
-    """Opened by `opened_recorder`, in its event loop; `run` ends after `stop`, once it has caught
-    up where that was asked, or by the error that stopped it."""
+    """`opened_recorder` makes it, in its event loop. `run` ends after `stop`, or when it has caught
+    up where that was asked, or with the error that stopped it."""
 
     def __init__(self, node: Node, lock: DirectoryLock) -> None:
         self.node = node
@@ -76,7 +78,7 @@ class Recorder:
         self._raft = driver.raft
         local = driver.config.local
         self._guard = Guard(driver.call, self._raft, None if local is None else local.key)
-        driver.call = self._guard.call  # the guard sees every request before it is sent
+        driver.call = self._guard.call  # The guard checks every request before it is sent.
 
     def stop(self) -> None:
         self.node.driver.shut_down(SHUTDOWN_MS)
@@ -86,7 +88,8 @@ class Recorder:
         return look_at(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
-        """Raises RefusedObserverError, CommittedRecordsLostError, and what Node.run raises."""
+        """Record. Raises RefusedObserverError, CommittedRecordsLostError, and what Node.run
+        raises."""
         try:
             return await self._run(until_caught_up=until_caught_up)
         except TruncationBelowHighWatermarkError as error:
@@ -113,7 +116,7 @@ class Recorder:
             return stopped
 
     async def _watch(self, *, until_caught_up: bool) -> None:
-        """Tell what happens; returns once it has caught up, if that is asked."""
+        """Report what happens. With until_caught_up, return when the recording has caught up."""
         progress = Progress(self.look)
         while True:
             await self.node.driver.wait_for_news(1.0)
@@ -125,10 +128,11 @@ class Recorder:
 
 
 async def opened_recorder(wanted: Observation, report: Report) -> Recorder:
-    """Find the quorum, make sure that fetching from it harms nobody, open the directory.
+    """Find the quorum, make sure that fetching from it harms no other node, and open the directory.
 
-    Waits for a quorum that has no leader. Raises UsageError where it would record another cluster
-    than before, or fetch under somebody's id; what discover_quorum and node.opened raise.
+    It waits while the quorum has no leader. Raises UsageError where it would record another cluster
+    than before, or fetch under another node's id; and what discover_quorum and node.opened
+    raise.
     """
     files = LocalDisk()
     recorded = recorded_replica(files, wanted.folder, wanted.node_id)
@@ -166,8 +170,8 @@ def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | Non
         return recorded.cluster_id
     if found is None:
         raise UsageError(
-            "--cluster-id: missing, and no node may tell it (controllers tell it to who has Alter "
-            "on the cluster, brokers to everybody): give it, or name a broker in --bootstrap too"
+            "--cluster-id: missing, and no node says it (controllers say it to clients with Alter "
+            "on the cluster, brokers to all clients): give it, or name a broker in --bootstrap too"
         )
     return found
 
@@ -175,11 +179,12 @@ def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | Non
 async def _without_conflict(
     wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report
 ) -> QuorumView:
-    """The view by which nobody else has this id. Waits for our own former self to be silent."""
+    """The quorum as it is when no other node uses this node id; UsageError where another one does.
+    An observer that was just restarted waits until its own former fetches no longer count."""
     deadline = time.monotonic() + WAIT_FOR_FORMER_SELF_S
     while True:
         if view.quorum is None:
-            raise UsageError(f"nobody tells whether node id {replica.node_id} is free: {DENIED}")
+            raise UsageError(f"no node says whether node id {replica.node_id} is free: {DENIED}")
         why = conflict(view.quorum, replica.key, view.node_ids)
         if why is None and not may_be_alive(view.quorum, replica.key):
             return view
@@ -215,8 +220,8 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
-    """The observer's settings. They are made from the text of properties, so that they get the
-    checks and the defaults of a node's server.properties."""
+    """The observer's settings. They are made from the text of a properties file, so that they get
+    the checks and the defaults of a node's server.properties."""
     name = view.listener
     servers = ",".join(address_text(*each) for each in view.controllers)
     values = {
@@ -247,4 +252,5 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Sett
 _READERS_ONLY = Authorizer(
     {role: frozenset({EVERYBODY} if role is Role.READER else ()) for role in Role}
 )
-"""Nobody votes with an observer, changes anything through it, or replicates from it."""
+"""Others may only read from an observer: they can't vote with it, change anything through it, or
+replicate from it."""

@@ -1,6 +1,7 @@
 """TLS and SASL by the keys of Kafka's properties files.
 
-- `tls_keys`, `sasl_keys`, `jaas`: what the ssl. and sasl. keys say, as values of replica.wire.
-- `client`: of connections that we make; `listener`: of connections that we take.
-- `scram_file`: what is kept of the passwords of those who authenticate here by SCRAM.
+- `tls_keys`, `sasl_keys`, `jaas`: the ssl. and sasl. keys as values of replica.wire.
+- `client`: the security of connections that this node makes.
+- `listener`: the security of connections that it accepts.
+- `scram_file`: the file with the SCRAM credentials of clients.
 """

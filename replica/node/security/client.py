@@ -1,5 +1,5 @@
-"""The security of connections that we make: to other voters, or by a Kafka client's properties
-file, as Kafka's own tools take it (--command-config)."""
+"""The security of connections that this process makes: to voters, or by the properties file of a
+Kafka client, as Kafka's own tools take it (--command-config)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from replica.wire.tls import Tls, client_context
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """tls: None for plain text. sasl: None for no authentication but that of TLS."""
+    """tls: None for plain text. sasl: None where at most TLS authenticates."""
 
     tls: Tls | None = None
     checks_host_name: bool = True
     sasl: Mechanism | None = None
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
-        """The same with this security. Reads the PEM files: raises UsageError and
-        UnreadableFileError, naming the file."""
+        """The config with this security. It reads the PEM files; raises UsageError and
+        UnreadableFileError, which name the file."""
         if self.tls is None:
             return replace(config, tls=None, sasl=self.sasl)
         context = client_context(self.tls, check_host_name=self.checks_host_name)
@@ -33,8 +33,8 @@ class ClientSecurity:
 
 
 def client_security_in(properties: Properties) -> ClientSecurity:
-    """security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka client's
-    file. Opens no other file. Raises UsageError, naming file and key."""
+    """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
+    client's file say. It opens no other file. Raises UsageError, which names file and key."""
     protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
     if uses_sasl(protocol):
@@ -43,14 +43,14 @@ def client_security_in(properties: Properties) -> ClientSecurity:
 
 
 def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -> ClientSecurity:
-    """protocol: of PROTOCOLS; the ssl. keys are those of `properties`."""
+    """The security for a protocol of PROTOCOLS, with the ssl. keys of `properties`."""
     if not uses_tls(protocol):
         return ClientSecurity(sasl=sasl)
     return ClientSecurity(tls_in(properties), checks_host_name(properties), sasl)
 
 
 def connect_timeout_s(properties: Properties, default: float | None = None) -> float | None:
-    """socket.connection.setup.timeout.ms."""
+    """The value of socket.connection.setup.timeout.ms, in seconds."""
     key = "socket.connection.setup.timeout.ms"
     return properties.number(key, 0, 1) / 1000 if properties.text(key) else default
 
@@ -58,10 +58,11 @@ def connect_timeout_s(properties: Properties, default: float | None = None) -> f
 def client_config_in(
     properties: Properties, default: ClientConfig
 ) -> tuple[ClientConfig, tuple[str, ...]]:
-    """`default` as a Kafka client's file changes it: its security, client.id, request.timeout.ms,
-    socket.connection.setup.timeout.ms; and a line for each file with secrets that others may read.
+    """`default` with what a Kafka client's file changes: the security, client.id,
+    request.timeout.ms and socket.connection.setup.timeout.ms. Beside it a line for each file with
+    secrets that other users may read.
 
-    Raises UsageError naming file and key, and UnreadableFileError for a PEM file.
+    Raises UsageError, which names file and key, and UnreadableFileError for a PEM file.
     """
     timeout_ms = properties.number("request.timeout.ms", int(default.timeout_s * 1000), 1)
     config = replace(

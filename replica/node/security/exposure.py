@@ -1,4 +1,4 @@
-"""Whether files with secrets are open to everybody on the machine."""
+"""Whether other users of the machine may read files with secrets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
-    """A line for each file with secrets that others may read: this one, if a password or key is in
-    it, and `others`."""
+    """A line for each file with secrets that other users may read: the properties file, if it holds
+    a password or key, and `others`."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(
@@ -26,4 +26,4 @@ def _others_may_read(path: str) -> bool:
     try:
         return bool(os.stat(path).st_mode & stat.S_IROTH)
     except OSError:
-        return False  # whoever opens it says so
+        return False  # A file that can't be looked at is reported when it is opened.

@@ -1,4 +1,4 @@
-"""sasl.jaas.config: a login module and its options, where Kafka keeps users and passwords."""
+"""sasl.jaas.config: a login module and its options. Kafka keeps users and passwords there."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """mechanism: PLAIN or SCRAM, whose module it is. options: passwords are among them."""
+    """mechanism: PLAIN or SCRAM, by the login module. options: passwords are among them."""
 
     mechanism: str
     options: dict[str, str] = field(repr=False)
 
 
 def login_in(properties: Properties, key: str = KEY) -> Login:
-    """`MODULE required NAME="VALUE" ...;`, one module (Kafka: JaasConfig). Raises UsageError, which
-    names no option's value."""
+    """The one login module at `key`: `MODULE required NAME="VALUE" ...;` (Kafka: JaasConfig).
+    Raises UsageError, which names no option's value."""
     text = properties.required(key, "org.apache...PlainLoginModule required ...;")
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
         raise properties.error(key, 'expected: MODULE required NAME="VALUE" ... ; (one module)')
     (module, _), (flag, _), *options = tokens[:-1]
-    # what isn't known isn't repeated: it may be a password in a wrong place
+    # An unknown module isn't quoted: it may be a password that stands in the wrong place.
     if module not in _MODULES:
         known = " or ".join(name.rpartition(".")[2] for name in _MODULES)
         raise properties.error(key, f"this login module isn't supported: expected Kafka's {known}")
@@ -61,7 +61,7 @@ def _options(properties: Properties, key: str, tokens: list[tuple[str, bool]]) -
 
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """(text, whether it is a sign); None for a quote that doesn't end."""
+    """(text, whether it is a sign) for each token. None where a quote doesn't end."""
     found = []
     position, end = 0, len(text.rstrip())
     while position < end:

@@ -1,5 +1,5 @@
-"""The security and the limits of a listener, by the names of Kafka's server.properties; a key below
-listener.name.NAME. counts before the plain one."""
+"""The security and the limits of a listener, by the keys of Kafka's server.properties. A key with
+the prefix listener.name.NAME. comes before the plain key."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _DEFAULT = Limits()
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """tls: None for plain text. client_auth: of CLIENT_AUTH. mechanisms: of SASL, none for a
-    listener without. passwords: of PLAIN's users. scram_file: see scram_file, "" for none."""
+    """tls: None for plain text. client_auth: of CLIENT_AUTH. mechanisms: of SASL; none for a
+    listener without SASL. passwords: of PLAIN's users. scram_file: the path of the SCRAM
+    credentials, "" for none."""
 
     tls: Tls | None = None
     client_auth: str = "none"
@@ -37,8 +38,8 @@ class ListenerSecurity:
     limits: Limits = _DEFAULT
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
-        """What a Service needs. Reads the files: raises UsageError and UnreadableFileError, naming
-        the one that is wrong."""
+        """The authenticator and the TLS context for a Service. It reads the files; raises
+        UsageError and UnreadableFileError, which name the file that is wrong."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 
@@ -59,7 +60,8 @@ def section_of(properties: Properties, listener: str) -> Properties:
 
 
 def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
-    """Opens no other file. Raises UsageError, naming file and key."""
+    """What the keys say of a listener. It opens no other file. Raises UsageError, which names file
+    and key."""
     section = section_of(properties, listener.name)
     tls = tls_in(section) if uses_tls(listener.protocol) else None
     if tls is not None and tls.certificate is None:
@@ -80,7 +82,8 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
 
 
 def _client_auth(properties: Properties, listener: Listener) -> str:
-    """A listener with SASL asks for certificates only by its own key, as Kafka's do."""
+    """Whether clients show certificates. A listener with SASL asks for them only by its own key, as
+    Kafka does."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
     return asked.one_of(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
@@ -97,7 +100,7 @@ def _mechanisms(section: Properties) -> tuple[str, ...]:
 
 
 def _passwords(section: Properties) -> dict[str, str]:
-    """user_NAME="PASSWORD" of the login module."""
+    """The passwords that the login module has as user_NAME="PASSWORD"."""
     key = f"plain.{KEY}"
     login = login_in(section, key)
     if login.mechanism != "PLAIN":
@@ -108,7 +111,7 @@ def _passwords(section: Properties) -> dict[str, str]:
         if name.startswith(_USER)
     }
     if not found:
-        raise section.error(key, f'nobody may log in: expected {_USER}NAME="PASSWORD"')
+        raise section.error(key, f'no user may log in: expected {_USER}NAME="PASSWORD"')
     return found
 
 

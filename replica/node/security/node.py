@@ -1,4 +1,4 @@
-"""The security of a node: of each listener that it has, and of its way to the other voters."""
+"""The security of a node: of each of its listeners, and of its connections to other voters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from replica.wire.limits import NodeLimits
 
 @dataclass(frozen=True, slots=True)
 class NodeSecurity:
-    """listeners: by name. voters: of connections to other voters. connect_timeout_s: of those, None
-    for the time of a request. warnings: a line for each file with secrets that others may read.
-    limits: of all listeners together."""
+    """listeners: by name. voters: the security of connections to other voters. connect_timeout_s:
+    for making such a connection; None for the time of a request. warnings: a line for each file
+    with secrets that other users may read. limits: of all listeners together."""
 
     listeners: Mapping[str, ListenerSecurity]
     voters: ClientSecurity
@@ -30,7 +30,8 @@ class NodeSecurity:
     limits: NodeLimits
 
     def to_voters(self, timeout_s: float) -> ClientConfig:
-        """Raises UsageError and UnreadableFileError, naming the PEM file."""
+        """The config for connections to voters. Raises UsageError and UnreadableFileError, which
+        name the PEM file."""
         timeouts = ClientConfig(timeout_s=timeout_s, connect_timeout_s=self.connect_timeout_s)
         return self.voters.applied_to(timeouts)
 
@@ -38,8 +39,9 @@ class NodeSecurity:
 def node_security_in(
     properties: Properties, bound: tuple[Listener, ...], controller: str
 ) -> NodeSecurity:
-    """controller: the listener that other voters use; we connect to theirs by its protocol. Opens
-    no other file. Raises UsageError, naming file and key."""
+    """The security in a node's properties. controller: the listener that other voters use; this
+    node connects to theirs by its protocol. It opens no other file. Raises UsageError, which names
+    file and key."""
     found = {one.name: listener_security_in(properties, one) for one in bound}
     voters = _to_voters(properties, controller)
     stores = (voters.tls, *(each.tls for each in found.values()))
@@ -50,7 +52,8 @@ def node_security_in(
 
 
 def _to_voters(properties: Properties, controller: str) -> ClientSecurity:
-    """username and password stand in the listener's own login module, as in Kafka."""
+    """The security of connections to other voters. username and password stand in the listener's
+    own login module, as in Kafka."""
     section, protocol = section_of(properties, controller), protocol_of(properties, controller)
     sasl = None
     if uses_sasl(protocol):

@@ -1,4 +1,4 @@
-"""The sasl. keys of a properties file: who we are when we connect."""
+"""The sasl. keys of a properties file: under which identity this process connects."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MECHANISMS = ("PLAIN", *scram.HASHES)
 
 
 def mechanism_in(properties: Properties, key: str) -> str:
-    """The mechanism that `key` names. Raises UsageError, also where it is missing: Kafka's default
-    is GSSAPI (Kerberos), which isn't there."""
+    """The mechanism at `key`. Raises UsageError, also where the key is missing: Kafka's default is
+    GSSAPI (Kerberos), which isn't supported here."""
     found = properties.text(key)
     if not found:
         raise properties.error(key, f"missing; expected one of {', '.join(MECHANISMS)}")
@@ -26,10 +26,12 @@ def known_mechanism(properties: Properties, key: str, name: str) -> str:
 
 
 def identity_in(properties: Properties, mechanism: str, key: str = KEY) -> Mechanism:
-    """username and password of the login module at `key`. Raises UsageError."""
+    """The mechanism with username and password of the login module at `key`. Raises UsageError."""
     login = login_in(properties, key)
     if login.mechanism != mechanism.partition("-")[0]:
-        raise properties.error(key, f"{login.mechanism}'s login module, but {mechanism} is asked")
+        raise properties.error(
+            key, f"{login.mechanism}'s login module, but the mechanism is {mechanism}"
+        )
     user, password = login.options.get("username"), login.options.get("password")
     if not user or password is None:
         raise properties.error(key, 'expected username="..." and password="..."')

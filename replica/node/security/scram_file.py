@@ -1,9 +1,10 @@
-"""What is kept of the passwords of those who authenticate here by SCRAM: a text file, a line for
-each user and mechanism. Nobody can log in with what stands there.
+"""The SCRAM credentials of the users who authenticate at this node: a text file with a line for
+each user and mechanism. The file gives nobody the means to log in.
 
+A line is
 {"name":"ann","mechanism":"SCRAM-SHA-512","iterations":8192,"salt":"...","storedKey":"...",
-"serverKey":"..."}, the last three in base64: the fields of Kafka's UserScramCredentialRecord. Blank
-lines, and lines that begin with #, say nothing.
+"serverKey":"..."}, where the last three are base64: the fields of Kafka's
+UserScramCredentialRecord. Blank lines and lines that begin with # are skipped.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ DEFAULT_ITERATIONS = 8192
 _SALT_BYTES = 24
 
 Credentials = Mapping[str, Mapping[str, scram.Credential]]
-"""Mechanism -> user -> what is kept."""
+"""Mechanism -> user -> credential."""
 
 
 def line_for(name: str, mechanism: str, password: str, iterations: int) -> str:
-    """A line of the file, with a salt of its own. Raises UsageError for what can't be in it."""
+    """A line of the file, with a new salt. Raises UsageError for a name, a password or a number of
+    iterations that the file can't hold."""
     if mechanism not in scram.HASHES:
         raise UsageError(f"mechanism {mechanism}: expected {' or '.join(scram.HASHES)}")
     if not scram.MIN_ITERATIONS <= iterations <= scram.MAX_ITERATIONS:
@@ -50,7 +52,8 @@ def line_for(name: str, mechanism: str, password: str, iterations: int) -> str:
 
 
 def read_credentials(path: str) -> Credentials:
-    """Raises UnreadableFileError, and UsageError naming file and line, never what stands there."""
+    """The credentials in a file. Raises UnreadableFileError, and UsageError, which names file and
+    line and never quotes the line."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -73,7 +76,7 @@ def read_credentials(path: str) -> Credentials:
 
 
 def _read(line: str) -> tuple[str, str, scram.Credential]:
-    """(user, mechanism, credential); ValueError whose text quotes nothing."""
+    """(user, mechanism, credential) of a line. Raises ValueError, whose text quotes nothing."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -82,7 +85,7 @@ def _read(line: str) -> tuple[str, str, scram.Credential]:
         raise ValueError("not a JSON object")
     name, mechanism, iterations = (fields.get(k) for k in ("name", "mechanism", "iterations"))
     if not isinstance(name, str) or not name:
-        raise ValueError("no name")
+        raise ValueError("name: missing")
     if mechanism not in scram.HASHES:
         raise ValueError(f"mechanism: expected {' or '.join(scram.HASHES)}")
     if type(iterations) is not int or iterations < scram.MIN_ITERATIONS:

@@ -1,4 +1,5 @@
-"""The ssl. keys of a properties file (Kafka: SslConfigs). Of the types of key stores only PEM."""
+"""The ssl. keys of a properties file (Kafka: SslConfigs). Of the types of key stores, only PEM is
+supported."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ from replica.wire.tls import VERSIONS, PemText, Tls
 
 _TYPES = ("PEM", "JKS", "PKCS12")
 _LINE = 64
-# without the headers of old encrypted keys, which have a colon: those lines mean something
+# This doesn't match blocks with headers (old encrypted keys), whose lines hold a colon: there, line
+# ends count.
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----\s*")
 
 
 def tls_in(properties: Properties) -> Tls:
-    """Opens no file. Raises UsageError naming file and key, never what a secret one says."""
+    """The TLS settings. It opens no file. Raises UsageError, which names file and key and never
+    quotes a secret value."""
     return Tls(
         certificate=_keystore(properties),
         authorities=_truststore(properties),
@@ -24,11 +27,12 @@ def tls_in(properties: Properties) -> Tls:
 
 
 def checks_host_name(properties: Properties) -> bool:
-    """ssl.endpoint.identification.algorithm: https, or empty for no look at the host's name."""
+    """What ssl.endpoint.identification.algorithm says: True for https, False for an empty value,
+    which skips the check of the host's name."""
     key = "ssl.endpoint.identification.algorithm"
     found = properties.given(key)
     if found is not None and found.lower() not in ("", "https"):
-        raise properties.error(key, f"{found!r}: expected https, or nothing for no check")
+        raise properties.error(key, f"{found!r}: expected https, or an empty value for no check")
     return found != ""
 
 
@@ -62,7 +66,8 @@ def _truststore(properties: Properties) -> str | PemText | None:
 
 
 def _in_lines(text: str) -> str:
-    """PEM as openssl wants it: in a properties file most is one line, which Kafka takes as well."""
+    """PEM with the line ends that openssl wants. In a properties file PEM is often one line, which
+    Kafka accepts."""
 
     def block(match: re.Match[str]) -> str:
         body = "".join(match[2].split())
@@ -83,11 +88,13 @@ def _check_type(properties: Properties, store: str, location: str, *, is_given: 
         raise properties.error(key, _conversion(store, location or "FILE", found))
     password = f"ssl.{store}.password"
     if properties.given(password) is not None:
-        raise properties.error(password, "PEM has none; that of a key is ssl.key.password")
+        raise properties.error(
+            password, "PEM files have no password; that of a key is ssl.key.password"
+        )
 
 
 def _conversion(store: str, location: str, kind: str) -> str:
-    """What to run on a key store that isn't PEM; Kafka takes a file without a type for JKS."""
+    """Which command converts a key store to PEM. Kafka takes a key store without a type for JKS."""
     name = f"{location}.p12" if kind == "JKS" else location
     to_pem = f"openssl pkcs12 -in {name} {'-nokeys ' * (store == 'truststore')}-out {location}.pem"
     if kind == "JKS":

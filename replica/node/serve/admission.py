@@ -1,4 +1,4 @@
-"""Which role a request needs, and whether its client has it."""
+"""Whether a client may send a request, by the role that the request needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.wire.server import Client
 
 
 class Admission:
-    """seldom: told of clients that a voter's role was refused to."""
+    """seldom: takes notices about clients that asked in a voter's name and were refused."""
 
     def __init__(self, partition: ServedPartition, voters: Voters, seldom: Seldom) -> None:
         self._partition = partition
@@ -22,8 +22,8 @@ class Admission:
         self._seldom = seldom
 
     async def error_of(self, client: Client, request: Request, rpc: Rpc) -> ErrorCode:
-        """NONE where the client may ask this. BROKER_NOT_AVAILABLE, after which peers try again,
-        where it may turn out to be a voter yet; others take a refusal for the end."""
+        """NONE where the client may ask. BROKER_NOT_AVAILABLE where the client may turn out to be a
+        voter later: peers try again after that error, and take other errors for final."""
         authorizer, callers = self._authorizer, rpc.callers
         if was_forwarded(request, rpc) and authorizer.is_named_voter(client.principal):
             return ErrorCode.NONE
@@ -43,12 +43,13 @@ class Admission:
         return ErrorCode.BROKER_NOT_AVAILABLE
 
     def is_voters(self, client: Client, request: Request, rpc: Rpc) -> bool:
-        """Whether only a voter may ask so, and this client has shown to be that voter."""
+        """Whether only a voter may send this request, and the client is known to be that voter."""
         named = self._named_voters(request, rpc)
         return named is not None and self._voters.has_shown(client, named)
 
     def _named_voters(self, request: Request, rpc: Rpc) -> frozenset[int] | None:
-        """In whose name a request asks that only a voter may send; None for others."""
+        """The nodes in whose names the request asks, where only voters may ask so; None for other
+        requests."""
         if rpc.callers.speaks_for is None:
             return None
         named = frozenset(rpc.callers.speaks_for(request))
@@ -58,7 +59,7 @@ class Admission:
 
     def _tell(self, client: Client, rpc: Rpc, named: frozenset[int]) -> None:
         if rpc.is_fetch:
-            return  # Kafka's controllers fetch before they listen, and are admitted soon after
+            return  # Kafka's controllers fetch before they listen, and are admitted soon after.
         ids = ", ".join(map(str, sorted(named)))
         text = (
             f"{rpc} in the name of node {ids} refused: {client.address}, "

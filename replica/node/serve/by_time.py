@@ -1,4 +1,4 @@
-"""The search of a log for a time. It goes in steps, between which other requests are answered."""
+"""Searches the log for a time, in steps; other requests are answered between the steps."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.apis.fetching import Timestamp
 
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
-"""How much one step reads, whichever bound comes first; that takes some milliseconds."""
+"""How much one step reads: it ends at the first of both bounds, after some milliseconds."""
 
 
 class At(NamedTuple):
-    """timestamp: ms since the epoch; offset: the base offset of the batch that has it."""
+    """timestamp: ms since the epoch. offset: the base offset of the batch with this timestamp."""
 
     timestamp: int
     offset: int
 
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
-    """The first committed record at or after `timestamp`, or the newest one for NEWEST_RECORD.
+    """The first committed record at or after `timestamp` (ms), or the newest record for
+    NEWEST_RECORD.
 
-    Batches tell by their largest time, so the offset is that of the batch (a KRaft batch has one
-    append time).
+    All records of a KRaft batch have one append time, so a batch is found by its largest timestamp,
+    and the offset is the batch's base offset.
 
-    The log is walked up to what is committed when the search begins; another turn of `address` is
-    waited for before each further step.
+    The log is read up to the high watermark at the start of the search. Each further step waits for
+    another turn of `address`.
     """
     newest: At | None = None
     position, end = partition.readable.start, partition.readable.end
     while position < end:
-        position = max(position, partition.readable.start)  # it may have moved meanwhile
+        # The log start may have moved during the wait.
+        position = max(position, partition.readable.start)
         count = size = 0
         for batch in partition.log.batches(position, end):
             found = At(batch.timestamp, batch.base_offset)

@@ -1,4 +1,4 @@
-"""Who may send a request: a kind of callers for each row of the table of RPCs."""
+"""Who may send a request. Each row of the table of RPCs has one of these kinds of callers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from replica.wire.header import Request
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """roles: a principal with one of them may ask. Empty for what only voters ask.
+    """roles: a principal with one of these roles may ask; empty where only voters may.
 
-    speaks_for: the node ids in whose name a request asks, None where requests name no sender. Where
-    these nodes are voters, or `roles` is empty, the client must have shown to be each of them,
-    whatever its role. instead: a principal with one of these roles need not.
+    speaks_for: the node ids in whose names a request asks, None where requests name no sender.
+    Where these nodes are voters, or `roles` is empty, the client must be known to be each of them,
+    whatever its role. instead: a principal with one of these roles needn't be.
     """
 
     roles: tuple[Role, ...] = ()
@@ -27,7 +27,7 @@ class Callers:
 
 
 def voters(field: str) -> Callers:
-    """Voters alone; `field` of the request's partitions names who asks."""
+    """Voters only. `field` of the request's partitions names the sender."""
 
     def speaks_for(request: Request) -> Iterator[int]:
         for topic in request.message["topics"]:
@@ -38,16 +38,16 @@ def voters(field: str) -> Callers:
 
 
 def is_reader_fetch(request: Request) -> bool:
-    """Whether a Fetch is a reader's, which has no replica's id. Nor has an anonymous observer, but
-    an observer names its cluster, as replicas do and consumers never do. The epoch of the last
-    record tells nothing: some consumers name it too."""
+    """Whether a Fetch is a reader's. A reader has no replica id; an anonymous observer has none
+    either, but it names its cluster, as replicas do and consumers never do. The epoch of the last
+    record doesn't tell them apart, because some consumers name it too."""
     if request.api is not FETCH:
         return False
     return _replica_id(request) == NO_NODE and request.message.get("clusterId") is None
 
 
 def _replica_id(request: Request) -> int:
-    """NO_NODE for a negative one."""
+    """The replica id in a request, NO_NODE where it is negative."""
     if request.api is FETCH:
         found = fetches.replica_id(request.message, request.version)
     else:
@@ -58,8 +58,8 @@ def _replica_id(request: Request) -> int:
 ANYBODY = Callers(tuple(Role))
 ADMINISTRATORS = Callers((Role.ADMINISTRATOR,))
 REPLICAS = Callers((Role.VOTER, Role.OBSERVER), lambda request: (_replica_id(request),))
-"""Who fetches under a voter's id is counted as that voter: it moves the high watermark."""
+"""A fetch under a voter's id counts as that voter's, and moves the high watermark."""
 UPDATED_VOTER = Callers(
     speaks_for=lambda request: (request.message["voterId"],), instead=(Role.ADMINISTRATOR,)
 )
-"""The voter that an UpdateRaftVoter is about."""
+"""The voter that an UpdateRaftVoter changes, or an administrator."""

@@ -1,8 +1,9 @@
-"""Metadata and DescribeCluster: the nodes of the quorum as a client may connect to them.
+"""Metadata and DescribeCluster: the nodes of the quorum, with addresses at which a client can
+connect.
 
-A metadata log isn't internal here: Spark's Kafka source and others drop internal topics without a
-word. Voters are named with the listener that the client came in by, where they have one of that
-name.
+The metadata log isn't marked internal here, because Spark's Kafka source and others silently drop
+internal topics. A voter's address is the one of the listener that the client used, if the voter has
+a listener of that name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from replica.wire.schema import Message
 
 
 def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
-    """The answer to Metadata: about every topic where null is asked for, else about those named."""
+    """The answer to Metadata: about every topic where the request says null, else about the named
+    ones."""
     cluster_id = partition.config.cluster_id
     wanted = request["topics"]
     served = _topic(partition)
@@ -40,7 +42,7 @@ def metadata(partition: ServedPartition, request: Message, version: int, listene
 
 
 def describe_cluster(partition: ServedPartition, request: Message, listener: str) -> Message:
-    """The answer to DescribeCluster: the controllers, also where brokers are asked for."""
+    """The answer to DescribeCluster: the controllers, even where the request asks for brokers."""
     asked = request.get("endpointType", BROKERS)
     known = asked in (BROKERS, CONTROLLERS)
     found = nodes(partition, listener) if known else []
@@ -64,8 +66,8 @@ def describe_cluster(partition: ServedPartition, request: Message, listener: str
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, where it listens, rack) of the voters and of this node; of this node alone where it
-    stands for the leader (ServedPartition.always_leads)."""
+    """(node id, address, rack) of the voters and of this node. Only of this node where it presents
+    itself as the leader (ServedPartition.always_leads)."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
@@ -80,7 +82,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 
 
 def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
-    """Where the leader listens, for a client that came in by `listener`; None while unknown."""
+    """Where the leader listens, for a client that came in by `listener`. None while that is
+    unknown."""
     leader = partition.leader_id
     return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
 
@@ -114,8 +117,8 @@ def _topic(partition: ServedPartition) -> Message:
 
 
 def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
-    """The replicas and the ISR of an answer: all voters, and those of them that keep up. Only the
-    leader knows who keeps up; a follower names all."""
+    """The replicas and the ISR of an answer: all voters, and the voters that keep up. A follower
+    doesn't know which voters keep up, and names all."""
     if partition.always_leads:
         return [partition.node_id], [partition.node_id]
     raft = partition.raft
@@ -129,9 +132,9 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
 def _answered(
     partition: ServedPartition, asked: Message, served: Message, no_name: str | None
 ) -> Message:
-    """The answer about one topic, which was asked for by name, or by id alone (KIP-516).
+    """The answer about one topic, which the request names, or gives only by id (KIP-516).
 
-    no_name: what stands for the name in an answer without one.
+    no_name: stands for the name in an answer without one.
     """
     name = asked.get("name")
     if name is not None and partition.has_name(name):

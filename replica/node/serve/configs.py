@@ -1,4 +1,5 @@
-"""DescribeConfigs, and why a metadata log's configuration can't be altered (KIP-630)."""
+"""DescribeConfigs and AlterConfigs. The configuration of a metadata log can't be altered
+(KIP-630)."""
 
 from __future__ import annotations
 
@@ -8,16 +9,18 @@ from replica.wire.schema import Message
 
 _TOPIC = 2
 _DEFAULT, _STRING = 5, 2
-"""ConfigSource DEFAULT_CONFIG, ConfigType STRING."""
+"""ConfigSource DEFAULT_CONFIG and ConfigType STRING."""
 
 
 def describe_configs(partition: ServedPartition, request: Message) -> Message:
-    """cleanup.policy=snapshot for the metadata topic, delete (and retention -1) for another."""
+    """The answer: cleanup.policy is snapshot for the metadata topic; for another topic it is
+    delete, with retention -1."""
     return {"results": [_described(partition, asked) for asked in request["resources"]]}
 
 
 def alter_configs(partition: ServedPartition, request: Message) -> Message:
-    """INVALID_CONFIG for the topic served here: server.properties alone says how it is kept."""
+    """The answer: INVALID_CONFIG for the topic served here, whose settings stand in
+    server.properties only."""
     return {"responses": [_altered(partition, asked) for asked in request["resources"]]}
 
 

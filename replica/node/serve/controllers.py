@@ -1,7 +1,8 @@
-"""UnregisterController: the one request of Kafka's controller that a metadata log can answer alone.
+"""UnregisterController: the one request to Kafka's controller that a metadata log can answer alone
+(Kafka: ClusterControlManager.unregisterController).
 
-Kafka: ClusterControlManager.unregisterController. The registrations are those in the log, of the
-controllers that wrote it before, or of Kafka's nodes in a quorum with this one.
+The registrations are the ones in the log: of controllers that wrote it before, or of Kafka's nodes
+in the same quorum.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ UNREGISTRATION_LEVEL = 33
 
 
 async def unregister(partition: ServedPartition, request: Message) -> Message:
-    """Append the record, and answer once it is committed.
+    """Append the record, and answer when it is committed.
 
-    One at a time: Kafka's controllers stop at the record of a controller that isn't registered
-    any more, so a second request must see what came of the first.
+    Requests run one after another: Kafka's controllers stop at the record of a controller that is
+    no longer registered, so each request must see the result of the one before.
     """
     async with partition.unregistering:
         try:
@@ -58,8 +59,8 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
-    """The state machine of a leader that has committed a record of its own epoch: only then has the
-    leader seen every registration. Raises RefusedError anywhere else."""
+    """The state machine of a leader that has committed a record of its own epoch: only then has it
+    seen every registration. Raises RefusedError elsewhere."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
@@ -78,8 +79,8 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:
-    """Raises RefusedError where the level is too low, or the controller isn't registered. Kafka
-    checks in this order, too."""
+    """Raises RefusedError where metadata.version is too low or the controller isn't registered;
+    Kafka checks in the same order."""
     level = machine.metadata_version
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"

@@ -1,4 +1,4 @@
-"""From a request to the row of its RPC, to whether its client may ask, and to the answer."""
+"""From a request to its RPC's row, to the check of its client, and to the answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from replica.wire.server import Client
 
 
 class Dispatch:
-    """The wire server's handler. draft_key: of FetchQuorumRecords, None to serve none. room: how
-    many bytes the answer to a fetch may have now; those to voters have as many as they ask for.
+    """The wire server's handler. draft_key: the API key of FetchQuorumRecords, None to serve none.
+    room: how many bytes the answer to a fetch may have now; fetches of voters are not limited by
+    it.
 
-    served: API key -> versions; apis: what the keys mean. asked: how many requests were answered,
-    by API; denied: how many weren't for lack of a role.
+    served: API key -> versions. apis: API key -> API. asked: how many requests were answered, by
+    API. denied: how many requests were refused because the client lacks the role.
     """
 
     def __init__(
@@ -49,15 +50,15 @@ class Dispatch:
         self._room = room
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
-        """Raises StoppedError once an error has stopped the replica: nothing is answered then, also
-        not what was on its way."""
+        """The answer. Raises StoppedError after an error has stopped the replica: then nothing is
+        answered, not even what was being worked on."""
         self.asked[str(request.api)] += 1
         answer = await self._answer(client, request, self._rpc(request))
         self._partition.driver.check()
         return answer
 
     def is_voters(self, client: Client, request: Request) -> bool:
-        """Whether only a voter may ask so, and this client has shown to be that voter."""
+        """Whether only a voter may send this request, and the client is known to be that voter."""
         return self._admission.is_voters(client, request, self._rpc(request))
 
     def _rpc(self, request: Request) -> Rpc:

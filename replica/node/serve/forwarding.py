@@ -1,7 +1,7 @@
-"""Administrators' requests that reach a replica that doesn't lead, sent on to the one that does.
+"""Forwards administrators' requests from a replica that doesn't lead to the leader.
 
-Kafka's brokers do the same (KIP-590), in an Envelope that names the caller; here the caller's role
-is checked where it came in, and the leader trusts those that are named as voters.
+Kafka's brokers do the same (KIP-590), in an Envelope that names the caller. Here the first replica
+checks the caller's role, and the leader trusts replicas whose principals are named as voters.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from replica.wire.pool import Address
 from replica.wire.schema import Message
 
 FORWARDER = "kraftlake-forwarder"
-"""The client id of what is forwarded: who doesn't lead either answers so, and forwards no more."""
+"""The client id of forwarded requests. A replica that gets one and doesn't lead says so, and
+doesn't forward it again."""
 
 AT_ONCE = 8
-"""How many requests that anybody may send are at the leader at once, and how many changes beside
-them: each takes a connection of its own."""
+"""How many forwarded requests may wait at the leader at once: so many that everybody may send, and
+so many changes. Each has a connection of its own."""
 
 
 def was_forwarded(request: Request, rpc: Rpc) -> bool:
-    """Whether a replica sent it on. Anybody can say so; it gives no right to who isn't a voter."""
+    """Whether a replica forwarded the request. Any client can claim that; the claim gives rights
+    only to voters."""
     return rpc.is_forwarded and request.client_id == FORWARDER
 
 
 class Forwarder:
-    """config: as for peers; see ask_leader for how long an answer may take."""
+    """config: the same as for peers; see ask_leader for how long an answer may take."""
 
     def __init__(self, partition: ServedPartition, config: ClientConfig) -> None:
         self._partition = partition
@@ -43,14 +45,14 @@ class Forwarder:
         self._changing = asyncio.Semaphore(AT_ONCE)
 
     def leader_of(self, request: Request, rpc: Rpc) -> Address | None:
-        """Where to send it on to; None where it is to be answered here."""
+        """The leader to forward the request to. None where this replica answers it."""
         if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
         return leader_address(self._partition.driver)
 
     async def forward(self, request: Request, leader: Address, rpc: Rpc) -> Message:
-        """The leader's answer. REQUEST_TIMED_OUT where none came: a change may still happen."""
-        # Apart: what anybody may ask must not delay an administrator who changes the quorum.
+        """The leader's answer. REQUEST_TIMED_OUT where none came: the change may still happen."""
+        # Requests that everybody may send must not delay an administrator who changes the quorum.
         slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys
         try:
             async with slots:
@@ -62,7 +64,7 @@ class Forwarder:
         except PeerError as error:
             return _failed(ErrorCode.REQUEST_TIMED_OUT, error)
         if answer["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            # the caller may; it's this replica that the leader doesn't know as a voter
+            # The caller may ask. The leader refuses this replica, which it doesn't know as a voter.
             return {"errorCode": int(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
         return answer
 

@@ -1,4 +1,4 @@
-"""The one partition that a node serves, as its clients see it."""
+"""The one partition that a node serves, as clients see it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from replica.storage.log import FileLog
 
 
 async def _at_once(address: str) -> None:
-    """The turn of a node on which nobody else has work to do."""
+    """The turn of a reader where no other work waits."""
 
 
 @dataclass(slots=True)
 class ServedPartition:
-    """driver: of the replica behind it. endpoints: this node's own, by listener name.
-    node_id: as clients know it; an anonymous observer has one for them too.
+    """driver: of the replica that serves the partition. endpoints: this node's own, by listener
+    name. node_id: as clients know it; an anonymous observer has one for clients too.
 
-    always_leads: an observer of a real quorum presents itself as the leader of what it serves, for
-    its clients know no other node. uncommitted_is_empty: answer a fetch of offsets that are not
-    known to be committed as released Kafka does, without records, instead of OFFSET_NOT_AVAILABLE
-    (KIP-392). racks: by node id, as the replicas that fetch from here told. turn: awaited, with the
-    reader's address, before work that costs time; see Turns. fetches: how many fetches of readers
-    were answered here with records. unregistering: held while a controller is unregistered.
+    always_leads: an observer of another quorum presents itself as the leader, because its clients
+    know no other node. uncommitted_is_empty: a fetch of offsets that may be uncommitted gets no
+    records, as in released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392). racks: by node id, as
+    the fetching replicas gave them. turn: awaited with the reader's address before expensive work;
+    see Turns. fetches: how many readers' fetches got records. unregistering: held while a
+    controller is being unregistered.
     """
 
     topic: Topic
@@ -51,7 +51,7 @@ class ServedPartition:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core of the replica behind it, to look at."""
+        """The consensus core of the replica, for looking only."""
         return self.driver.raft
 
     @property
@@ -72,7 +72,8 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        """NO_NODE also on a leader that has resigned: its clients should ask the others."""
+        """The leader's node id. NO_NODE also on a leader that has resigned, so that clients ask the
+        others."""
         if self.leads:
             return self.node_id
         known = self.raft.role.leader_id
@@ -80,30 +81,33 @@ class ServedPartition:
 
     @property
     def leader_epoch(self) -> int:
-        """Of the leader that clients are told of; without one, the newest epoch in the log.
+        """The epoch of the leader that clients are told; without a leader, the newest epoch in the
+        log.
 
-        Not that of an election in progress: a client that knows the epoch before its leader takes
-        its position for validated in it (librdkafka), and reads on where the logs parted.
+        An election's epoch isn't told before it has a leader: librdkafka would take its position
+        for validated in that epoch, and would read on past the point where the logs diverged.
         """
         without_one = self.leader_id == NO_NODE
         return self.raft.log.last_epoch if without_one else self.epoch
 
     @property
     def committed(self) -> int | None:
-        """The high watermark (exclusive) as far as this log reaches; None while unknown."""
+        """The high watermark (exclusive), at most this log's end. None while it is unknown."""
         known = self.raft.high_watermark
         log = self.raft.log
         return None if known is None else max(min(known, log.log_end), log.log_start)
 
     @property
     def readable(self) -> OffsetRange:
-        """What readers get here: from the log start to the high watermark."""
+        """The offsets that readers get here: from the log start to the high watermark
+        (exclusive)."""
         log = self.raft.log
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def epoch_error(self, asked: int) -> ErrorCode:
-        """NONE where the leader epoch that a client names is ours, or -1 for none (KIP-320)."""
+        """NONE where the leader epoch that a client names is this replica's, or -1 for none
+        (KIP-320)."""
         if asked == UNDEFINED_EPOCH:
             return ErrorCode.NONE
         return validate_leader_epoch(self.epoch, asked) or ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""Which replica a leader would rather have a client read from (KIP-392; Kafka:
+"""From which replica a client should read, in the leader's opinion (KIP-392; Kafka:
 RackAwareReplicaSelector)."""
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from replica.raft.roles import Leader, Progress
 
 
 def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
-    """Of the in-sync voters in the client's rack the one with the highest log end; None where the
-    client should read from this replica.
+    """The in-sync voter in the client's rack that has the highest log end. None where the client
+    should read from this replica.
 
-    A voter is in sync if it caught up within the fetch timeout, since KRaft has no ISR. A follower
-    names no replica, nor does a leader that is in the client's rack.
+    KRaft has no ISR: a voter is in sync if it caught up within the fetch timeout. A follower
+    prefers no replica, nor does a leader in the client's rack.
     """
     role = partition.raft.role
     if not rack or not isinstance(role, Leader) or partition.rack == rack:
@@ -27,7 +27,7 @@ def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
 
 
 def in_sync(partition: ServedPartition, role: Leader) -> dict[ReplicaKey, Progress]:
-    """Voters other than the leader that were at its log end within the last fetch timeout."""
+    """The voters other than the leader that reached its log end within the last fetch timeout."""
     host, now = partition.driver.host, partition.driver.now()
     oldest = now - host.config.fetch_timeout_ms
     return {

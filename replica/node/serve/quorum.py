@@ -1,4 +1,5 @@
-"""Requests that the consensus core answers: translated, asked, translated back."""
+"""Requests that the consensus core answers: each is translated for the core, and its answer
+back."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 LONGEST_WAIT_MS = 60_000
-"""How long a fetch may wait, whatever it asks for: that a client is gone is noticed only when it is
-answered."""
+"""The longest wait of a fetch in ms, whatever it asks for: only an answer shows whether the client
+is still connected."""
 
 
 def core_rpc(
@@ -39,7 +40,7 @@ def core_rpc(
 
 
 async def _answer(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
-    """The response to a peer or an administrator. Raises DataError for what is no request."""
+    """The response to a peer or an administrator. Raises DataError for a malformed request."""
     raft = partition.raft
     listener = partition.config.default_listener
     about = Partition(partition.topic.name, partition.topic.id, listener, raft.log.voters)

@@ -1,7 +1,7 @@
-"""Fetch by ordinary clients (replica id -1) from any replica, never past what is committed.
+"""Fetch by clients (replica id -1) from any replica, never past what is committed.
 
-replica.history.reader decides by the log alone. A fetch waits until there are enough records, or an
-error to tell, and at the latest until its maxWaitMs is over (KIP-392).
+replica.history.reader decides by the log alone. A fetch waits until there are enough records or
+there is an error, at most its maxWaitMs (KIP-392).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from replica.node.translate import clients
 from replica.wire.schema import Message
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-"""Between looks for a fetch whose minBytes aren't there yet."""
+"""Pauses between looks at the log while minBytes aren't there yet."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """What one look at the log gave: bytes of records, and whether any answer is final."""
+    """What one look at the log found. size: bytes of records. is_final: an answer needs no wait."""
 
     size: int = 0
     is_final: bool = False
@@ -44,10 +44,10 @@ class _Round:
 async def fetch_by_reader(
     partition: ServedPartition, request: Message, version: int, address: str = ""
 ) -> Message:
-    """The response, at the latest after maxWaitMs; at once where nothing is asked for, as by a
-    client that takes leave of its session."""
+    """The response, at the latest after maxWaitMs. It comes at once where the request names no
+    topic, as when a client ends its session."""
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
-        # we keep no sessions and say so by session id 0, so nobody can have one
+        # This node has no fetch sessions, and says so by session id 0: a client can't have one.
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
     enough = min(request["minBytes"], partition.config.response_max_bytes)
     loop = asyncio.get_running_loop()
@@ -61,7 +61,8 @@ async def fetch_by_reader(
             partition.fetches += found.size > 0
             return response
         await partition.driver.wait_for_news(left)
-        if found.size:  # it wants more than that, and each look reads all of it again
+        # The client wants more bytes. Each look reads all records again, so looks get rarer.
+        if found.size:
             await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         await partition.turn(address)
@@ -80,7 +81,7 @@ def _look(partition: ServedPartition, request: Message, version: int) -> tuple[M
             return _empty(partition, error)
         chosen = preferred_replica(partition, rack) if clients.knows_followers(version) else None
         if chosen is not None:
-            found.is_final = True  # it is told at once, as there is nothing to wait for here
+            found.is_final = True  # The client should read from another replica at once.
             return {**_empty(partition), "preferredReadReplica": chosen}
         limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
         return _records(partition, asked, limit, found)
@@ -139,7 +140,7 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
 
 
 def _empty(partition: ServedPartition, error: ErrorCode = ErrorCode.NONE) -> Message:
-    """No records. Log start and high watermark are told with every error too (KIP-392)."""
+    """An answer without records. Log start and high watermark go with every error too (KIP-392)."""
     readable = partition.readable
     return {
         "errorCode": int(error),

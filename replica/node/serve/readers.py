@@ -1,7 +1,7 @@
-"""Ordinary clients reading the log from any replica: OffsetForLeaderEpoch and ListOffsets (KIP-320,
-KIP-392). Fetch has a module of its own.
+"""OffsetForLeaderEpoch and ListOffsets of clients that read the log from any replica (KIP-320,
+KIP-392). Fetch has its own module.
 
-Readers see what is committed: the high watermark is their end of the log.
+Readers see only what is committed: for them the log ends at the high watermark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 
 
 class _NotSearchedError(Exception):
-    """The answer needs the log to be searched for this timestamp first."""
+    """The answer needs a search of the log for this timestamp first."""
 
     def __init__(self, timestamp: int) -> None:
         super().__init__(timestamp)
@@ -31,10 +31,11 @@ class _NotSearchedError(Exception):
 
 
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
-    """Where an epoch ends: for a consumer no further than what is committed (KIP-392).
+    """Where an epoch ends; for a consumer at most at the high watermark (KIP-392).
 
-    (-1, -1) where the log knows no such epoch. While the high watermark is unknown a consumer gets
-    OFFSET_NOT_AVAILABLE, which it repeats: by (-1, -1) it would take its position for truncated.
+    (-1, -1) where the log has no such epoch. While the high watermark is unknown a consumer gets
+    OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude that its position was
+    truncated.
     """
     replica_id = request.get("replicaId", CONSUMER)
 
@@ -61,13 +62,14 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
 async def list_offsets(
     partition: ServedPartition, request: Message, version: int, address: str = ""
 ) -> Message:
-    """The earliest offset of this replica, or by timestamp and the latest of the leader.
+    """The earliest offset of this replica; the latest offset, or an offset by timestamp, if it
+    leads.
 
-    Any replica answers for the earliest offset, since a consumer resets to that of the replica it
-    reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark.
-    Nothing of the log is in tiered storage: -1 is the answer to what is asked about it, as in Kafka
+    Every replica answers for the earliest offset, because a consumer starts anew at the earliest
+    offset of the replica that it reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't
+    know its high watermark. Questions about tiered storage get -1, as in Kafka without it
     (KIP-1005, KIP-1023). UNSUPPORTED_VERSION for a timestamp that the version doesn't know.
-    address: of the client, whose turns a search by time takes.
+    address: of the client; a search by time waits for its turns.
     """
     searched: dict[int, At | None] = {}
 
@@ -85,7 +87,8 @@ async def list_offsets(
 def _listed(
     partition: ServedPartition, asked: Message, version: int, searched: Mapping[int, At | None]
 ) -> Message:
-    """The answer about a partition. _NotSearchedError where `searched` lacks its timestamp."""
+    """The answer about one partition. Raises _NotSearchedError where `searched` lacks its
+    timestamp."""
     timestamp = asked["timestamp"]
     if not clients.knows_timestamp(version, timestamp):
         return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
@@ -109,7 +112,8 @@ def _listed(
 
 
 def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
-    """Only a leader answers; but a wrong epoch is told first, by any replica (KIP-320)."""
+    """The error of a replica that doesn't lead. Any replica reports a wrong epoch first
+    (KIP-320)."""
     error = partition.epoch_error(asked_epoch)
     if error is ErrorCode.NONE and not partition.leads:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

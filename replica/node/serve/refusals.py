@@ -1,4 +1,4 @@
-"""One error for a whole request, in the shape of each API's response."""
+"""Refuses a whole request with one error, in the form of each API's response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from replica.wire.schema import Message
 
 
 class RefusedError(Exception):
-    """Why a request, or its part about one partition, is refused: caught where the answer is made.
+    """Why a request, or its part about one partition, is refused. It is caught where the answer is
+    made.
 
     error: Kafka's error. why: one line for the answer.
     """
@@ -22,14 +23,15 @@ class RefusedError(Exception):
 
 
 def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
-    """Beside each topic: Kafka refuses no Metadata as a whole (KIP-1102)."""
+    """The error beside each topic: Kafka never refuses a Metadata request as a whole (KIP-1102)."""
     topics = request.message["topics"] or []
     return {
         "brokers": [],
         "topics": [
             {
                 "errorCode": int(error),
-                "name": topic["name"] or "",  # asked for by id; null is for newer versions alone
+                # Null is allowed in newer versions only; the topic was asked for by id.
+                "name": topic["name"] or "",
                 **({"topicId": topic["topicId"]} if "topicId" in topic else {}),
                 "isInternal": False,
                 "partitions": [],
@@ -41,13 +43,13 @@ def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> 
 
 
 def describe_cluster(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
-    """The error for all; the cluster's id goes with it."""
+    """One error for the request, with the cluster's id."""
     cluster_id = partition.config.cluster_id
     return {"errorCode": int(error), "clusterId": cluster_id, "brokers": []}
 
 
 def of_topics(refusal: Refusal) -> Refusal:
-    """For an API that asks about topics: whatever the error, the client hears that it may not use
+    """For an API that asks about topics: whatever the error, the client is told that it may not use
     the topic."""
     return lambda partition, request, error: refusal(
         partition, request, ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -59,9 +61,9 @@ def by_partition(
 ) -> Refusal:
     """The error beside each partition.
 
-    asked_names: in the request, of the topics, a topic's name, its partitions, a partition's
-    number. answer_names: in the response, of the topics, the partitions, the number. unknown:
-    fields of a partition's answer that say by -1 that nothing is known.
+    asked_names: the request's fields of the topics, a topic's name, its partitions and a
+    partition's number. answer_names: the response's fields of the topics, the partitions and the
+    number. unknown: fields of a partition's answer that say -1, for unknown.
     """
     topics, name, partitions, number = asked_names
     out_topics, out_partitions, out_number = answer_names
@@ -84,8 +86,8 @@ def by_partition(
 
 
 def by_resource(list_name: str, **more: list[Message]) -> Refusal:
-    """The error beside each resource. list_name: of the resources in the response. more: further
-    fields of a resource's answer."""
+    """The error beside each resource. list_name: the response's field of the resources. more:
+    further fields of a resource's answer."""
 
     def refused(_: ServedPartition, request: Request, error: ErrorCode) -> Message:
         return {

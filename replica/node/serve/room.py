@@ -1,4 +1,4 @@
-"""How many bytes a fetch may ask for, by the memory that a node has for answers."""
+"""Limits the bytes that a fetch asks for to the memory that the node has for answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MAX_INT = 2**31 - 1
 
 
 def unlimited() -> int:
-    """For a node that doesn't bound the bytes of its answers."""
+    """As many bytes as a fetch can ask for: this node doesn't limit its answers."""
     return _MAX_INT
 
 
 def with_room(request: Request, room: int) -> Request:
-    """The same fetch, asking for at most `room` bytes. The answer has a whole batch at least,
-    whatever was asked for."""
+    """The same fetch, which asks for at most `room` bytes. Its answer still holds at least one
+    whole batch."""
     message = request.message
     asked = message.get("maxBytes", _MAX_INT)
     return request if asked <= room else replace(request, message={**message, "maxBytes": room})

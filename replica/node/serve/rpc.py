@@ -1,4 +1,4 @@
-"""What the table of RPCs (replica.node.rpcs) says about each: one row, one Rpc."""
+"""A row of the table of RPCs (replica.node.rpcs)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from replica.wire.schema import Api, Message
 from replica.wire.server import Client
 
 Answer = Callable[[ServedPartition, Client, Request], Awaitable[Message | None]]
-"""What the request is answered; None for no answer."""
+"""Makes the answer to a request. None sends no answer."""
 Refusal = Callable[[ServedPartition, Request, ErrorCode], Message]
-"""The response that says one error of everything that was asked."""
+"""Makes the response that says the same error about everything that the request asked."""
 
 
 def error_alone(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
-    """For responses with one error code for all."""
+    """A refusal for responses that have one error code."""
     return {"errorCode": int(error)}
 
 
@@ -28,7 +28,7 @@ def error_alone(partition: ServedPartition, request: Request, error: ErrorCode) 
 class Rpc:
     """One request with its response.
 
-    versions: those served. is_forwarded: a replica that doesn't lead sends the request on to the
+    versions: the served ones. is_forwarded: a replica that doesn't lead forwards the request to the
     leader. is_fetch: the answer takes as many bytes as there is room for, and clients send the
     request again and again. translation: for requests that the consensus core answers.
     """

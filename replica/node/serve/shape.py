@@ -1,5 +1,5 @@
-"""What all requests about topics have in common: they name topics and partitions, of which a node
-serves one."""
+"""What all requests about topics have in common: they name topics and partitions, and a node serves
+one partition."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.schema import Message
 
 Answer = Callable[[Message], Message]
-"""Makes the response's entry of a partition from the request's; the number is put in later."""
+"""Makes a partition's entry in the response from its entry in the request. The number is added
+later."""
 
 
 def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
-    """Whether a request's topic is the one served here: by its id, or by name where it gives none,
-    as old versions do."""
+    """NONE where a request's topic is the one served here: by its id, or by its name where the
+    request gives no id, as old versions do."""
     if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
         known = partition.has_id(topic["topicId"])
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
@@ -26,7 +27,7 @@ def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> 
 
 
 def partition_error(error: ErrorCode, number: int) -> ErrorCode:
-    """Whether a partition is the one served here; error: of its topic."""
+    """NONE where a partition is the one served here. error: the error of its topic."""
     if error is ErrorCode.NONE and number != 0:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return error
@@ -39,11 +40,12 @@ def each_partition(
     *,
     names: tuple[str, str, str],
 ) -> list[Message]:
-    """The topics of a response: `answer` for the partition served here, an error for all others,
-    and INVALID_REQUEST where it is named again: an answer costs a look into the log.
+    """The topics of a response: `answer` for the partition that is served here, an error for all
+    others. A second mention of the partition gets INVALID_REQUEST, because each answer reads the
+    log.
 
-    names: of the topic's name, the list of partitions and a partition's number, in the request and
-    in what is returned.
+    names: the fields of a topic's name, of its partitions and of a partition's number, both in the
+    request and in the result.
     """
     name, partitions, number = names
     found = []
@@ -60,7 +62,7 @@ def each_partition(
 
 
 def _once(answer: Answer) -> Answer:
-    """Calls `answer` once; every further call is answered with INVALID_REQUEST."""
+    """Calls `answer` once. Further calls get INVALID_REQUEST."""
     has_answered = False
 
     def first(asked: Message) -> Message:

@@ -1,13 +1,14 @@
 """Whether a request in a voter's name comes from that voter.
 
-The client's principal shows it, where kraftlake.principals.voter names principals. Else the voters
-are processes of this replica's own user on this machine: the connection has to be held by the
-process that listens at the voter's address. Other users can't be that process. A process of the
-same user could have taken the address of a voter that doesn't run, so for such a voter any process
-of the user will do; that lets Kafka's controllers in, too, which ask before they listen.
+Where kraftlake.principals.voter names principals, the client's principal shows it. Otherwise voters
+are processes of this replica's own user on this machine: the connection must be held by the process
+that listens at the voter's address. A process of another user can't be that. While a voter isn't
+running, a process of the same user may take its address, so for such a voter any process of the
+user is admitted. That also admits Kafka's controllers, which ask before they listen.
 
-To look at all processes takes tens of milliseconds. All who ask meanwhile are judged by the next
-look together: a voter waits for two looks at most, however many strangers ask in a voter's name.
+A look at all processes takes tens of milliseconds. All questions that come meanwhile are answered
+by the next look: a voter waits for two looks at most, however many strangers ask in a voter's
+name.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from replica.wire.server import Client
 
 
 class Verdict(Enum):
-    """What is known about a client that asks in the name of a voter."""
+    """What is known of a client that asks in the name of a voter."""
 
     ADMITTED = auto()
     FAR = auto()
     """The client is on another machine, or its principal isn't the voter's."""
     LOCAL = auto()
-    """The client is on this machine, and isn't that voter; a later look may find that it is."""
+    """The client is on this machine, but isn't that voter. A later look may find that it is."""
     UNTOLD = auto()
-    """The system doesn't tell who the client is: the connection may be gone by now."""
+    """The system doesn't say who the client is; the connection may be closed already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class _Found:
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """nodes: the ids in whose name the client asks, with the addresses where each may listen."""
+    """nodes: the ids in whose names the client asks, with the addresses where each may listen."""
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
@@ -62,7 +63,7 @@ class _Question:
 
 class Voters:
     """bootstrap_servers: addresses whose processes may speak for voters that the log doesn't name
-    yet. Use from one event loop."""
+    yet. Use it from one event loop."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Voters:
         self._one_at_a_time = asyncio.Lock()
 
     def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
-        """Whether it is known already that the client may speak for all these nodes."""
+        """Whether an earlier look has shown that the client may speak for all these nodes."""
         if self.authorizer.names_voters:
             may = all(self.authorizer.speaks_for(client.principal, each) for each in node_ids)
             return may and bool(node_ids)
@@ -97,15 +98,17 @@ class Voters:
         return found.verdict
 
     async def _judged(self, question: _Question) -> _Found:
-        """Look at the system's processes for all questions that wait, unless another task's look
-        has answered this one meanwhile."""
+        """Look at the system's processes for all waiting questions, unless another task's look has
+        answered this one meanwhile."""
         self._waiting.append(question)
         async with self._one_at_a_time:
             while question.found is None:
                 together, self._waiting = self._waiting, []
                 try:
                     found = await asyncio.to_thread(_judge, together, os.geteuid())
-                except BaseException:  # of this question's own task: the others ask again
+                # The task of this question was cancelled: the other questions wait for the next
+                # look.
+                except BaseException:
                     self._waiting = [one for one in together if one is not question]
                     raise
                 for one, verdict in zip(together, found, strict=True):
@@ -126,7 +129,7 @@ class Voters:
 
 
 def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
-    """Answers all questions by one look into /proc."""
+    """Answer all questions by one look into /proc."""
     asking = {one.client.peer[1] for one in questions}
     listening = {
         port for one in questions for addresses in one.nodes.values() for _, port in addresses
@@ -137,7 +140,8 @@ def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
 
     @cache
     def listeners(addresses: tuple[Address, ...]) -> tuple[Socket, ...] | None:
-        """None where the addresses are known, and nobody listens at any."""
+        """The sockets that listen at these addresses. None where the addresses are known, but no
+        socket listens there."""
         resolved = [found for address in addresses for found in addresses_of(*address)]
         found = tuple(each for address in resolved for each in table.listening(*address))
         return None if resolved and not found else found
@@ -155,7 +159,7 @@ def _found(
     listeners: Callable[[tuple[Address, ...]], tuple[Socket, ...] | None],
     uid: int,
 ) -> _Found:
-    """end: the client's own socket. held_with: by inode, what the socket's holders hold."""
+    """end: the client's own socket. held_with: for each inode, all inodes that its holders hold."""
     if end is None or not end.inode:
         return _Found(Verdict.UNTOLD)
     if end.uid != uid or not nodes:
@@ -170,7 +174,7 @@ def _found(
 
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:
-    """Whether one of these sockets is of the holder of `held`; None where nobody listens."""
+    """Whether the holder of `held` holds one of these sockets. None where no socket listens."""
     if listening is None:
         return None
     return any(each.inode in held and each.uid == uid for each in listening)

@@ -24,13 +24,14 @@ _NO_PRODUCER = -1
 
 
 async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
-    """Append the records for the partition served here, and answer once they are committed.
+    """Append the records for the partition that is served here, and answer when they are committed.
 
-    acks=0 gets no answer. acks=1 is refused: a quorum acknowledges a commit, nothing less. A second
+    acks=0 gets no answer. acks=1 is refused, because a quorum acknowledges only commits. A second
     mention of the partition in one request is refused.
 
-    NOT_LEADER_OR_FOLLOWER, with the leader and where it listens (KIP-951), says that nothing was
-    appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT that it may still be committed.
+    NOT_LEADER_OR_FOLLOWER means that nothing was appended; the leader and its address go with it
+    (KIP-951). After NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT the records may still be
+    committed.
     """
     topics = []
     is_named = False
@@ -65,7 +66,7 @@ def delete_records(partition: ServedPartition, request: Message) -> Message:
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
-    """The leader's id and address; empty where this node leads, or the leader isn't known."""
+    """The leader's id and address. Empty where this node leads, or the leader is unknown."""
     endpoint = None if partition.leads else cluster.leader_endpoint(partition, listener)
     if endpoint is None:
         return []
@@ -77,7 +78,7 @@ async def _partition(
 ) -> Message:
     try:
         if error is not ErrorCode.NONE:
-            raise RefusedError(error, "one partition is served here, and once in a request")
+            raise RefusedError(error, "name the partition that is served here, once in a request")
         appended = await _append(partition, asked["records"], request)
     except RefusedError as refused:
         return {
@@ -122,7 +123,7 @@ async def _append(partition: ServedPartition, records: bytes | None, request: Me
 
 
 def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
-    """The batches of a request, each of them decoded: what is appended must be readable."""
+    """The batches of a request. Each is decoded, because only readable records may be appended."""
     try:
         found = tuple(
             _proposal(data, frame.position, is_metadata=is_metadata)
@@ -152,7 +153,8 @@ def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
 
 
 def _check_metadata(record: Record) -> None:
-    """Refuses a record that can't be replayed: it would stop every replica, Kafka's nodes too."""
+    """Refuse a record that can't be replayed: it would stop every replica, and Kafka's nodes
+    too."""
     try:
         meaning(record, is_control=False)
     except DataError as error:

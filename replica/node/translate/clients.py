@@ -1,13 +1,13 @@
-"""What each version of an ordinary client's request lets it say, and be told."""
+"""What a client may say in each version of its requests, and what the answer may say."""
 
 from __future__ import annotations
 
 from replica.wire.apis.fetching import Timestamp
 
 _FOLLOWERS_SINCE = 11
-"""Of Fetch: the client names its rack, and reads from followers too (KIP-392)."""
+"""Fetch: since this version clients name their rack, and read from followers (KIP-392)."""
 _NULL_NAME_SINCE = 12
-"""Of Metadata: an answer about a topic may have no name (KIP-516)."""
+"""Metadata: since this version an answer about a topic may have no name (KIP-516)."""
 _TIMESTAMPS_SINCE: dict[int, int] = {
     Timestamp.LATEST: 1,
     Timestamp.EARLIEST: 1,
@@ -16,22 +16,23 @@ _TIMESTAMPS_SINCE: dict[int, int] = {
     Timestamp.LATEST_TIERED: 9,
     Timestamp.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Of ListOffsets."""
+"""ListOffsets: since which version a client may ask for each of these special timestamps."""
 
 
 def knows_followers(fetch_version: int) -> bool:
-    """Whether a client that fetches in this version may be answered, or sent on, by followers."""
+    """Whether a client that fetches in this version reads from followers, or goes where it is
+    sent."""
     return fetch_version >= _FOLLOWERS_SINCE
 
 
 def absent_name(metadata_version: int) -> str | None:
-    """What stands for the name of a topic that was asked for by its id alone."""
+    """What stands for the name of a topic that was asked for by id only."""
     return None if metadata_version >= _NULL_NAME_SINCE else ""
 
 
 def knows_timestamp(list_offsets_version: int, timestamp: int) -> bool:
-    """Whether a version of ListOffsets has this timestamp: every time, and some negative numbers
-    that stand for something else."""
+    """Whether a version of ListOffsets knows this timestamp. All versions know real times; negative
+    numbers mean special offsets."""
     if timestamp >= 0:
         return True
     since = _TIMESTAMPS_SINCE.get(timestamp)

@@ -27,7 +27,8 @@ def read_describe(partition: Partition, message: Message, version: int) -> Descr
 def write_describe_response(
     partition: Partition, response: DescribeQuorumResponse, version: int
 ) -> Message:
-    """Times since version 1; directory ids and the voters' endpoints since 2."""
+    """The answer. Times exist since version 1, directory ids and the voters' endpoints since
+    version 2."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
     entry: Message = {
@@ -54,7 +55,7 @@ def read_describe_response(
 
 
 def described(found: DescribedQuorum) -> DescribeQuorumResponse:
-    """What the leader told, for the core; -1 for the times that its release doesn't tell."""
+    """The leader's answer for the core; -1 for times that its release doesn't tell."""
     return DescribeQuorumResponse(
         error=error_of(found.error),
         epoch=found.epoch,

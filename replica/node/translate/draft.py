@@ -1,4 +1,4 @@
-"""FetchQuorumRecords of KIP-595's draft: no topics, no versions, errors of its own."""
+"""FetchQuorumRecords of KIP-595's draft, which has no topics, no versions, and its own errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from replica.wire.schema import Message
 
 
 def translation(key: int) -> Translation:
-    """For the API key that the quorum agreed on; UsageError for one that can't be."""
+    """The translation for the API key that the quorum agreed on. Raises UsageError for an unusable
+    key."""
     return Translation(
         FetchQuorumRecordsRequest,
         fetch_quorum_records(key),
@@ -24,7 +25,8 @@ def translation(key: int) -> Translation:
 def write_request(
     partition: Partition, request: FetchQuorumRecordsRequest, version: int
 ) -> Message:
-    """Without a cluster id: the draft's number can't hold Kafka's."""
+    """The request. It names no cluster, because the draft's int32 can't hold Kafka's cluster
+    ids."""
     return {
         "replicaId": request.replica.node_id,
         "leaderEpoch": request.epoch,

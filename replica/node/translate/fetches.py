@@ -1,5 +1,5 @@
-"""Fetch of replicas (12 and newer: older ones don't say in which epoch they stopped), and
-FetchSnapshot. Records are the bytes of the log, not encoded anew."""
+"""Fetch of replicas, and FetchSnapshot. Fetch is used from version 12 on, for older versions don't
+say the epoch of the last record. Records stay the bytes of the log; they aren't encoded anew."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _topic(version: int) -> str:
 
 
 def replica_id(message: Message, version: int) -> int:
-    """In whose name a Fetch asks; negative for a reader, and for an anonymous observer."""
+    """In whose name a Fetch asks. Negative for a reader and for an anonymous observer."""
     has_state = version >= _SINCE_REPLICA_STATE
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
     return found
@@ -97,7 +97,7 @@ def write_fetch_response(partition: Partition, response: FetchResponse, version:
 
 
 def read_fetch_response(partition: Partition, message: Message, version: int) -> FetchResponse:
-    """Raises DataError for records that are none, as for anything else that isn't an answer."""
+    """The answer. Raises DataError for malformed records or another malformed field."""
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:
         return FetchResponse(error=error)
@@ -193,7 +193,7 @@ def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """None where neither is set. The core refuses an id of which one number is missing."""
+    """None where neither number is set. The core refuses an id with one number."""
     if found["endOffset"] < 0 and found["epoch"] < 0:
         return None
     return OffsetAndEpoch(found["endOffset"], found["epoch"])

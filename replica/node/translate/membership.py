@@ -25,18 +25,19 @@ from replica.wire.schema import Message
 from replica.wire.versions import supported_feature
 
 _WITHOUT_RESULTS = 2
-"""The first version of UpdateFeatures that answers for all features together."""
+"""The first version of UpdateFeatures that has one answer for all features."""
 
 
 class InvalidFeatureError(KraftlakeError):
-    """An UpdateFeatures that isn't about kraft.version alone."""
+    """An UpdateFeatures about something other than kraft.version."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
 
 def write_add(partition: Partition, request: AddVoterRequest, version: int) -> Message:
-    """Version 0 can't ask for an answer before the commit. A replica that joins by version 0 waits
-    for the commit; where the commit needs the replica's own fetch, for its request timeout."""
+    """The request. In version 0 it can't ask for an answer before the commit: a replica that joins
+    then waits for the commit or, where the commit needs the replica's own fetch, for its request
+    timeout."""
     return {
         "clusterId": request.cluster_id,
         "timeoutMs": request.timeout_ms,
@@ -73,7 +74,7 @@ def read_remove(partition: Partition, message: Message, version: int) -> RemoveV
 def write_change_response(
     partition: Partition, response: VoterChangeResponse, version: int
 ) -> Message:
-    """To AddRaftVoter and RemoveRaftVoter."""
+    """The answer to AddRaftVoter and RemoveRaftVoter."""
     return {
         "errorCode": response.error,
         "errorMessage": response.message or None,
@@ -139,7 +140,8 @@ def read_update_response(
 
 
 def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
-    """Raises InvalidFeatureError for other features: only a controller knows them."""
+    """The request. Raises InvalidFeatureError for other features, which only Kafka's controller
+    knows."""
     updates = message["featureUpdates"]
     if [update["feature"] for update in updates] != [KRAFT_VERSION]:
         raise InvalidFeatureError(f"{KRAFT_VERSION} is the only feature here")
@@ -158,7 +160,7 @@ def write_features_response(
 
 
 def write_api_versions(partition: Partition, request: ApiVersionsRequest, version: int) -> Message:
-    """A Kafka server refuses an empty name or version (ApiVersionsRequest.isValid)."""
+    """The request. Kafka's servers refuse an empty name or version (ApiVersionsRequest.isValid)."""
     return {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
 
 

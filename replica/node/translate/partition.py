@@ -16,22 +16,22 @@ _TOP_LEVEL = (
     ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION,
 )  # fmt: skip
-"""These concern the whole request; all others stand beside the partition."""
+"""Errors of the whole request. All other errors stand beside the partition."""
 
 
 class InvalidPartitionError(KraftlakeError):
-    """The request isn't about the replicated partition: to be answered with INVALID_REQUEST, as
-    Kafka does until there is more than one (KafkaRaftClient.hasValidTopicPartition)."""
+    """The request isn't about the replicated partition. The answer is INVALID_REQUEST, as Kafka's
+    is while there is only one such partition (KafkaRaftClient.hasValidTopicPartition)."""
 
     code = ErrorCode.INVALID_REQUEST
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """topic, topic_id: of the replicated partition, whose number is 0. listener: which of the
-    leader's endpoints goes into answers, and by what name those in answers are kept. voters: with
-    their endpoints, for DescribeQuorum. rack: this node's, told with each of its fetches, so that
-    the leader can send clients of that rack here (KIP-392)."""
+    """topic, topic_id: of the replicated partition, whose number is 0. listener: the name of the
+    leader's endpoint that answers hold, and under which endpoints from answers are kept. voters:
+    with their endpoints, for DescribeQuorum. rack: this node's; each of its fetches names it, so
+    that the leader can send clients of that rack here (KIP-392)."""
 
     topic: str
     topic_id: str
@@ -42,9 +42,10 @@ class Partition:
     def of_request(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
     ) -> Message:
-        """The partition's entry in a request, `name` and `index` being what the API calls them.
+        """The partition's entry in a request. name, index: the API's fields of a topic's name and a
+        partition's number.
 
-        Raises InvalidPartitionError for another partition, none, or several.
+        Raises InvalidPartitionError where the request names another partition, none, or several.
         """
         own = self.topic_id if name == "topicId" else self.topic
         entries = [(topic[name], entry) for topic in topics for entry in topic["partitions"]]
@@ -58,16 +59,17 @@ class Partition:
     def of_response(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
     ) -> Message:
-        """The same in a response; CorruptDataError where it answers for another."""
+        """The partition's entry in a response. Raises CorruptDataError where the response is about
+        another partition."""
         try:
             return self.of_request(topics, name, index)
         except InvalidPartitionError as error:
-            raise CorruptDataError(f"a response that isn't about {self.topic}-0 alone") from error
+            raise CorruptDataError(f"a response must be about {self.topic}-0 alone") from error
 
     def topics(
         self, entry: Message, name: str = "topicName", index: str = "partitionIndex"
     ) -> list[Message]:
-        """The array for `entry`."""
+        """The array of topics with this one entry."""
         own = self.topic_id if name == "topicId" else self.topic
         return [{name: own, "partitions": [{index: 0, **entry}]}]
 
@@ -77,7 +79,7 @@ def is_top_level(error: ErrorCode) -> bool:
 
 
 def listeners(endpoints: Endpoints) -> list[Message]:
-    """All endpoints of a node with their names."""
+    """All endpoints of a node, with their names."""
     return [{"name": e.name, "host": e.host, "port": e.port} for e in endpoints]
 
 
@@ -86,7 +88,7 @@ def endpoints_in(found: Iterable[Message]) -> Endpoints:
 
 
 def node_endpoints(partition: Partition, response: PeerResponse) -> list[Message]:
-    """Where the leader listens, if that is known."""
+    """Where the leader listens; empty where that is unknown."""
     if response.leader_id == NO_NODE:
         return []
     return [
@@ -97,7 +99,7 @@ def node_endpoints(partition: Partition, response: PeerResponse) -> list[Message
 
 
 def leader_endpoints(partition: Partition, nodes: Iterable[Message], leader_id: int) -> Endpoints:
-    """The leader's endpoint among those of a response."""
+    """The leader's endpoint among the endpoints of a response."""
     return tuple(
         Endpoint(partition.listener, node["host"], node["port"])
         for node in nodes

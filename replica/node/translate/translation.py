@@ -1,4 +1,4 @@
-"""What stands between one of the core's requests and its API: four functions."""
+"""The four functions that translate one of the core's requests and its answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.wire.schema import Api, Message
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """read raises InvalidPartitionError or InvalidFeatureError, whose `code` is the answer."""
+    """read raises InvalidPartitionError or InvalidFeatureError; their `code` is the answer."""
 
     read: Callable[[Partition, Message, int], PeerRequest]
     write: Callable[[Partition, Any, int], Message]
@@ -21,7 +21,7 @@ class ServerSide:
 
 @dataclass(frozen=True, slots=True)
 class ClientSide:
-    """read raises DataError for what isn't an answer to this request."""
+    """read raises DataError for what doesn't answer this request."""
 
     write: Callable[[Partition, Any, int], Message]
     read: Callable[[Partition, Message, int], PeerResponse]
@@ -32,9 +32,9 @@ class Translation:
     """One of the core's requests on the wire.
 
     request: its class. client: None for a request that no replica sends. server: None for
-    ApiVersions, which replica.wire.server answers by itself. oldest: the first version that has
-    what the core needs of every such request. needed: the first version that can say one request
-    without a loss that matters.
+    ApiVersions, which replica.wire.server answers itself. oldest: the first version with everything
+    that the core needs in each such request. needed: the first version that can say a given request
+    without losing what matters.
     """
 
     request: type[PeerRequest]
@@ -46,7 +46,7 @@ class Translation:
 
     @property
     def versions(self) -> range:
-        """The versions in which replicas speak to each other."""
+        """The versions in which replicas send it to each other."""
         return range(self.oldest, self.api.versions[-1] + 1)
 
     def least_version(self, request: PeerRequest) -> int:

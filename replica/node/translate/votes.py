@@ -34,12 +34,13 @@ _SINCE_PRE_VOTES = 2
 
 
 def version_of_vote(request: VoteRequest) -> int:
-    """The first version that can say it: in an older one a pre-vote would read as a vote."""
+    """The first version that can say the request: older ones would turn a pre-vote into a vote."""
     return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 
 def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:
-    """Version 0 has no directory ids and doesn't say whom it means; only 2 has pre-votes."""
+    """The request. Version 0 names no directory ids and no receiver; only version 2 has
+    pre-votes."""
     entry: Message = {
         "replicaEpoch": request.epoch,
         "replicaId": request.candidate.node_id,
@@ -82,7 +83,7 @@ def read_vote_response(partition: Partition, message: Message, version: int) -> 
 
 
 def write_begin(partition: Partition, request: BeginQuorumEpochRequest, version: int) -> Message:
-    """Version 0 names no endpoints and doesn't say whom it means."""
+    """The request. Version 0 names no endpoints and no receiver."""
     entry: Message = {
         "voterDirectoryId": directory(request.voter),
         "leaderId": request.leader_id,
@@ -124,7 +125,7 @@ def read_begin_response(
 
 
 def write_end(partition: Partition, request: EndQuorumEpochRequest, version: int) -> Message:
-    """Version 0 names successors by their ids alone."""
+    """The request. Version 0 names successors by their node ids only."""
     entry: Message = {
         "leaderId": request.leader_id,
         "leaderEpoch": request.epoch,

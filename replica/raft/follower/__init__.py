@@ -1,2 +1,2 @@
-"""What a follower does: it fetches records and snapshots, and keeps its own entry among the voters
+"""What a follower does: it fetches records and snapshots, and keeps its entry in the voter set
 right."""

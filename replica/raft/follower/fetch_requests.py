@@ -1,4 +1,4 @@
-"""What a replica asks for: the next records, the next slice of a snapshot, or who leads."""
+"""The fetches of a replica: the next records, the next slice of a snapshot, or who leads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ANONYMOUS = ReplicaKey(NO_NODE)
 
 
 def fetch_from_leader(core: Core, role: Follower) -> int:
-    """Fetch records or a slice; returns when to look again.
+    """Fetch records, or a slice of a snapshot. Returns when (ms) to ask again.
 
-    A fetch acknowledges everything below its offset, so it waits for a flush that is owed; and for
-    the log's end to be known after a truncation, for the verdict on a fetched snapshot.
+    A fetch acknowledges everything below its offset, so it waits for a flush that is owed. It also
+    waits for the end of a truncation, and for the host to validate a fetched snapshot.
     """
     if core.truncating or awaits_flush(core):
         return FOREVER
@@ -30,8 +30,8 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
-    """Ask one of the bootstrap servers, or of these voters, whose answer names the leader
-    (KIP-853); returns when to look again."""
+    """Ask a bootstrap server or one of these voters; its answer names the leader (KIP-853). Returns
+    when (ms) to ask again."""
     servers = (*core.config.bootstrap_ids, *voters)
     if not servers or core.truncating or awaits_flush(core):
         return FOREVER
@@ -42,10 +42,10 @@ def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
 
 
 def awaits_flush(core: Core) -> bool:
-    """Whether the log end may not be told to others yet: a crash could still take it back.
+    """Whether other replicas may not be told the log end yet, because a crash could undo the
+    append.
 
-    An observer waits too, as Kafka's controllers do: what it has fetched counts from the moment it
-    is a voter.
+    An observer waits too, as Kafka's controllers do: its fetches count once it is a voter.
     """
     return core.log.flushed_end < core.log.log_end
 

@@ -1,7 +1,7 @@
 """The follower: what it does with a leader's answers, and when it stops trusting the leader.
 
-Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower; decisions on truncation and
-high watermark are replica.history's.
+Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower. replica.history decides where
+to truncate, and computes the high watermark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from replica.raft.roles import Follower, SnapshotFetch
 
 
 def poll_follower(core: Core, role: Follower) -> int:
-    """Fetch; a voter doubts a silent leader, an observer looks for it at the bootstrap servers."""
+    """Fetch. Once the fetch timeout is over, a voter starts a pre-vote."""
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if not core.may_stand:
@@ -42,7 +42,7 @@ def poll_follower(core: Core, role: Follower) -> int:
     if role.update_voter_deadline > core.now:
         again = fetch_from_leader(core, role)
     elif not core.connections.is_ready(role.leader_id, core.now):
-        # the update goes out in the place of the next fetch
+        # the update takes the place of the next fetch
         return min(core.connections.ready_at(role.leader_id), role.fetch_deadline)
     else:
         request = update(core, role)
@@ -53,10 +53,10 @@ def poll_follower(core: Core, role: Follower) -> int:
 
 
 def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
-    """Truncate, begin a snapshot, or append; whether the answer was a good one.
+    """Truncate, begin to fetch a snapshot, or append. Returns whether the answer was a good one.
 
-    Raises TruncationBelowHighWatermarkError: one of the two logs broke Raft, and this replica must
-    not go on.
+    Raises TruncationBelowHighWatermarkError where the leader's log lacks records that are committed
+    here; this replica must not go on then.
     """
     role = core.role
     if response.error is not ErrorCode.NONE:
@@ -78,7 +78,8 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
 
 
 def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
-    """Keep a slice; after the last the host validates the whole (SnapshotFetched)."""
+    """Have a slice written. After the last one the host validates the snapshot (SnapshotFetched).
+    Returns whether the answer was a good one."""
     role = core.role
     if not isinstance(role, Follower) or role.fetching is None:
         return True
@@ -88,7 +89,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
-        # gone: a plain fetch again, but not at once, or a confused leader would make it spin
+        # go back to a plain fetch, but after a pause: a confused leader would make this one spin
         core.keep(replace(role, fetching=None))
         _trust(core)
         return False
@@ -111,12 +112,12 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
 
 
 def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
-    """Ask the leader for a change of the voter set; returns when to look again."""
+    """Ask the leader for a change of the voter set. Returns when (ms) it can be asked again."""
     return core.send(role.leader_id, role.leader_endpoints, request)
 
 
 def _poll_observer(core: Core, role: Follower) -> int:
-    """Fetch; when the update timer ends, ask to become a voter where that is wanted."""
+    """Fetch. When the update timer ends, ask to become a voter, if this replica may join."""
     if role.update_voter_deadline > core.now:
         again = _fetch_as_observer(core, role)
         return min(again, role.update_voter_deadline) if may_join(core) else again
@@ -124,7 +125,7 @@ def _poll_observer(core: Core, role: Follower) -> int:
     if request is None:
         return _fetch_as_observer(core, role)
     if not core.connections.is_ready(role.leader_id, core.now):
-        # the request goes out in the place of the next fetch
+        # the request takes the place of the next fetch
         return core.connections.ready_at(role.leader_id)
     again = _ask(core, role, request)
     deadline = next_update(core)
@@ -133,10 +134,10 @@ def _poll_observer(core: Core, role: Follower) -> int:
 
 
 def _fetch_as_observer(core: Core, role: Follower) -> int:
-    """Ask the leader and, each time it fails, a bootstrap server whether there is another.
+    """Fetch from the leader. Each time that fails, ask a bootstrap server who leads.
 
-    Kafka goes on with the bootstrap servers alone once the fetch timeout is over, and never comes
-    back to a leader that they name but that is none of them.
+    Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never comes
+    back to a leader that is none of them, even if they name it.
     """
     connections, leader = core.connections, role.leader_id
     if connections.has_timed_out(leader, core.now):
@@ -162,13 +163,15 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
-    """Unless it is here already, or is the bootstrap snapshot, each replica's own."""
+    """Begin to fetch a snapshot, unless it is here already. Each replica writes the bootstrap
+    snapshot itself."""
     if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
         core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
 
 
 def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
-    """Append what is new of the records and follow the leader's high watermark and log start."""
+    """Append the batches that are new here, and follow the leader's high watermark and log start.
+    Returns False for an illegal answer."""
     batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
     if not _fits(core, batches):
         core.illegal["records that don't continue the log"] += 1
@@ -189,7 +192,8 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
 
 
 def _fits(core: Core, batches: Sequence[Batch]) -> bool:
-    """Whether batches continue the log without a gap, in epochs that only rise to this one."""
+    """Whether batches continue the log without a gap, in epochs that never fall and are not newer
+    than the current one."""
     end, epoch = core.log.log_end, core.log.last_epoch
     for batch in batches:
         if batch.base_offset != end or not epoch <= batch.epoch <= core.role.epoch:
@@ -199,7 +203,7 @@ def _fits(core: Core, batches: Sequence[Batch]) -> bool:
 
 
 def _trust(core: Core) -> None:
-    """A good answer came."""
+    """Note a good answer of the leader."""
     role = core.role
     assert isinstance(role, Follower)
     core.keep(role.trusting(core.now + core.config.fetch_timeout_ms))

@@ -1,9 +1,9 @@
-"""What a follower asks its leader to change in the voter set about itself (KIP-853, KIP-1186).
+"""How a follower has its own entry in the voter set changed (KIP-853, KIP-1186).
 
-A voter tells its endpoints and versions (UpdateRaftVoter). An observer that may join has its older
-self removed, which is its node with another directory (RemoveRaftVoter), then itself added
-(AddRaftVoter). Each asks when its update timer ends, in the place of a fetch, and the timer begins
-anew with each request. Kafka: pollFollowerAsVoter, pollFollowerAsObserver.
+A voter tells its leader its endpoints and versions (UpdateRaftVoter). An observer that may join
+first has its node with the older directory removed (RemoveRaftVoter), then itself added
+(AddRaftVoter). It asks when its update timer ends, in place of a fetch. Each request starts the
+timer anew. Kafka: pollFollowerAsVoter, pollFollowerAsObserver.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _TAKEN = (
     ErrorCode.DUPLICATE_VOTER,
     ErrorCode.VOTER_NOT_FOUND,
 )
-"""Answers to an addition or a removal after which the same request is not repeated at once: it was
-done, or can't be done now."""
+"""Answers to an addition or a removal that say that it was done, or can't be done now. After them
+the observer doesn't ask again at once."""
 
 
 def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
-    """What a voter tells its leader; None where the leader knows it.
+    """The request of a voter that its leader must know more of; None where the leader knows enough.
 
-    At kraft.version 1: where the voter set has other endpoints or versions. At 0, where no log
-    holds them: each leader is told once, so that it can upgrade.
+    At kraft.version 1 a voter asks if the voter set has other endpoints or versions of it. At
+    kraft.version 0 the log has neither, so the voter tells each new leader once, for an upgrade.
     """
     local = core.local
     if not core.is_voter or local is None:
@@ -50,12 +50,12 @@ def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
 
 
 def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
-    """What an observer asks of its leader on its way into the voter set; None for nothing now.
+    """The next request of an observer that wants to become a voter; None for nothing now.
 
-    It has to be caught up: its log could name voters that are none any more, and the leader adds
-    nobody who lags behind (Kafka's observer leaves that to the leader). Once it was a voter it asks
-    no more while it runs: who removes it then means it. Kafka's would ask again, and its
-    documentation says to stop the node first.
+    The observer has to be caught up: an older log may name voters that were removed since, and a
+    leader doesn't add a replica that lags behind. (Kafka's observer leaves the check to the
+    leader.) A replica that was a voter since it started doesn't ask again, so that an administrator
+    can remove it. Kafka's would ask again, and Kafka's documentation says to stop the node first.
     """
     local, cluster_id = core.local, core.config.cluster_id
     if not may_join(core) or local is None or not is_caught_up(core, role):
@@ -73,7 +73,7 @@ def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
 
 
 def may_join(core: Core) -> bool:
-    """Whether this replica makes itself a voter where the voter set lacks it."""
+    """Whether this replica is an observer that should make itself a voter."""
     local = core.local
     can_vote = local is not None and bool(local.endpoints)
     return (
@@ -86,14 +86,14 @@ def may_join(core: Core) -> bool:
 
 
 def is_caught_up(core: Core, role: Follower) -> bool:
-    """Whether it has all that its leader said to be committed."""
+    """Whether this replica has all records below the high watermark that its leader named."""
     if role.fetching is not None or core.truncating or role.leader_watermark is None:
         return False
     return core.log.log_end >= role.leader_watermark
 
 
 def remember_joining(core: Core) -> None:
-    """Note that this replica is a voter now, by the newest committed set as far as it can know."""
+    """Note that this replica is a voter, once its voter set is committed and it is caught up."""
     role = core.role
     if core.has_joined or not core.is_voter:
         return
@@ -105,12 +105,13 @@ def remember_joining(core: Core) -> None:
 
 
 def next_update(core: Core) -> int:
-    """When the update timer ends that begins now, in ms (Kafka: updateVoterPeriodMs)."""
+    """When an update timer that begins now ends, in ms (Kafka: updateVoterPeriodMs)."""
     return core.now + 3 * core.config.fetch_timeout_ms
 
 
 def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> bool:
-    """An old leader refuses with UNSUPPORTED_VERSION at kraft.version 0; that is an answer too."""
+    """Note that the leader has been told. An older leader answers UNSUPPORTED_VERSION at
+    kraft.version 0, which is a good answer too."""
     role = core.role
     if not isinstance(role, Follower):
         return True
@@ -121,11 +122,12 @@ def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> b
 
 
 def handle_change_response(core: Core, response: VoterChangeResponse) -> bool:
-    """To an addition or a removal of its own; whether the leader took it.
+    """Handle the answer to this replica's own addition or removal. Returns whether it was a good
+    one.
 
-    Whatever it says, the log says who votes, and the timer when to ask again. An answer on the wire
-    has neither epoch nor leader. A leader that doesn't let this principal change the voters is
-    followed all the same.
+    On the wire this answer has neither epoch nor leader. This replica learns from the log who is a
+    voter, and asks again when the update timer ends. It goes on to follow a leader that doesn't let
+    its principal change the voters.
     """
     if response.error not in _TAKEN:
         return False

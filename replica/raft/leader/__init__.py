@@ -1,1 +1,1 @@
-"""What the leader of an epoch does: it appends, answers fetches, counts, changes the voters."""
+"""What a leader does: it appends, answers fetches, counts what is committed, changes the voters."""

@@ -1,7 +1,6 @@
-"""Records that wait to become batches: appends that come within the linger go together.
+"""Records that wait to become batches: appends within the linger share a batch.
 
-Time comes in, batches come out; who drains gives them offsets. Kafka: BatchAccumulator,
-BatchBuilder.
+Kafka: BatchAccumulator, BatchBuilder.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from replica.raft.config import FOREVER
 
 
 class BufferAllocationError(KraftlakeError):
-    """As many batches wait as may; nothing was appended, try again later."""
+    """The most batches that may wait do wait. Nothing was appended; try again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
-    """Records for one batch: `values` in order, `timestamp` of the first append in ms."""
+    """The values of one batch's records, in order. timestamp: of the first append, in ms."""
 
     timestamp: int
     values: tuple[bytes, ...]
@@ -34,10 +33,10 @@ class _Open:
 
 
 class BatchAccumulator:
-    """The batches that wait, the newest open. One thread's: the core's.
+    """The batches that wait. Further records go into the newest one while they fit.
 
-    linger_ms: how long the first append waits for more. max_batch_bytes: of a batch on disk,
-    uncompressed. max_batches: that may wait, the open one too.
+    linger_ms: how long the first append waits for others. max_batch_bytes: the largest batch, as it
+    is on disk. max_batches: how many batches may wait.
     """
 
     def __init__(self, linger_ms: int, max_batch_bytes: int, max_batches: int) -> None:
@@ -47,21 +46,23 @@ class BatchAccumulator:
         self._waiting: list[_Open] = []
         self._linger_end = FOREVER
         self.record_count = 0
-        """Of all batches that wait."""
+        """How many records wait."""
 
     @property
     def deadline(self) -> int:
-        """When `drain` is due, in ms; FOREVER while nothing waits. A full batch waits for the end
-        of the linger too, as Kafka's does."""
+        """When `drain` is due, in ms; FOREVER while nothing waits. As in Kafka, a full batch also
+        waits for the end of the linger."""
         return self._linger_end
 
     def append(self, values: Sequence[bytes], now_ms: int) -> None:
-        """Add records, all to one batch. The caller has seen to it that they fit into a batch at
-        all. Raises BufferAllocationError."""
+        """Add records, all to one batch. The caller has checked that they fit into one. Raises
+        BufferAllocationError."""
         if not self._fits(values):
             if len(self._waiting) >= self._max_batches:
-                reason = f"{len(self._waiting)} batches wait to be appended, no more may"
-                raise BufferAllocationError(reason)
+                waiting = len(self._waiting)
+                raise BufferAllocationError(
+                    f"{waiting} batches wait to be appended, the most that may: try again later"
+                )
             self._waiting.append(_Open(now_ms, [], batch_size(())))
         if self._linger_end == FOREVER:
             self._linger_end = now_ms + self._linger_ms
@@ -71,14 +72,14 @@ class BatchAccumulator:
         self.record_count += len(values)
 
     def drain(self) -> tuple[Accumulated, ...]:
-        """Take the batches out, in order."""
+        """Take all batches out, in order. The caller gives them their offsets."""
         drained, self._waiting = self._waiting, []
         self._linger_end = FOREVER
         self.record_count = 0
         return tuple(Accumulated(batch.timestamp, tuple(batch.values)) for batch in drained)
 
     def clear(self) -> None:
-        """Drop everything: who leads no more appends none of it."""
+        """Drop all batches, because the replica has stopped leading."""
         self.drain()
 
     def _fits(self, values: Sequence[bytes]) -> bool:

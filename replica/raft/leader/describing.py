@@ -14,7 +14,8 @@ from replica.raft.roles import Leader, Progress
 def handle_describe_quorum(
     core: Core, request_id: Hashable, request: DescribeQuorumRequest
 ) -> None:
-    """Only the leader knows; observers not heard of for five minutes are forgotten."""
+    """Answer if this replica leads, without observers that haven't fetched for
+    OBSERVER_SESSION_MS."""
     role = core.role
     if not isinstance(role, Leader):
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -34,7 +35,7 @@ def handle_describe_quorum(
 
 
 def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
-    """The leader has always caught up with itself, and never fetches."""
+    """How far one replica is. The leader itself is always caught up, and never fetches."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
     progress = role.progress.get(key)

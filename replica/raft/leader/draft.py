@@ -1,8 +1,8 @@
-"""FetchQuorumRecords, the RPC of the seed of KIP-595 that Kafka folded into Fetch.
+"""FetchQuorumRecords, the RPC of KIP-595's draft that became a part of Fetch in released Kafka.
 
-A second rendering of a leader's answer. Its errors have other names, a diverging follower gets the
-offset to truncate to, and three fields tell what Fetch doesn't: whether the sender is still a
-voter, where the newest snapshot ends, and when the sender was last caught up.
+A leader decides as it does for Fetch, and answers in the draft's form. Its errors have other names,
+and a diverging follower gets the offset to truncate to. The answer also says whether the sender is
+still a voter, where the newest snapshot ends, and when the sender was last caught up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replica.raft.roles import Leader, Progress
 def handle_fetch_quorum_records(
     core: Core, request_id: Hashable, request: FetchQuorumRecordsRequest
 ) -> None:
-    """Steps 1 to 3 of FetchQuorumRecords in KIP-595's draft. A fetch of the draft never waits."""
+    """Answer at once (the draft's fetch never waits), by steps 1 to 3 of KIP-595's draft."""
     role = core.role
     if min(request.fetch_offset, request.fetch_epoch) < 0 or (
         NO_NODE != request.replica.node_id == core.local_id

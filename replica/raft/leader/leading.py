@@ -1,4 +1,4 @@
-"""A leader on its own: it begins its epoch, takes appends, keeps the voters told and resigns."""
+"""What a leader does unasked: it begins its epoch, appends, announces itself and resigns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from replica.raft.transitions import Cause
 
 
 class NotLeaderError(KraftlakeError):
-    """Only the leader of an epoch appends in it; ask the current one."""
+    """This replica doesn't lead the epoch of the append; ask the current leader."""
 
 
 class RecordBatchTooLargeError(KraftlakeError):
@@ -33,7 +33,7 @@ class RecordBatchTooLargeError(KraftlakeError):
 
 
 def lead(core: Core, candidate: Candidate) -> None:
-    """Become leader and append the records every epoch starts with, in one batch."""
+    """Become leader and append, in one batch, the records that every epoch starts with."""
     local = core.local
     assert local is not None
     wait = core.config.fetch_timeout_ms
@@ -52,7 +52,7 @@ def lead(core: Core, candidate: Candidate) -> None:
 
 
 def handle_propose(core: Core, propose: Propose) -> None:
-    """Append encoded batches; Effects.append has their offsets.
+    """Append encoded batches at once. Effects.append has their offsets.
 
     Raises NotLeaderError, RecordBatchTooLargeError, or UsageError for a future epoch.
     """
@@ -68,8 +68,8 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Gather records; they are appended when the linger is over, or before what may not overtake
-    them. Raises as handle_propose does, and BufferAllocationError."""
+    """Take records, to append them when the linger is over or before the next batch that is
+    appended at once. Raises what handle_propose raises, and BufferAllocationError."""
     assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
@@ -77,19 +77,23 @@ def handle_append(core: Core, request: Append) -> None:
 
 
 def handle_resign(core: Core, resign: Resign) -> None:
-    """The state machine gives up. Raises NotLeaderError or UsageError."""
+    """Resign, as the state machine asks. An older epoch is ignored. Raises NotLeaderError, or
+    UsageError for a future epoch."""
     role = core.role
     if resign.epoch > role.epoch:
-        raise UsageError(f"resign from epoch {resign.epoch}, but the newest is {role.epoch}")
+        raise UsageError(
+            f"asked to resign from epoch {resign.epoch}, but the newest known is {role.epoch}"
+        )
     if resign.epoch < role.epoch:
         return
     if not isinstance(role, Leader):
-        raise NotLeaderError(f"not the leader of epoch {resign.epoch}")
+        raise NotLeaderError(f"this replica is not the leader of epoch {resign.epoch}")
     core.keep(replace(role, resign_requested=True))
 
 
 def poll_leader(core: Core, role: Leader) -> int:
-    """Resign where due, expire a pending change, keep the voters told; the next deadline."""
+    """Resign, end a pending change, announce the epoch or append, each where it is due. Returns the
+    next deadline in ms."""
     if core.shutdown_deadline is not None or role.resign_requested:
         _resign(core, role, Cause.RESIGNED)
         return core.now
@@ -111,20 +115,22 @@ def poll_leader(core: Core, role: Leader) -> int:
 def _check_leads(core: Core, epoch: int) -> None:
     role = core.role
     if epoch > role.epoch:
-        raise UsageError(f"append in epoch {epoch}, but the newest known is {role.epoch}")
+        raise UsageError(f"asked to append in epoch {epoch}, but the newest known is {role.epoch}")
     if not isinstance(role, Leader) or epoch < role.epoch or role.resign_requested:
-        raise NotLeaderError(f"not the leader of epoch {epoch}")
+        raise NotLeaderError(f"this replica is not the leader of epoch {epoch}")
 
 
 def _check_size(core: Core, size: int) -> None:
     limit = core.config.max_batch_bytes
     if size > limit:
-        raise RecordBatchTooLargeError(f"a batch of {size} bytes, at most {limit} are allowed")
+        raise RecordBatchTooLargeError(
+            f"the batch has {size} bytes, at most {limit} are allowed: send fewer records at a time"
+        )
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """LeaderChange; and the voters, where the log has none yet (bootstrap snapshot 0-0) or the
-    leader's own entry is out of date."""
+    """LeaderChange. KRaftVersion and KRaftVoters follow where only the bootstrap snapshot 0-0 names
+    the voters, or the leader's own entry among them is out of date."""
     voters = core.log.voters
     keys = {voter.key.node_id: voter.key for voter in voters}
     granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
@@ -138,7 +144,7 @@ def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[Cont
 
 
 def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
-    """`voters` with the entry of the same key replaced; unchanged where there is none."""
+    """`voters` with the entry of the voter's key replaced; unchanged where none has that key."""
     known = voters.voter(voter.key.node_id)
     if known is None or known.key != voter.key:
         return voters
@@ -146,7 +152,7 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _send_begin(core: Core) -> None:
-    """BeginQuorumEpoch to all other voters, every half fetch timeout."""
+    """Send BeginQuorumEpoch to all other voters, as every half fetch timeout."""
     role = core.leader
     for voter in core.log.voters.others(role.local):
         request = BeginQuorumEpochRequest(

@@ -1,9 +1,8 @@
 """A leader's log: what it appends, how it answers fetches, what it counts as committed.
 
 Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
-handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark; the decision on a fetch is
-history.fetch's. Whatever is appended at once, control records too, is preceded by the records that
-wait for the end of the linger.
+handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark. replica.history.fetch decides on a
+fetch. The records that wait for the end of the linger are appended before anything else is.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from replica.raft.roles import check_quorum_deadline
 
 
 def append_control(core: Core, *records: ControlRecord) -> int:
-    """Append a control batch, flush it; returns its last offset."""
+    """Append a batch of control records. Returns its last offset (inclusive)."""
     waiting = drained(core)
     base = waiting[-1].end_offset if waiting else core.log.log_end
     last = base + len(records) - 1
@@ -41,7 +40,7 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 
 def append(core: Core, batches: tuple[Batch, ...]) -> None:
-    """Append as leader: voter sets are in force at once, waiting fetches get the records."""
+    """Append as leader. Voter sets are in force at once, and waiting fetches get the records."""
     core.append(batches)
     role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
@@ -54,7 +53,7 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
 
 
 def drained(core: Core) -> tuple[Batch, ...]:
-    """Batches that waited, with their offsets from the log end on."""
+    """The batches of the accumulator, with offsets from the log end on."""
     batches: list[Batch] = []
     base = core.log.log_end
     for waited in core.accumulator.drain():
@@ -66,7 +65,7 @@ def drained(core: Core) -> tuple[Batch, ...]:
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
-    """Answer now, or keep the fetch until there is something to say."""
+    """Answer now, or keep the fetch until there are records or a newer high watermark."""
     if (
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
@@ -93,7 +92,7 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
 def handle_fetch_snapshot_request(
     core: Core, request_id: Hashable, request: FetchSnapshotRequest
 ) -> None:
-    """A slice of a complete snapshot; the bootstrap snapshot is nobody's to fetch."""
+    """Answer with a slice of a complete snapshot. Nobody may fetch the bootstrap snapshot."""
     error = leader_only_error(core, request.epoch)
     facts = core.log.snapshot(request.snapshot_id)
     if error is None and (facts is None or request.snapshot_id == BOOTSTRAP_SNAPSHOT):
@@ -119,7 +118,7 @@ def answer(
     request: FetchRequest,
     decision: Records | Diverging | Snapshot,
 ) -> None:
-    """Say what was decided; the host reads the records."""
+    """Answer a fetch as decided. The host reads the records."""
     response = FetchResponse(high_watermark=core.high_watermark, log_start=core.log.log_start)
     read = None
     if isinstance(decision, Diverging):
@@ -134,7 +133,7 @@ def answer(
 
 
 def has_news(core: Core, request: FetchRequest) -> bool:
-    """Records, or a high watermark the sender doesn't know (KIP-1166)."""
+    """Whether there are records for the sender, or a newer high watermark (KIP-1166)."""
     if request.fetch_offset < core.log.log_end:
         return True
     known, current = request.high_watermark, core.high_watermark
@@ -142,7 +141,7 @@ def has_news(core: Core, request: FetchRequest) -> bool:
 
 
 def serve_parked(core: Core) -> None:
-    """Answer fetches that records or a newer high watermark have arrived for."""
+    """Answer the parked fetches for which there are records or a newer high watermark now."""
     waiting, core.parked = core.parked, ()
     kept = []
     for fetch in waiting:
@@ -154,7 +153,7 @@ def serve_parked(core: Core) -> None:
 
 
 def expire_parked(core: Core) -> None:
-    """Answer fetches that have waited long enough: empty, no error."""
+    """Answer the parked fetches whose time is over, with no records and no error."""
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
     core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
     for fetch in due:
@@ -162,7 +161,7 @@ def expire_parked(core: Core) -> None:
 
 
 def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
-    """A valid fetch says that everything below its offset is flushed at that replica."""
+    """Note a valid fetch: it says that the replica has flushed everything below its offset."""
     if replica.node_id < 0:
         return
     role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
@@ -172,14 +171,17 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def hear_of(core: Core, replica: ReplicaKey) -> None:
-    """Count a sign of life for check-quorum."""
+    """Count a fetch for check-quorum."""
     role = core.leader
     wait = core.config.fetch_timeout_ms
     core.keep(role.heard_of(replica, core.log.voters, core.now, wait))
 
 
 def update_high_watermark(core: Core) -> None:
-    """Count again after a fetch, a flush or a change of voters; act on what is now committed."""
+    """Compute the high watermark again, and act on what is committed by it.
+
+    Called after each fetch, flush and change of the voters.
+    """
     role = core.leader
     counted = role.counted(core.log.voters, core.log.flushed_end)
     if counted.high_watermark is None or counted is role:
@@ -192,7 +194,7 @@ def update_high_watermark(core: Core) -> None:
 
 
 def _end_change(core: Core, high_watermark: int) -> None:
-    """A pending change whose record is committed is done; a leader whose removal is, resigns."""
+    """End the pending change if its record is committed. A leader resigns if its own removal is."""
     if not core.is_voter and (core.log.voters_offset or 0) < high_watermark:
         core.keep(replace(core.leader, resign_requested=True))
     change = core.leader.change
@@ -202,7 +204,7 @@ def _end_change(core: Core, high_watermark: int) -> None:
 
 
 def finish_change(core: Core, error: ErrorCode, message: str = "") -> None:
-    """End the pending change and answer who waits for it; the voter set stays as appended."""
+    """End the pending change and answer its request. The appended voter set stays in force."""
     role = core.leader
     assert role.change is not None
     core.keep(replace(role, change=None))

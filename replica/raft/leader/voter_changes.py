@@ -1,8 +1,8 @@
 """Changes of the voter set, one voter at a time, and the upgrade of kraft.version (KIP-853).
 
-Kafka: AddVoterHandler, RemoveVoterHandler, UpdateVoterHandler, and of 4.1 KRaftVersionUpgrade. A
-set is in force from its append on; who asked is answered at its commit, or not in time, which
-undoes nothing. Scenarios H.
+A voter set is in force from its append on. The request is answered at the commit, or with
+REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler, RemoveVoterHandler,
+UpdateVoterHandler, KRaftVersionUpgrade (4.1); scenarios H of tests/scenarios.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ from replica.raft.requests import leader_only_error
 from replica.raft.roles import ChangeKind, Leader, PendingChange, Progress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
-"""A new voter fetched within this time, and had caught up then (LeaderState.isReplicaCaughtUp)."""
+"""A new voter must have fetched within this time, and have been caught up before
+(LeaderState.isReplicaCaughtUp)."""
 
 NEWEST_KRAFT_VERSION = 1
 
 
 def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest) -> None:
-    """Ask the new voter for its versions first; `handle_api_versions` goes on from there."""
+    """Ask the new voter for its versions. Once it answers, `handle_api_versions` appends the
+    set."""
     if _refuse_unready(core, request_id, request):
         return
     if (
@@ -54,7 +56,8 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
         _refuse(core, request_id, ErrorCode.DUPLICATE_VOTER, message)
         return
     if not core.connections.is_ready(request.voter.node_id, core.now):
-        _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, "the new voter can't be asked now")
+        message = f"node {request.voter.node_id} can't be asked for its versions now: try again"
+        _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, message)
         return
     voter = Voter(request.voter, request.endpoints)
     versions = ApiVersionsRequest(cluster_id=core.config.cluster_id)
@@ -70,7 +73,8 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
 
 
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
-    """The new voter answered (None: it didn't): append the set with it, if it may vote."""
+    """Append the set with the new voter, if its answer says that it may vote. response: None where
+    no answer came."""
     role = core.role
     change = role.change if isinstance(role, Leader) else None
     if change is None or change.voter is None or change.last_offset is not None:
@@ -78,7 +82,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
     if change.voter.key.node_id != node_id:
         return True
     if response is None or response.error is not ErrorCode.NONE:
-        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the new voter can't be asked")
+        message = f"node {node_id} doesn't say which kraft.version it supports"
+        finish_change(core, ErrorCode.REQUEST_TIMED_OUT, message)
         return False
     voter = replace(
         change.voter,
@@ -99,7 +104,7 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
 
 
 def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRequest) -> None:
-    """Append the set without it, the leader itself too; the last voter stays."""
+    """Append the set without the voter, which may be the leader itself, but not the last voter."""
     if _refuse_unready(core, request_id, request):
         return
     voters = core.log.voters
@@ -114,8 +119,8 @@ def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRe
 
 
 def handle_update_voter(core: Core, request_id: Hashable, request: UpdateVoterRequest) -> None:
-    """Append the voter's new entry and answer at once. At kraft.version 0 the leader only
-    remembers it, for an upgrade."""
+    """Append the voter set with the voter's new entry, and answer at once. At kraft.version 0 the
+    leader only remembers the entry, for an upgrade."""
     error = leader_only_error(core, request.epoch)
     if error is not None:
         core.refuse(request_id, request, error)
@@ -146,17 +151,17 @@ def handle_update_voter(core: Core, request_id: Hashable, request: UpdateVoterRe
 def handle_update_features(
     core: Core, request_id: Hashable, request: UpdateFeaturesRequest
 ) -> None:
-    """Finalize kraft.version 1: version and voters with their directories, in one batch."""
+    """Finalize kraft.version 1: append it and the voters with their directories in one batch."""
     if _refuse_unready(core, request_id, request):
         return
     current, wanted = core.log.kraft_version, request.kraft_version
     if not current <= wanted <= NEWEST_KRAFT_VERSION:
-        message = f"kraft.version is {current}, and goes no lower and not above 1"
+        message = f"kraft.version is {current}: it can't be lowered, or raised above 1"
         _refuse(core, request_id, ErrorCode.INVALID_UPDATE_VERSION, message)
         return
     voters = _learned_voters(core)
     if wanted > current and (voters is None or not all(v.supports(wanted) for v in voters)):
-        message = "not all voters have told their directory ids and support that version"
+        message = f"not all voters have told their directory ids and support kraft.version {wanted}"
         _refuse(core, request_id, ErrorCode.INVALID_UPDATE_VERSION, message)
         return
     if wanted == current or request.validate_only or voters is None:
@@ -170,8 +175,8 @@ def handle_update_features(
 
 
 def _refuse_unready(core: Core, request_id: Hashable, request: PeerRequest) -> bool:
-    """Refuse unless this leader has committed in its epoch, no change is pending, and
-    the voters in force are committed."""
+    """Refuse unless this leader has committed a record of its epoch, no change is pending, and the
+    voters in force are committed. Returns whether the request was refused."""
     role = core.role
     if not isinstance(role, Leader):
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -197,7 +202,7 @@ def _refuse(core: Core, request_id: Hashable, error: ErrorCode, message: str) ->
 
 
 def _await(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
-    """Remember who waits for the change that now begins."""
+    """Remember which request waits for the change that begins now."""
     change = PendingChange(kind, request_id, _deadline(core, timeout_ms))
     core.keep(replace(core.leader, change=change))
 
@@ -207,8 +212,8 @@ def _deadline(core: Core, timeout_ms: int) -> int:
 
 
 def _answer_early(core: Core) -> None:
-    """The voters are appended, which is all that the request asked for. The change stays pending
-    until they are committed, so that no other one begins."""
+    """Answer a request that waits for the append alone. The change stays pending until the voters
+    are committed, so that no other change begins."""
     change = core.leader.change
     if change is not None:
         core.answer_change(change, ErrorCode.NONE)
@@ -240,7 +245,7 @@ def _learn(core: Core, request_id: Hashable, voter: Voter) -> None:
 
 
 def _learned_voters(core: Core) -> VoterSet | None:
-    """The static voters with their directories; None until all have told theirs."""
+    """The static voters with their directories; None until all voters have told theirs."""
     learned = core.leader.learned
     found = [learned[node_id] for node_id in core.log.voters.ids if node_id in learned]
     return voter_set(found) if len(found) == len(core.log.voters) else None

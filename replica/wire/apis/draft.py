@@ -1,8 +1,6 @@
-"""FetchQuorumRecords, of the draft of KIP-595 that Kafka folded into Fetch before it had a key.
-
-So the key is whatever a quorum agrees on. Its two errors that Kafka has no number for are in
-replica.model.kafka_errors.
-"""
+"""FetchQuorumRecords of KIP-595's draft. Kafka moved it into Fetch before it had an API key, so a
+quorum chooses a key. Its two errors that have no number in Kafka are in
+replica.model.kafka_errors."""
 
 from __future__ import annotations
 
@@ -14,9 +12,11 @@ _MAX_KEY = 2**15 - 1
 
 
 def fetch_quorum_records(key: int) -> Api:
-    """The API under `key`; UsageError for one that Kafka uses, or that is none."""
+    """The API under `key`. Raises UsageError for a key that Kafka uses or that is out of range."""
     if not 0 <= key <= _MAX_KEY or key in APIS:
-        raise UsageError(f"API key {key} can't be FetchQuorumRecords': choose a free one, as 1000")
+        raise UsageError(
+            f"API key {key} can't be that of FetchQuorumRecords: choose a free one, such as 1000"
+        )
     return api(
         "FetchQuorumRecords",
         key,

@@ -8,7 +8,7 @@ from replica.wire.apis.quorum import NODE_ENDPOINTS
 from replica.wire.schema import api, field
 
 HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
-"""The highWatermark of a fetch request from a replica that doesn't tell (KIP-1166)."""
+"""The highWatermark in a fetch request of a replica that doesn't tell its own (KIP-1166)."""
 
 
 class Timestamp(IntEnum):

@@ -1,4 +1,4 @@
-"""The client's side of SASL: the name that a client gives, and the proof of it."""
+"""The client's side of SASL: the client's name, and the proof of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Exchange(Protocol):
         """The first token."""
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The answer to a server's token, None when all is said. Raises DataError where the server
-        says nonsense, or doesn't prove that it knows the password too."""
+        """The answer to a server's token, None at the end. Raises DataError where the token is
+        malformed, or the server doesn't prove that it knows the password too."""
 
 
 class Mechanism(Protocol):
-    """A name as Kafka's sasl.mechanism has it, and what is needed to authenticate by it."""
+    """A mechanism with the client's name and secret. name: as in Kafka's sasl.mechanism."""
 
     @property
     def name(self) -> str: ...
@@ -34,7 +34,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The password goes over the wire as it is (RFC 4616): for TLS or a network of one's own."""
+    """The password is sent as it is (RFC 4616): use it over TLS or within an own network."""
 
     user: str
     password: str = field(repr=False)
@@ -91,9 +91,9 @@ class _ScramExchange:
         found = scram.attributes(server_first, "rsi")
         salt, count = scram.bytes_of(found["s"]), found["i"]
         if not found["r"].startswith(self._nonce) or found["r"] == self._nonce:
-            raise CorruptDataError("SCRAM: the server answers another client", 0)
+            raise CorruptDataError("SCRAM: the server's answer is for another client", 0)
         if not (count.isascii() and count.isdigit() and len(count) < 8):
-            raise CorruptDataError("SCRAM: the server names no count of iterations", 0)
+            raise CorruptDataError("SCRAM: the server gives no number of iterations", 0)
         if int(count) < scram.MIN_ITERATIONS:
             raise CorruptDataError(f"SCRAM: {count} iterations are too few to trust", 0)
         if int(count) > scram.MOST_FOR_CLIENTS:

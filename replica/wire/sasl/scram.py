@@ -1,8 +1,8 @@
 """SCRAM's arithmetic and messages (RFC 5802, RFC 7677), without channel binding, as in Kafka.
 
-Names and passwords are taken as they are, in UTF-8, as Kafka's ScramFormatter.normalize does. The
-RFC asks for SASLprep, which libraries such as scramp apply: a password with a soft hyphen or a
-wide letter would then not be the one that Kafka knows. So no such library is used here.
+Names and passwords are used as they are, in UTF-8, as in Kafka's ScramFormatter.normalize. The RFC
+asks for SASLprep, which libraries such as scramp apply. It changes passwords with a soft hyphen or
+a wide letter, so that Kafka would refuse them. Therefore no such library is used here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 """Kafka's bounds (ScramMechanism, and the limit of AlterUserScramCredentials)."""
 MOST_FOR_CLIENTS = 100_000
-"""Above Kafka's bound, for credentials of older releases. A client computes for about 0.1 s for as
-many, and does nothing else meanwhile."""
+"""Above Kafka's bound, for credentials of older releases. So many iterations take a client about
+0.1 s, during which it does nothing else."""
 
 _NO_BINDING = "n,,"
 _BINDING = base64.b64encode(_NO_BINDING.encode()).decode()
@@ -30,8 +30,8 @@ _MAX_TOKEN = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server keeps of a password: enough to check the password, and not enough to log in
-    with."""
+    """What a server stores of a password: it can check the password, but nobody can log in with
+    it."""
 
     salt: bytes
     iterations: int
@@ -40,7 +40,7 @@ class Credential:
 
 
 def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> Credential:
-    """The credential of a password; `hash_name` as hashlib has it."""
+    """The credential of a password. hash_name: hashlib's name of the hash."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
     client_key = _hmac(hash_name, salted, b"Client Key")
     stored = hashlib.new(hash_name, client_key).digest()
@@ -50,8 +50,7 @@ def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> C
 def client_proof(
     hash_name: str, password: str, salt: bytes, iterations: int, said: bytes
 ) -> tuple[bytes, bytes]:
-    """The client's proof, and the server's signature that it expects in return. said:
-    AuthMessage."""
+    """The client's proof, and the signature that the server must answer with. said: AuthMessage."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
     client_key = _hmac(hash_name, salted, b"Client Key")
     stored = hashlib.new(hash_name, client_key).digest()
@@ -61,7 +60,7 @@ def client_proof(
 
 
 def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bool:
-    """Whether who made `proof` knows the password."""
+    """Whether the maker of `proof` knows the password."""
     signature = _hmac(hash_name, kept.stored_key, said)
     if len(proof) != len(signature):
         return False
@@ -70,12 +69,12 @@ def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bo
 
 
 def server_signature(hash_name: str, kept: Credential, said: bytes) -> bytes:
-    """The server's signature, by which it proves itself."""
+    """The signature by which the server proves that it knows the credential."""
     return _hmac(hash_name, kept.server_key, said)
 
 
 def client_first(user: str, nonce: str) -> str:
-    """The message without the prefix that says that there is no channel binding."""
+    """The client-first-message-bare, without the prefix for channel binding."""
     return f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
 
 
@@ -85,7 +84,8 @@ def with_prefix(first: str) -> bytes:
 
 
 def without_prefix(token: bytes) -> str:
-    """client-first-message-bare of the client's first token; CorruptDataError for others."""
+    """The client-first-message-bare in the client's first token. Raises CorruptDataError for
+    others."""
     said = text_of(token)
     if not said.startswith(_NO_BINDING):
         raise CorruptDataError("SCRAM: channel binding or an authorization id is not supported", 0)
@@ -103,13 +103,13 @@ def user_of(first: str) -> str:
 
 
 def attributes(said: str, wanted: str) -> dict[str, str]:
-    """The attributes at the beginning of a message, in order; CorruptDataError for others.
-    Extensions after them are skipped."""
+    """The attributes at the beginning of a message, in order; extensions after them are skipped.
+    Raises CorruptDataError where one is missing."""
     parts = said.split(",")
     if len(parts) < len(wanted) or any(
         not part.startswith(f"{name}=") for name, part in zip(wanted, parts, strict=False)
     ):
-        raise CorruptDataError(f"SCRAM: a message without {', '.join(wanted)}", 0)
+        raise CorruptDataError(f"SCRAM: a message lacks {', '.join(wanted)}", 0)
     return {name: part[2:] for name, part in zip(wanted, parts, strict=False)}
 
 

@@ -17,24 +17,24 @@ from replica.wire.schema import Message
 
 
 class RefusedError(KraftlakeError):
-    """A wrong password or an unknown user. The client can not tell one from the other."""
+    """A wrong password or an unknown user. The client can't tell which."""
 
 
 class ServerExchange(Protocol):
-    """The server's side of one authentication. user: known once all is proven. claimed: who the
-    client says to be, empty while it has not said."""
+    """The server's side of one authentication. user: known once the client has proven it. claimed:
+    the name that the client gives, empty before that."""
 
     user: str | None
     claimed: str
 
     def next(self, token: bytes) -> bytes:
-        """The answer to a token. Raises RefusedError, and DataError for a token that is none."""
+        """The answer to a token. Raises RefusedError, and DataError for a malformed token."""
 
 
 _NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
-"""For each mechanism what starts an exchange by it; see plain_exchange and ScramExchange."""
+"""Mechanism -> a function that starts an exchange; see plain_exchange and ScramExchange."""
 
 
 class PlainExchange:
@@ -51,7 +51,7 @@ class PlainExchange:
             raise CorruptDataError("PLAIN: expected a user and a password between zero bytes", 0)
         acting_for, user, password = parts
         self.claimed = user
-        # compared as hashes: how long it takes tells neither length nor content
+        # Hashes are compared, so that the time tells neither length nor content.
         kept = hashlib.sha256(self._passwords.get(user, secrets.token_hex()).encode()).digest()
         given = hashlib.sha256(password.encode()).digest()
         if not hmac.compare_digest(kept, given) or acting_for not in ("", user):
@@ -61,8 +61,8 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """mechanism: a key of scram.HASHES. credentials: user -> what is kept of its password. A user
-    that isn't there gets the answers of one that is, up to the refusal of its proof."""
+    """mechanism: a key of scram.HASHES. credentials: user -> credential. An unknown user gets the
+    same answers as a known one, until the proof is refused."""
 
     def __init__(self, mechanism: str, credentials: Mapping[str, scram.Credential]) -> None:
         self._hash = scram.HASHES[mechanism]
@@ -98,8 +98,8 @@ class ScramExchange:
         return f"v={scram.base64_of(signature)}".encode()
 
     def _kept(self) -> scram.Credential:
-        """The user's credential. Of an unknown user one that nobody can have: its salt is the same
-        each time, on each node and after a restart, as the salt of a known user is."""
+        """The user's credential. For an unknown user, one that no password fits; its salt is always
+        the same, on each node and after a restart, as a known user's salt is."""
         model = next(iter(self._credentials.values()), None)
         secret = _NO_USERS if model is None else model.server_key
         salt = hmac.digest(secret, f"salt of nobody: {self.claimed}".encode(), "sha512")
@@ -113,8 +113,8 @@ class ScramExchange:
 
 
 class SaslServer:
-    """Authentication of one connection. principal: the user, once known. claimed: who the client
-    says to be."""
+    """Authenticates one connection. principal: the user, once known. claimed: the name that the
+    client gives."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
@@ -127,8 +127,8 @@ class SaslServer:
 
     @staticmethod
     def answer_of(sasl: SaslServer | None, request: Request) -> tuple[Message, bool]:
-        """The answer to one of the two requests, and whether the connection ends after it; `sasl`
-        is None once the client is known, who then has nothing more to prove."""
+        """The answer to one of the two requests, and whether the connection ends after it. sasl:
+        None once the client is known and has nothing more to prove."""
         if sasl is None:
             return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
         if request.api is SASL_HANDSHAKE:
@@ -139,7 +139,7 @@ class SaslServer:
         start = self._authenticator.get(request.message["mechanism"])
         names = sorted(self._authenticator)
         if self._exchange is not None or request.version == 0:
-            # version 0 goes on with bare tokens, which no client in use does any more
+            # Version 0 continues with bare tokens, which no present client sends.
             return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE), "mechanisms": names}, True
         if start is None:
             code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)

@@ -171,6 +171,7 @@ def test_nothing_to_write_commits_nothing(
     assert offsets(lake) == [1]
 
 
+@pytest.mark.slow
 def test_spark_reads_a_table_by_the_checkpoint_that_delta_rs_writes(
     spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
 ) -> None:
@@ -283,6 +284,7 @@ def test_not_null_holds(
     assert offsets(lake) == []
 
 
+@pytest.mark.slow
 def test_everything_else_works_on_the_table(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:

@@ -109,6 +109,7 @@ def test_more_is_kept_where_that_is_asked(spark: SparkSession, lake: Lake) -> No
     assert file.exists()
 
 
+@pytest.mark.slow
 def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake: Lake) -> None:
     log = Path(lake.path_of(FED), "_delta_log")
     for entry in log.glob("0*"):

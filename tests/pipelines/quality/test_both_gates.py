@@ -80,6 +80,7 @@ def test_a_row_that_is_left_out_is_json_as_spark_writes_it(tmp_path: Path) -> No
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_both_gates_warn_and_leave_out_the_same(spark: SparkSession, tmp_path: Path) -> None:
     lakes = [_damaged(tmp_path / "small")]
     lakes.append(Lake(shutil.copytree(tmp_path / "small", tmp_path / "spark")))

@@ -72,6 +72,7 @@ def test_a_derived_column_says_where_rows_without_a_value_are_in_an_order() -> N
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_counts_as_many_broken_rows_of_every_expectation(
     spark: SparkSession, tmp_path: Path
 ) -> None:

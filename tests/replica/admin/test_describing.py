@@ -130,7 +130,7 @@ def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_rea
             answer = await super().__call__(client, request)
             return answer if request.api is DESCRIBE_CLUSTER else {**answer, "topics": []}
 
-    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+    with pytest.raises(NoLeaderError, match="must be about __cluster_metadata-0 alone"):
         described(Other())
 
 

@@ -65,6 +65,7 @@ def hold_equal(examined: Examined, chance: random.Random) -> Replayed:
     return scalar
 
 
+@pytest.mark.slow
 def test_every_recorded_directory_is_replayed_alike() -> None:
     images = 0
     for number, examined in enumerate(_examined(DATA)):

@@ -2,10 +2,10 @@
 
     python -m tests.replica.metadata.record_golden KAFKA_LIBS_DIR
 
-KAFKA_LIBS_DIR holds the jars of org.apache.kafka:kafka_2.13 and of kafka-tools 4.3 or newer. Not a
-test, and not run by tests: it needs Java and Kafka. The values are picked from the recorded log of
-all types; types newer than that log, and the edges of Java's number and Jackson's string formats,
-are added.
+KAFKA_LIBS_DIR holds the jars of org.apache.kafka:kafka_2.13 and of kafka-tools 4.3 or newer. This
+is no test, and no test runs it, because it needs Java and Kafka. The values are from the recorded
+log of all types. Types newer than that log are added, and edge cases of Java's number format and of
+Jackson's string format.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ TEXTS = (
 
 
 def chosen_values() -> Iterator[bytes]:
-    """The shortest and the longest (but not huge) value of each type and version, and edges."""
+    """The shortest and the longest (but not huge) value of each type and version, and edge
+    cases."""
     data = (TESTS / "data/generated-all-types/00000000000000000000.log").read_bytes()
     by_type = defaultdict(set)
     for batch in scan(data).batches:

@@ -1,4 +1,4 @@
-"""Every recorded metadata record, held against Kafka's own reading of it."""
+"""Every recorded metadata record is read as Kafka itself reads it."""
 
 from __future__ import annotations
 

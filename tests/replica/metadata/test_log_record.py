@@ -84,7 +84,7 @@ _LEADER = LeaderVoter(1, ZERO_UUID)
 
 
 def _at(*path: str | int) -> UnknownTags:
-    """Tagged fields that nobody knows, in the structure at this path."""
+    """Unknown tagged fields in the structure at this path."""
     return ((path, _TAGS),)
 
 

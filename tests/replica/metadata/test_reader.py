@@ -45,7 +45,7 @@ def failure(value: bytes) -> DataError:
 
 
 def stays_total(value: bytes) -> None:
-    """Decodes to something that encodes to the same bytes, or fails with a DataError."""
+    """The bytes decode to a record that encodes to the same bytes, or fail with a DataError."""
     try:
         record = decode(value)
     except DataError:
@@ -63,12 +63,16 @@ def test_any_bytes_decode_to_a_record_that_gives_them_back_or_fail_as_data_error
 
 
 @given(st.sampled_from(programs()), st.binary(max_size=300))
-def test_any_body_behind_a_good_envelope_is_total(program: Program, body: bytes) -> None:
+def test_any_body_behind_a_good_envelope_decodes_or_fails_as_data_error(
+    program: Program, body: bytes
+) -> None:
     stays_total(bytes([1, program.schema.api_key, program.version]) + body)
 
 
 @given(records(), st.data())
-def test_a_mutated_record_is_total(record: MetadataRecord, data: st.DataObject) -> None:
+def test_a_mutated_record_decodes_or_fails_as_data_error(
+    record: MetadataRecord, data: st.DataObject
+) -> None:
     value = bytearray(encode(record))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(value) - 1))
@@ -155,7 +159,7 @@ def test_a_broken_value_names_what_is_wrong_and_where(
     assert reason in caught.reason
 
 
-def test_a_huge_claim_allocates_nothing() -> None:
+def test_a_length_far_beyond_the_bytes_allocates_nothing() -> None:
     partition = b"\x01\x03\x02" + bytes(20) + b"\xff\xff\xff\xff\x07" + bytes(64)
     tracemalloc.start()
     failure(partition)

@@ -1,4 +1,4 @@
-"""What is secret never shows, and what is not secret stays."""
+"""Secrets are never shown, and other values stay as they are."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_config_that_kafka_does_not_know_is_shown_where_it_is_named(name: str)
 
 
 @pytest.mark.parametrize("name", ["ssl.key.password", "my.token", "SASL.JAAS.CONFIG"])
-def test_naming_a_config_that_is_secret_shows_nothing(name: str) -> None:
+def test_a_secret_config_stays_hidden_though_the_user_names_it(name: str) -> None:
     naming = Redactor(b"a key of this lake", shown_configs=frozenset({name}))
     assert naming.redact(config(name, "hunter2"))[1]
 
@@ -229,7 +229,7 @@ def test_redaction_and_holds_secret_agree_on_every_record(record: MetadataRecord
     assert not was_secret or record.type in may_be_secret or record.unknown_tags
 
 
-def test_what_stands_for_a_crc_is_told_by_the_key_the_offset_and_the_crc() -> None:
+def test_the_number_that_replaces_a_crc_depends_on_the_key_the_offset_and_the_crc() -> None:
     numbers = {REDACTOR.batch_crc(offset, crc) for offset in range(50) for crc in range(50)}
     assert len(numbers) == 2500
     assert all(0 <= number < 2**32 for number in numbers)

@@ -1,4 +1,4 @@
-"""The schema table: every type and version, and what may not be declared."""
+"""The table of record types: every type and version, and the declarations that are refused."""
 
 from __future__ import annotations
 

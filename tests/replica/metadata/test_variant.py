@@ -27,7 +27,7 @@ _SCALARS = st.one_of(
     st.floats(allow_nan=False),
     _TEXTS,
 )
-# pyspark's reader takes an empty string or name at the very end of its buffer for malformed.
+# pyspark's reader refuses an empty string or name at the very end of its buffer
 _NAMES = _TEXTS.filter(bool)
 PLAIN = st.recursive(
     _SCALARS,

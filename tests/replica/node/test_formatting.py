@@ -90,8 +90,8 @@ def test_a_directory_of_another_cluster_is_refused(node):
     ("named", "said"),
     [
         ("1@h:1", "is not id@host:port:directory.id"),
-        (f"1@h:1:{DIRECTORIES[1]},1@h:2:{DIRECTORIES[2]}", "a node id is there twice"),
-        (f"2@h:1:{DIRECTORIES[2]}", "node 1 .* is none of them"),
+        (f"1@h:1:{DIRECTORIES[1]},1@h:2:{DIRECTORIES[2]}", "a node id occurs twice"),
+        (f"2@h:1:{DIRECTORIES[2]}", "node 1 .* is none of them: add it"),
     ],
 )
 def test_wrong_controllers_are_refused(node, named, said):
@@ -100,7 +100,7 @@ def test_wrong_controllers_are_refused(node, named, said):
 
 
 def test_a_wrong_cluster_id_is_refused_with_a_good_one(node):
-    with pytest.raises(UsageError, match=r"-t cluster: no id of 22 .* a new one would be \S{22}"):
+    with pytest.raises(UsageError, match=r"-t cluster: expected an id of 22 .* for example \S{22}"):
         format_node(LocalDisk(), node, "cluster")
 
 

@@ -134,13 +134,13 @@ def test_keys_without_meaning_here_are_told(tmp_path):
         ("log__dirs", None, "log.dirs: missing"),
         ("listeners", "CONTROLLER:9093", "listeners: 'CONTROLLER:9093' is not NAME://host:port"),
         ("listeners", "CONTROLLER://h:99999", "listeners: 'h:99999' is not host:port"),
-        ("listeners", "A://h:1,A://h:2", "listeners: a name is there twice"),
+        ("listeners", "A://h:1,A://h:2", "listeners: a listener's name occurs twice"),
         ("listeners", "OTHER://h:1", "none of CONTROLLER (controller.listener.names) is there"),
         ("listeners", "CONTROLLER://0.0.0.0:1", "can't connect to a wildcard"),
         ("listener__security__protocol__map", "CONTROLLER:TLS", "expected one of PLAINTEXT, SSL"),
         ("controller__quorum__voters", "1@h", "controller.quorum.voters: 'h' is not host:port"),
         ("controller__quorum__voters", "h:1", "'h:1' is not id@host:port"),
-        ("controller__quorum__voters", "1@h:1,1@g:1", "voter 1 is there twice"),
+        ("controller__quorum__voters", "1@h:1,1@g:1", "voter 1 occurs twice"),
         ("controller__quorum__bootstrap__servers", None, "name the quorum by it"),
         ("controller__quorum__fetch__timeout__ms", "0", "0 is not between 1 and"),
         ("kraftlake__topic__name", "orders", "kraftlake.topic.id: missing"),
@@ -216,5 +216,7 @@ def test_the_drafts_api_key_is_a_free_one(tmp_path):
     key = "kraftlake__fetch__quorum__records__api__key"
     assert settings(tmp_path).draft_key is None
     assert settings(tmp_path, **{key: "1000"}).draft_key == 1000
-    with pytest.raises(UsageError, match=r"api\.key: API key 1 can't be FetchQuorumRecords'"):
+    with pytest.raises(
+        UsageError, match=r"api\.key: API key 1 can't be that of FetchQuorumRecords"
+    ):
         settings(tmp_path, **{key: "1"})

@@ -287,7 +287,7 @@ def test_other_partitions_are_refused(topics):
     with pytest.raises(InvalidPartitionError, match="only __cluster_metadata-0 is replicated"):
         side.server.read(PARTITION, decode(side.api.request, 2, raw), 2)
     raw = encode(side.api.response, 2, {"topics": topics})
-    with pytest.raises(CorruptDataError, match="isn't about __cluster_metadata-0"):
+    with pytest.raises(CorruptDataError, match="must be about __cluster_metadata-0"):
         side.client.read(PARTITION, decode(side.api.response, 2, raw), 2)
 
 

@@ -50,7 +50,7 @@ def test_a_response_arrives_as_it_was_sent_with_its_own_errors(sent):
 
 @pytest.mark.parametrize("key", [1, 52, -1, 2**15])
 def test_a_key_that_is_taken_or_none_is_refused(key):
-    with pytest.raises(UsageError, match=f"API key {key} can't be FetchQuorumRecords'"):
+    with pytest.raises(UsageError, match=f"API key {key} can't be that of FetchQuorumRecords"):
         translation(key)
 
 

@@ -1,7 +1,8 @@
-"""One core on an in-memory disk: carries out effects as the driver will, and remembers messages.
+"""`Host`: one core on an in-memory disk. It carries out effects as the real driver does, and keeps
+the messages for the test to look at.
 
-`lose_unflushed` makes a crash cost what was not flushed. A snapshot's bytes are a JSON
-text of its facts and of the state machine, which is the list of committed batches that hold data.
+`lose_unflushed` makes a crash lose what was not flushed. A snapshot's bytes are a JSON text of its
+facts and of the state machine, which is the list of committed batches that hold data.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 
 
 def key(node_id, directory="a"):
-    """A directory id that a person can read, and the 22 characters of a UUID to storage."""
+    """A replica's key. Its directory id is readable, and 22 characters long as a UUID is in
+    files."""
     return ReplicaKey(node_id, f"directory-{node_id}{directory}".ljust(21, "-") + "A")
 
 
@@ -61,7 +63,7 @@ def voters(*node_ids):
 
 
 def config(node_id, *voter_ids, **changes):
-    """Node `node_id` of a static quorum; observers name ids that aren't theirs."""
+    """The configuration of node `node_id` in a static quorum of `voter_ids`."""
     return replace(
         Config("cluster", voter(node_id), voters(*voter_ids)),
         election_timeout_ms=1000,
@@ -73,19 +75,19 @@ def config(node_id, *voter_ids, **changes):
 
 
 def dynamic(configuration):
-    """The same node in a quorum that keeps its voters in the log."""
+    """The configuration of a node in a quorum that keeps its voters in the log."""
     return replace(configuration, static_voters=VoterSet())
 
 
 def bootstrapped(*voter_ids):
-    """The disk that formatting leaves on a first voter: kraft.version 1 and the voters in 0-0."""
+    """The disk of a voter just formatted: snapshot 0-0 holds kraft.version 1 and the voters."""
     facts = SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, 0, voters(*voter_ids), 1)
     return Disk(snapshots={BOOTSTRAP_SNAPSHOT: snapshot_text(facts, [])})
 
 
 @dataclass
 class Disk:
-    """What survives a stop; `flushed` batches survive a crash."""
+    """What survives a stop. Of a crash only the first `flushed` batches survive."""
 
     state: ElectionState | None = None
     log_start: int = 0
@@ -130,7 +132,8 @@ class Disk:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a core: when, what came in, what had to be done, and what it was then."""
+    """One step of a core: the time (ms), the input, the effects, and the core's state
+    afterwards."""
 
     now: int
     event: Input
@@ -141,7 +144,7 @@ class Step:
 
 
 class Host:
-    """`raft` with its disk. sends, replies, steps: everything since they were last taken."""
+    """`raft` with its disk. sends: since the last `take`. replies: by request id."""
 
     def __init__(self, configuration, disk=None, now=0, draw=lambda bound: 0):
         self.config = configuration
@@ -156,14 +159,14 @@ class Host:
         self.replies = {}
         self.steps = []
         self.flushes_late = False
-        """Flush only when told to by `flush`, as a slow disk does."""
+        """Whether the host flushes only when the test calls `flush`, as on a slow disk."""
         self.owes_flush = False
         self._parts = {}
         self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
         self.step(Tick())
 
     def step(self, event):
-        """Take an input, do what follows, and all that follows from that; the first effects."""
+        """Step the core, then with the results of its effects. Returns the first step's effects."""
         effects = self.raft.step(event, self.now)
         raft = self.raft
         told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
@@ -207,7 +210,7 @@ class Host:
         return answers
 
     def _check_nothing_waits_for_a_flush(self, effects):
-        """What Effects says is held back while a flush is owed (replica.raft.effects)."""
+        """Assert that the core holds back what must wait for a flush (see replica.raft.effects)."""
         for send in effects.sends:
             if isinstance(send.message, FetchRequest):
                 fetched = send.message.fetch_offset
@@ -265,7 +268,7 @@ class Host:
         position = reply.read.position
         return replace(reply.message, data=data[position : position + reply.read.length])
 
-    # what tests say
+    # what tests call
 
     @property
     def effects(self):
@@ -283,13 +286,13 @@ class Host:
         self.at(self.now + ms)
 
     def ask(self, message, request_id="request"):
-        """The response to a request; None while there is none."""
+        """Step the core with a request. Returns the response, None if it comes later."""
         self.replies.pop(request_id, None)
         self.step(Request(request_id, message))
         return self.replies.pop(request_id, None)
 
     def take(self, kind):
-        """The requests of one kind sent since the last take, which forgets all others too."""
+        """The requests of one kind since the last `take`. Those of other kinds are forgotten."""
         found = [send for send in self.sends if isinstance(send.message, kind)]
         self.sends.clear()
         return found
@@ -301,7 +304,7 @@ class Host:
         self.step(Failed(send.node_id, send.correlation_id, **error))
 
     def flush(self):
-        """What a slow disk has left to do."""
+        """Do the flush that is owed."""
         if self.owes_flush:
             self.owes_flush, self.disk.flushed = False, self.disk.log_end
             self.step(Flushed(self.disk.log_end))
@@ -311,13 +314,14 @@ class Host:
         self.step(Propose(self.raft.role.epoch, tuple(Proposal(records, d) for d in data)))
 
     def append(self, *values):
-        """Let the state machine append records, to wait for the linger; their first offset."""
+        """Append records, which wait for the linger. Returns the first offset."""
         offset = self.raft.next_append_offset
         self.step(Append(self.raft.role.epoch, values))
         return offset
 
     def snapshot(self, offset=None):
-        """Snapshot the state machine at what it has applied."""
+        """Let the state machine write a snapshot up to `offset` (exclusive; None: all that it has
+        applied). Returns its id, None if it isn't worth writing."""
         end = self.next_offset if offset is None else offset
         log = self.raft.log
         epoch = max((e.epoch for e in log.epochs if e.start_offset < end), default=log.last_epoch)
@@ -340,13 +344,13 @@ class Host:
 
 
 def elect(host):
-    """Let its election timeout run out and everybody vote for it; its epoch as leader."""
+    """Let the election timeout run out, and everybody vote for this host. Returns its epoch."""
     host.after(host.config.election_timeout_ms)
     return win(host)
 
 
 def win(host):
-    """Let everybody grant what a prospective asks; its epoch as leader."""
+    """Let everybody grant the pre-votes and votes of this host. Returns its epoch as leader."""
     while requests := [send for send in host.sends if isinstance(send.message, VoteRequest)]:
         host.sends.clear()
         for send in requests:
@@ -356,7 +360,7 @@ def win(host):
 
 
 def fetch(host, node_id, offset, last_epoch=None, **changes):
-    """Let a replica fetch from a leader at its log end `offset`, not waiting; the response."""
+    """Let a replica fetch from `host` at `offset`, without waiting. Returns the response."""
     epoch = host.raft.role.epoch
     request = FetchRequest(
         **{
@@ -371,7 +375,7 @@ def fetch(host, node_id, offset, last_epoch=None, **changes):
 
 
 def begin(host, leader_id, epoch, **changes):
-    """Let a leader make itself known; the response."""
+    """Let a leader send BeginQuorumEpoch to `host`. Returns the response."""
     message = BeginQuorumEpochRequest(epoch=epoch, leader_id=leader_id, **changes)
     return host.ask(message)
 

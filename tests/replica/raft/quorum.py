@@ -1,4 +1,5 @@
-"""Several hosts and a bag of messages between them; the test decides what the bag gives back."""
+"""Several hosts, and the messages that are on their way between them. The test decides which of
+these arrive."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
 
 @dataclass(frozen=True)
 class Letter:
-    """A request (with the asking node's correlation id) or the response to it; the asked node is
-    named as the asking one does."""
+    """A request with the asking node's correlation id, or the response to it. `asked` is the id by
+    which the asking node knows the other."""
 
     sender: int
     to: int
@@ -22,14 +23,14 @@ class Letter:
 
 
 def node_of(node_id):
-    """The node behind the id of a bootstrap server."""
+    """The node with this id, or the node behind a bootstrap server's id."""
     return node_id if node_id >= -1 else -10 - node_id
 
 
 class Quorum:
-    """Hosts by node id. `letters` is the bag; `cut` are nodes nothing goes to or comes from.
+    """Hosts by node id. letters: the messages on their way. cut: nodes without a network.
 
-    in_log: the voters are in the log (kraft.version 1), else in the configuration.
+    in_log: whether the voters are in the log (kraft.version 1), or else in the configuration.
     """
 
     def __init__(self, *voter_ids, observers=(), draws=None, in_log=False, **changes):
@@ -49,7 +50,7 @@ class Quorum:
         self.now = 0
 
     def collect(self):
-        """Put what hosts have sent into the bag."""
+        """Put the messages that hosts have sent on their way."""
         for node_id, host in self.hosts.items():
             for send in host.sends:
                 self.letters.append(
@@ -72,7 +73,7 @@ class Quorum:
             host.step(Response(letter.sender, letter.correlation_id, letter.message))
 
     def settle(self, rounds=200):
-        """Deliver everything in order until nothing is left at this moment."""
+        """Deliver all messages in order, also those that are sent meanwhile, until none is left."""
         for _ in range(rounds):
             self.collect()
             letters, self.letters = self.letters, []
@@ -83,7 +84,7 @@ class Quorum:
         raise AssertionError("the quorum never comes to rest")
 
     def run(self, ms, step=50):
-        """Let time pass for all, with instant delivery."""
+        """Let time pass for all hosts; messages arrive at once."""
         end = self.now + ms
         while self.now < end:
             self.now = min(self.now + step, end)
@@ -99,7 +100,7 @@ class Quorum:
 
     @property
     def leader(self):
-        """The leader of the newest epoch, None without one."""
+        """The leader of the newest epoch; None where there is no leader."""
         leading = [
             host
             for node_id, host in self.hosts.items()

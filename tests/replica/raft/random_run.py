@@ -1,7 +1,8 @@
-"""A quorum on a network that loses, repeats and reorders, with crashes; checked after every event.
+"""A quorum with crashes, on a network that loses, repeats and reorders messages. Invariants are
+checked after every event.
 
-One seed decides everything. The full simulator, with disks that tear and clocks that drift, is
-replica.simulate; this is the core's own quick check.
+One seed decides everything. This is a quick check of the core alone; replica.simulate is the full
+simulator, with torn writes and drifting clocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.replica.raft.quorum import Quorum
 
 
 class RandomRun:
-    """`quorum` under random events; `committed` is what any replica ever knew to be committed."""
+    """`quorum` under random events. committed: all that any replica ever knew to be committed."""
 
     def __init__(self, seed, *voter_ids, observers=(), **changes):
         self.random = Random(seed)
@@ -58,7 +59,7 @@ class RandomRun:
             self.check()
 
     def settle(self):
-        """Faults stop: everybody must end up with the same."""
+        """Stop the faults; then all replicas must get the same log."""
         self.quorum.cut.clear()
         self.quorum.letters.clear()
         for host in self.quorum.hosts.values():
@@ -162,8 +163,8 @@ class RandomRun:
         assert not host.raft.illegal_messages, f"node {node_id}: {host.raft.illegal_messages}"
 
     def check_leader(self, node_id, host):
-        """One leader for each epoch, which holds everything committed before, and takes nothing
-        back that it said is."""
+        """An epoch has at most one leader. A leader holds everything that was committed before, and
+        its high watermark never falls."""
         role = host.raft.role
         if not isinstance(role, Leader):
             return
@@ -190,7 +191,7 @@ class RandomRun:
             assert voted == state.voted, "voted twice"
 
     def check_committed(self, node_id, host):
-        """What one replica knows to be committed, no other knows otherwise."""
+        """All replicas agree on the committed records."""
         watermark = host.raft.high_watermark
         if watermark is None:
             return
@@ -202,7 +203,8 @@ class RandomRun:
                 assert known == batch, f"node {node_id} committed other records"
 
     def check_log_start(self, host):
-        """A log starts at 0 or at its oldest snapshot, which a fetch there finds to be right."""
+        """A log starts at 0 or at its oldest snapshot, and a fetch at the log start gets
+        records."""
         log = host.raft.log
         if log.log_start:
             oldest = log.snapshots[0].snapshot_id

@@ -1,4 +1,4 @@
-"""A snapshot of the tests' state machine as bytes that do not depend on where a class lies."""
+"""A snapshot of the tests' state machine as JSON, which doesn't change when a class is moved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def snapshot_text(facts, applied):
 
 
 def read_snapshot(data):
-    """(facts, applied) of the bytes of a snapshot; raises whatever garbage gives."""
+    """The (facts, applied) of a snapshot's bytes. Raises any exception on other bytes."""
     offset, epoch, timestamp, said, kraft_version, content = json.loads(data)
     known = None if said is None else voter_set(map(_read_voter, said))
     place = OffsetAndEpoch(offset, epoch)

@@ -1,4 +1,4 @@
-"""Records that wait for a batch: linger, sizes, order, and what ends the wait (scenarios J)."""
+"""Records that wait to become batches: the linger, sizes and order (scenarios J)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,5 @@
-"""What a state machine may append, and what becomes of it (scenarios J)."""
+"""The appends of a leader's state machine: which are allowed, when they are written and committed
+(scenarios J)."""
 
 import pytest
 
@@ -256,7 +257,7 @@ def test_only_the_leader_describes_the_quorum():
     assert (response.error, response.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
 
 
-def test_a_replica_without_an_id_reads_but_is_nobody_s_progress():
+def test_a_replica_without_an_id_gets_records_but_is_not_described():
     host = leader()
     response = fetch(host, -1, 0, last_epoch=0)
     assert len(response.batches) == 1

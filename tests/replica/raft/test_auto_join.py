@@ -47,8 +47,8 @@ def control(*records, base):
 
 
 class Leader:
-    """What leader 2 answers: fetches with the batches that it has, up to its high watermark; a
-    change of voters with `answer`, None for nothing."""
+    """Leader 2, which answers fetches with its batches up to its high watermark, and a change of
+    voters with `answer` (None for no answer)."""
 
     def __init__(self, *voter_ids, kraft_version=1, answer=TAKEN):
         first = (KRaftVersion(kraft_version), KRaftVoters(voters(*voter_ids)))
@@ -141,7 +141,7 @@ def test_an_observer_whose_request_is_not_answered_fetches_after_the_request_tim
 
 
 @pytest.mark.scenario("H37")
-def test_an_observer_has_its_older_self_removed_and_asks_until_the_log_says_so():
+def test_an_observer_asks_to_remove_its_older_directory_until_the_log_lacks_it():
     host, leader = Host(dynamic(config(3, auto_join=True))), Leader(1, 2, 3)
     older = replace(host.config.local, key=key(3, "older"))
     leader.batches = [control(KRaftVersion(1), KRaftVoters(voters(1, 2).with_voter(older)), base=0)]
@@ -153,7 +153,7 @@ def test_an_observer_has_its_older_self_removed_and_asks_until_the_log_says_so()
 
 
 @pytest.mark.scenario("H38")
-def test_an_observer_whose_older_self_is_gone_adds_itself_and_then_only_fetches():
+def test_an_observer_whose_older_directory_is_removed_adds_itself_and_then_only_fetches():
     host, leader = Host(dynamic(config(3, auto_join=True))), Leader(1, 2)
     older = replace(host.config.local, key=key(3, "older"))
     leader.batches = [control(KRaftVersion(1), KRaftVoters(voters(1, 2).with_voter(older)), base=0)]
@@ -190,7 +190,7 @@ def _unable(why):
 
 
 def test_an_observer_that_lags_behind_asks_for_nothing():
-    """Its log may name voters that are none any more; and the leader would refuse it."""
+    """Its log may name voters that were removed since, and the leader would refuse it."""
     host, leader = observer(), Leader(1, 2, 3)
     leader.high_watermark = leader.end + 5
     leader.serve(host, 2 * PERIOD_MS)
@@ -200,7 +200,7 @@ def test_an_observer_that_lags_behind_asks_for_nothing():
     assert len(leader.asked) == 1
 
 
-def test_a_refusal_of_the_principal_ends_nothing():
+def test_an_observer_whose_principal_may_not_change_voters_goes_on_fetching():
     refusal = VoterChangeResponse(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     host, leader = observer(), Leader(1, 2, 3, answer=refusal)
     leader.serve(host, 2 * PERIOD_MS + 1000)
@@ -209,7 +209,8 @@ def test_a_refusal_of_the_principal_ends_nothing():
 
 
 def test_a_removed_voter_does_not_join_again_by_itself_until_it_restarts():
-    """Kafka adds it again after three fetch timeouts, and asks to stop the node first."""
+    """In Kafka it asks to be added again after three fetch timeouts, unless it was stopped
+    first."""
     host, leader = observer(), Leader(1, 2, 3)
     leader.serve(host, PERIOD_MS + 500)
     leader.decide(1, 2, 3, 4)
@@ -241,7 +242,8 @@ def test_a_replica_whose_addition_was_truncated_asks_to_be_a_voter_again():
 
 
 def test_a_quorum_of_one_gets_a_second_voter_that_adds_itself():
-    """Two voters commit nothing before the new one fetches: the answer may not wait for that."""
+    """Two voters commit nothing before the new one fetches, so the answer must not wait for the
+    commit."""
     quorum = Quorum(1, observers=(2,), in_log=True, auto_join=True)
     quorum.run(2 * PERIOD_MS)
     assert quorum.leader.raft.log.voters.ids == (1, 2)
@@ -249,13 +251,13 @@ def test_a_quorum_of_one_gets_a_second_voter_that_adds_itself():
     assert quorum.leader.raft.high_watermark == quorum.leader.disk.log_end
 
 
-def test_a_quorum_takes_in_all_who_join_one_after_the_other():
+def test_observers_that_join_at_once_become_voters_one_after_the_other():
     quorum = Quorum(1, 2, 3, observers=(4, 5), in_log=True, auto_join=True)
     quorum.run(5 * PERIOD_MS)
     assert quorum.leader.raft.log.voters.ids == (1, 2, 3, 4, 5)
 
 
-def test_a_wiped_voter_takes_its_own_place():
+def test_a_voter_whose_disk_was_wiped_takes_its_own_place():
     quorum = Quorum(1, 2, 3, in_log=True, auto_join=True)
     quorum.run(4000)
     wiped = next(n for n, host in quorum.hosts.items() if host is not quorum.leader)

@@ -1,4 +1,4 @@
-"""What a replica is when it starts, by what its disk says (scenarios I)."""
+"""The role in which a replica starts, by what its disk holds (scenarios I)."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_stored_vote_for_another_is_kept():
 
 
 @pytest.mark.scenario("I05")
-def test_a_vote_for_itself_without_directory_is_its_own():
+def test_a_stored_vote_for_the_local_node_without_directory_is_its_own_vote():
     host = started(ElectionState(4, voted=ReplicaKey(1), kraft_version=0))
     assert isinstance(host.raft.role, Candidate)
     assert host.raft.role.epoch == 4
@@ -49,20 +49,20 @@ def test_a_vote_on_the_disk_of_a_replica_without_id_is_refused():
 
 
 @pytest.mark.scenario("I08")
-def test_nothing_stored_is_epoch_zero_and_the_first_candidacy_epoch_one():
+def test_without_quorum_state_a_replica_starts_in_epoch_zero_and_first_stands_in_epoch_one():
     host = started(None)
     assert host.raft.role == Unattached(0, 1000)
     assert host.disk.state == ElectionState(0, kraft_version=0, voter_ids=(1, 2, 3))
     assert elect(host) == 1
 
 
-def test_a_state_older_than_the_log_gives_way_to_it():
+def test_a_stored_epoch_older_than_the_log_s_gives_way_to_it():
     host = started(ElectionState(2, 3, key(3)), batches=[batch(0, 4, 5)], flushed=5)
     assert host.raft.role == Unattached(5, 1000)
     assert host.disk.state.epoch == 5
 
 
-def test_a_state_older_than_a_snapshot_gives_way_to_it():
+def test_a_stored_epoch_older_than_a_snapshot_s_gives_way_to_it():
     snapshot = OffsetAndEpoch(7, 6)
     host = started(ElectionState(2, 3), snapshots={snapshot: content(7, 6)})
     assert host.raft.role.epoch == 6
@@ -75,7 +75,7 @@ def test_an_epoch_above_the_log_s_is_kept():
 
 
 @pytest.mark.scenario("I13")
-def test_unflushed_records_are_lost_by_a_crash_and_not_missed():
+def test_after_a_crash_a_log_without_its_unflushed_records_starts():
     host = Host(config(9, 1, 2, 3), Disk(batches=[batch(0, 4, 5), batch(5, 5, 6)], flushed=5))
     again = host.restarted(crash=True)
     assert (again.raft.log.log_end, again.raft.log.last_epoch) == (5, 5)

@@ -1,4 +1,4 @@
-"""A follower and its leader until their logs are equal, whatever the follower has (scenarios B)."""
+"""A follower fetches until its log equals its leader's, whatever it held before (scenarios B)."""
 
 import pytest
 
@@ -26,7 +26,8 @@ def follower_with(*batches, of):
 
 
 def catch_up(host, of):
-    """Answer its requests until it is at the leader's log end; how often its log diverged."""
+    """Answer the follower's requests until it is at the leader's log end. Returns how often the
+    leader answered with a diverging epoch."""
     rounds = 0
     while host.raft.log.position != of.raft.log.position:
         sends, host.sends = host.sends, []

@@ -1,4 +1,5 @@
-"""FetchQuorumRecords of KIP-595's draft: the same decision in its own words."""
+"""FetchQuorumRecords of KIP-595's draft: a leader decides as for Fetch, and answers in another
+form."""
 
 import pytest
 

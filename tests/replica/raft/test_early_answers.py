@@ -40,7 +40,7 @@ def test_an_administrator_who_was_answered_at_the_append_gets_no_second_answer(e
 
 
 @pytest.mark.scenario("H35")
-def test_who_asks_for_no_commit_is_refused_as_anybody_is():
+def test_add_voter_without_ack_when_committed_is_refused_for_the_same_reasons():
     host = leader()
     add(host, ack_when_committed=False)
     assert host.replies.pop("add").error is ErrorCode.REQUEST_TIMED_OUT, "it lags behind"

@@ -1,4 +1,4 @@
-"""Votes: who gets one, what is remembered, what winning and losing does (scenarios C)."""
+"""Votes: which requests are granted, what is stored, and what follows an election (scenarios C)."""
 
 import pytest
 
@@ -213,7 +213,7 @@ def test_a_candidate_that_loses_keeps_its_vote_waits_and_tries_by_pre_vote():
 
 
 @pytest.mark.scenario("C22")
-def test_vote_answers_to_one_that_follows_by_now_are_ignored():
+def test_a_follower_ignores_late_answers_to_its_vote_requests():
     host = candidate()
     sends = host.take(VoteRequest)
     begin(host, 2, epoch=1)
@@ -368,8 +368,8 @@ def test_a_request_of_another_cluster_is_refused():
     assert host.raft.role.epoch == 0
 
 
-def test_a_voter_asks_for_votes_with_what_a_crash_can_t_take_from_its_log():
-    """Or it would win, after a crash, by a vote that was given to a log it no longer has."""
+def test_a_voter_flushes_its_log_before_it_asks_for_votes():
+    """If it didn't, a crash could leave it with a vote for a log that it no longer has."""
     host = host_of_three()
     begin(host, 2, epoch=1)
     host.flushes_late = True

@@ -1,4 +1,4 @@
-"""Epochs that no election explains: who names one is refused, and no epoch leaves int32."""
+"""Epochs that no election explains are refused, and no epoch exceeds an int32."""
 
 import pytest
 from hypothesis import given
@@ -102,7 +102,7 @@ def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quoru
 
 
 @pytest.mark.parametrize("ask", [ask_begin, ask_end])
-def test_nor_does_a_leader_that_is_no_voter_of_a_dynamic_quorum(ask):
+def test_a_leader_that_is_no_voter_changes_neither_epoch_nor_leader_of_a_dynamic_quorum(ask):
     host = dynamic_voter()
     before = host.raft.role
     assert ask(host, 77, 1).error is ErrorCode.INVALID_REQUEST
@@ -139,7 +139,7 @@ def test_a_replica_that_knows_no_epoch_learns_that_of_an_old_quorum():
 
 
 @pytest.mark.parametrize("field", ["diverging", "snapshot_id"])
-def test_a_leader_names_no_position_of_an_epoch_after_its_own(field):
+def test_a_diverging_or_snapshot_epoch_above_the_leader_s_own_is_illegal(field):
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, 3, leader_endpoints=ENDPOINTS)
     (send,) = host.take(FetchRequest)
@@ -165,14 +165,14 @@ def test_nobody_stands_in_an_election_after_the_last_epoch(voted, voter_ids):
     assert host.restarted().raft.role.epoch == MAX_EPOCH
 
 
-def test_who_led_the_last_epoch_waits_for_no_other_one():
+def test_a_replica_that_led_the_last_epoch_goes_to_no_epoch_after_it():
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(MAX_EPOCH, leader_id=1)))
     host.after(10_000)
     assert host.raft.role.epoch == MAX_EPOCH
 
 
 @given(epoch=st.integers(0, 2**31 - 1), after_ms=st.integers(0, 60_000))
-def test_whatever_a_voter_names_a_restart_accepts_the_quorum_state(epoch, after_ms):
+def test_whatever_epoch_a_voter_names_a_restart_accepts_the_quorum_state(epoch, after_ms):
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(MAX_EPOCH - 3)))
     vote(host, 2, epoch)
     begin(host, 3, epoch, leader_endpoints=ENDPOINTS)

@@ -21,7 +21,7 @@ OLD_17 = (batch(0, 16, 9),)
 
 
 def park(host, node_id, offset, request_id, **changes):
-    """Let a replica fetch at the log end and wait; the request id is then in host.replies."""
+    """Let a replica fetch at the log end and wait. host.replies gets the answer later."""
     request = FetchRequest(
         replica=key(node_id),
         epoch=host.raft.role.epoch,
@@ -94,7 +94,7 @@ def test_a_fetch_of_another_leader_epoch_is_refused_and_changes_no_epoch():
 
 
 @pytest.mark.scenario("B34")
-def test_a_follower_serves_no_replica_epoch_checks_come_first():
+def test_a_follower_serves_no_fetch_and_checks_the_epoch_first():
     host = follower(epoch=3)
     same, newer, older = (fetch(host, 3, 0, last_epoch=0, epoch=e) for e in (3, 4, 2))
     assert (same.error, same.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 2)
@@ -103,7 +103,7 @@ def test_a_follower_serves_no_replica_epoch_checks_come_first():
 
 
 @pytest.mark.scenario("B17")
-def test_a_follower_truncates_flushes_no_more_than_is_left_and_asks_again():
+def test_a_follower_that_truncated_fetches_again_from_its_new_log_end():
     host = follower(epoch=3)
     deliver(host, batches=tuple(batch(n, n, 3) for n in range(3)))
     deliver(host, diverging=OffsetAndEpoch(2, 3))
@@ -130,7 +130,7 @@ def test_a_diverging_epoch_of_impossible_numbers_cuts_nothing(wrong):
 
 
 @pytest.mark.scenario("B19")
-def test_a_batch_that_a_truncation_cuts_goes_whole_and_the_next_fetch_knows():
+def test_a_truncation_within_a_batch_removes_all_of_it_and_the_next_fetch_starts_there():
     host = follower()
     deliver(host, batches=(batch(0, 1, 1), batch(2, 2, 1)))
     deliver(host, diverging=OffsetAndEpoch(1, 1))
@@ -155,7 +155,7 @@ def test_a_candidate_ignores_fetched_records(becomes):
 
 
 @pytest.mark.scenario("B21")
-def test_records_of_a_leader_that_was_left_for_another_are_ignored():
+def test_late_records_of_an_earlier_leader_are_ignored():
     host = follower()
     late = host.take(FetchRequest)[0]
     begin(host, 3, epoch=2)
@@ -221,7 +221,7 @@ def test_a_waiting_fetch_learns_of_a_newer_high_watermark_if_it_says_what_it_kno
 
 @pytest.mark.scenario("B24", "B25")
 @pytest.mark.parametrize("why", ["another leader", "resigned"])
-def test_a_waiting_fetch_learns_that_the_leader_is_none_any_more(why):
+def test_a_waiting_fetch_is_refused_when_the_leader_loses_its_leadership(why):
     host = leader()
     park(host, 2, 1, "parked")
     if why == "resigned":
@@ -253,7 +253,7 @@ def test_records_that_don_t_continue_the_log_are_illegal(wrong):
 
 
 @pytest.mark.scenario("B31")
-def test_a_leader_epoch_counts_from_its_leader_change_on():
+def test_a_leader_s_epoch_begins_at_its_leader_change_record():
     host = leader(log=OLD_17, epoch=9)
     assert fetch(host, 2, 18, last_epoch=10).error is ErrorCode.NONE
     assert fetch(host, 2, 19, last_epoch=10).diverging == OffsetAndEpoch(18, 10)

@@ -1,4 +1,5 @@
-"""What is committed, and who learns of it when (scenarios F); the rule itself is in history."""
+"""The high watermark: when it rises, and when replicas learn of it (scenarios F). The rule itself
+is tested in tests/replica/history."""
 
 from dataclasses import replace
 
@@ -117,7 +118,7 @@ def test_a_leader_s_own_records_count_only_once_flushed():
 
 
 @pytest.mark.scenario("F04", "T02")
-def test_a_new_leader_doesn_t_say_what_it_knew_as_follower():
+def test_a_new_leader_names_no_high_watermark_though_it_knew_one_as_follower():
     host = follower(end=10)
     deliver(host, high_watermark=10)
     assert host.raft.high_watermark == 10
@@ -171,8 +172,8 @@ def test_a_follower_that_lost_its_disk_doesn_t_pull_the_watermark_back():
 
 
 def leader_of_two_with_observer(observer_end):
-    """Node 1 leads 1 and 2, committed to 5 of 6 records; observer 3 was last at its log end 5 or
-    6, as given."""
+    """Node 1 leads voters 1 and 2, and 5 of its 6 records are committed. Observer 3 last fetched at
+    `observer_end`."""
     host = Host(dynamic(config(1)), bootstrapped(1, 2))
     elect(host)
     host.propose(b"a", b"b")
@@ -279,7 +280,7 @@ def test_records_wait_for_the_watermark_of_the_next_answer():
 
 
 @pytest.mark.scenario("F16")
-def test_a_state_machine_hears_of_its_own_leadership_when_the_past_is_committed():
+def test_a_state_machine_is_told_that_it_leads_once_all_earlier_epochs_are_committed():
     host = leader(log=OLD, epoch=1)
     assert host.leaders[-1] == LeaderAndEpoch(-1, 2)
     fetch(host, 2, 3, last_epoch=1)

@@ -1,4 +1,4 @@
-"""Whatever peers send, a replica answers, stays in one piece and never breaks its own word."""
+"""Whatever peers send, a replica goes on to answer, and takes back no vote, epoch or commit."""
 
 from dataclasses import fields, replace
 
@@ -115,7 +115,8 @@ def current(data, host, message):
 
 
 def promises(host):
-    """What must never be taken back: the epoch, the vote in it, what is committed."""
+    """What a replica must never take back: its epoch, its vote in it, what it knows as
+    committed."""
     return host.raft.role.epoch, host.raft.role.voted, host.raft.high_watermark
 
 
@@ -147,7 +148,7 @@ def test_any_requests_are_answered(name, data):
 @pytest.mark.parametrize("name", ROLES)
 @settings(max_examples=60)
 @given(data=st.data())
-def test_any_answers_are_survived(name, data):
+def test_a_replica_survives_any_answers(name, data):
     host = ROLES[name]()
     for _ in range(5):
         host.after(100)

@@ -56,7 +56,8 @@ def test_a_voter_whose_endpoints_changed_tells_its_leader_once_in_three_timeouts
 
 
 def updates_sent(host, answer=None):
-    """What it sends as UpdateRaftVoter within three fetch timeouts of fetching, and a bit."""
+    """The UpdateRaftVoter requests that `host` sends while it fetches for a little more than three
+    fetch timeouts."""
     found = []
     for _ in range(130):
         sends, host.sends = host.sends, []
@@ -112,7 +113,7 @@ def test_kraft_version_is_upgraded_once_all_voters_have_told_about_themselves():
 
 
 @pytest.mark.scenario("F12")
-def test_progress_of_voters_goes_on_through_the_upgrade():
+def test_a_leader_keeps_the_progress_of_voters_through_the_upgrade():
     host = static_without_directories()
     for node_id in (2, 3):
         host.ask(UpdateVoterRequest(epoch=1, voter=voter(node_id)))

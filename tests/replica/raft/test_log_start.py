@@ -1,4 +1,4 @@
-"""When the log may start later: Kafka's policy and KIP-630's (scenarios G30-G33)."""
+"""When the log start moves up: by Kafka's policy and by KIP-630's (scenarios G30-G33)."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_snapshots_go_by_age_too():
     assert start_by_retention(known, 0, -1, None) is None
 
 
-def test_a_leader_of_the_draft_waits_for_its_live_replicas_or_for_time():
+def test_by_kip_630_a_leader_waits_for_its_live_replicas_or_for_the_time_limit():
     known = snapshots(10, 20, 30, timestamps=[100, 200, 300])
     assert start_by_lag(known, [25, 40], 0) == 20
     assert start_by_lag(known, [5, 40], 0) is None
@@ -93,7 +93,7 @@ def test_the_log_never_starts_above_what_is_known_to_be_committed():
     assert host.raft.log.log_start == 0
 
 
-def test_a_follower_of_the_draft_goes_as_far_as_its_leader_and_its_own_snapshot():
+def test_by_kip_630_a_follower_goes_no_further_than_its_leader_and_its_own_snapshot():
     host = Host(config(1, 1, 2, 3, start_lag_ms=60_000))
     begin(host, 2, epoch=1)
     deliver(host, batches=(batch(0, 3, 1), batch(4, 9, 1)))
@@ -105,7 +105,7 @@ def test_a_follower_of_the_draft_goes_as_far_as_its_leader_and_its_own_snapshot(
     assert host.raft.log.log_start == 4
 
 
-def test_a_leader_of_the_draft_keeps_what_a_live_replica_still_needs():
+def test_by_kip_630_a_leader_keeps_what_a_live_replica_still_needs():
     host = leader_with_two_snapshots(start_lag_ms=60_000)
     host.after(2500)
     fetch(host, 2, 3)

@@ -159,6 +159,6 @@ def test_the_newest_of_log_and_snapshot_counts_in_elections():
     assert state.with_snapshot(snapshot(5, 3)).position == OffsetAndEpoch(5, 3)
 
 
-def test_what_is_in_the_way_of_a_fetch_s_answer_is_refused_in_one_line():
+def test_a_request_timeout_that_a_waiting_fetch_would_reach_is_refused():
     with pytest.raises(UsageError, match=r"request\.timeout"):
         Config("cluster", voter(1), fetch_max_wait_ms=500, request_timeout_ms=500)

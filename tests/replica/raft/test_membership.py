@@ -58,7 +58,7 @@ def commit(host, *node_ids):
 
 
 def add(host, node_id=4, versions=(0, 1), request_id="add", **changes):
-    """Ask to add a voter; once it is asked for its versions, let it answer."""
+    """Ask to add a voter, and let the new voter answer when it is asked for its versions."""
     request = {"voter": key(node_id), "endpoints": voter(node_id).endpoints, **changes}
     host.step(Request(request_id, AddVoterRequest(**request)))
     asked = [s for s in host.sends if isinstance(s.message, ApiVersionsRequest)]
@@ -94,7 +94,7 @@ def test_a_caught_up_observer_is_a_voter_at_append_and_its_request_done_at_commi
 
 
 @pytest.mark.scenario("H02", "T16")
-def test_no_change_before_a_commit_in_this_epoch():
+def test_no_change_of_voters_begins_before_a_commit_in_this_epoch():
     host = leader(committed=False)
     requests = [
         AddVoterRequest(voter=key(4), endpoints=voter(4).endpoints),
@@ -156,7 +156,7 @@ def test_a_node_that_was_never_at_the_log_end_is_not_added(seen):
 
 
 @pytest.mark.scenario("H07")
-def test_an_id_that_votes_already_is_a_duplicate():
+def test_a_node_id_that_is_a_voter_already_is_a_duplicate():
     host = leader()
     assert add(host, 3, voter=key(3, "new disk")) == []
     assert host.replies["add"].error is ErrorCode.DUPLICATE_VOTER
@@ -279,7 +279,7 @@ def test_an_updated_voter_is_answered_before_the_commit():
 
 
 @pytest.mark.scenario("H18")
-def test_an_update_is_for_the_leader_of_its_epoch():
+def test_an_update_of_another_epoch_than_the_leader_s_is_refused():
     host = leader()
     for epoch, error in ((0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)):
         response = host.ask(UpdateVoterRequest(epoch=epoch, voter=voter(3, port=9)))
@@ -355,7 +355,8 @@ def test_voters_of_the_bootstrap_snapshot_win_over_configured_ones():
 
 
 def test_a_quorum_of_two_survives_a_leader_that_restarts_after_its_own_removal():
-    """Kafka's would elect nobody: the removed node won't stand, the other lacks the record."""
+    """Kafka's quorum would elect nobody: the removed node doesn't stand, and the other node's log
+    lacks the removal."""
     quorum = Quorum(1, 2, in_log=True)
     quorum.run(4000)
     old = quorum.leader

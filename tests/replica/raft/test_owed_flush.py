@@ -1,4 +1,4 @@
-"""What must wait for a flush is held back by the core; the tests' host checks it at every step."""
+"""The core holds back what must wait for a flush. The tests' host checks that at every step."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_a_leader_counts_its_own_records_once_the_flush_it_owes_is_done():
     assert host.raft.high_watermark == 2
 
 
-def test_a_follower_that_did_not_wait_for_the_flush_would_be_seen(monkeypatch):
+def test_the_check_catches_a_follower_that_does_not_wait_for_the_flush(monkeypatch):
     monkeypatch.setattr(fetch_requests, "awaits_flush", lambda core: False)
     host = follower_with_late_flushes()
     send = host.take(FetchRequest)[0]
@@ -61,7 +61,7 @@ def test_a_follower_that_did_not_wait_for_the_flush_would_be_seen(monkeypatch):
         host.answer(send, RECORDS)
 
 
-def test_a_leader_that_did_not_wait_for_the_flush_would_be_seen(monkeypatch):
+def test_the_check_catches_a_leader_that_does_not_wait_for_the_flush(monkeypatch):
     counted = Leader.counted
     monkeypatch.setattr(Leader, "counted", lambda role, voters, flushed: counted(role, voters, 99))
     host = leader_with_late_flushes()

@@ -134,7 +134,7 @@ def test_leaders_refuse_pre_votes_and_candidates_and_resigned_grant_them():
 
 
 @pytest.mark.scenario("D08")
-def test_a_pre_vote_may_have_records_of_its_own_epoch_but_of_none_above():
+def test_a_pre_vote_names_a_last_epoch_up_to_its_own_epoch_and_none_above():
     host = Host(config(1, 1, 2, 3))
     assert pre_vote(host, 2, epoch=3, last_epoch=3).error is ErrorCode.NONE
     assert pre_vote(host, 2, epoch=9, last_epoch=10).error is ErrorCode.INVALID_REQUEST
@@ -210,7 +210,7 @@ def test_a_granted_pre_vote_that_names_a_leader_is_not_counted_but_followed():
 
 @pytest.mark.scenario("D15")
 @pytest.mark.parametrize("state", [None, ElectionState(4, 2)])
-def test_a_leader_that_speaks_up_ends_the_pre_vote(state):
+def test_begin_quorum_epoch_of_the_leader_ends_the_pre_vote(state):
     host = prospective(state)
     sends = host.take(VoteRequest)
     epoch = host.raft.role.epoch
@@ -222,7 +222,7 @@ def test_a_leader_that_speaks_up_ends_the_pre_vote(state):
 
 
 @pytest.mark.scenario("D17")
-def test_a_prospective_keeps_to_its_vote_and_to_its_leader():
+def test_a_prospective_with_a_vote_or_a_leader_grants_no_vote_to_another():
     voted = Host(config(1, 1, 2, 3), Disk(state=ElectionState(4, voted=key(2))))
     voted.after(1000)
     assert isinstance(voted.raft.role, Prospective)

@@ -1,4 +1,4 @@
-"""Whole quorums on a network that does what it should."""
+"""Whole quorums on a network without faults."""
 
 import pytest
 

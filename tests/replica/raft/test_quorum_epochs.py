@@ -93,7 +93,7 @@ def test_of_five_voters_two_others_must_fetch():
 
 @pytest.mark.scenario("E04", "T15")
 def test_a_removed_leader_doesn_t_count_itself_for_check_quorum():
-    """Of four with the leader two others are needed, and of the three left without it two too."""
+    """Of four voters with the leader two others must fetch, and of the three that are left, two."""
     host = Host(dynamic(config(1)), bootstrapped(1, 2, 3, 4))
     elect(host)
 
@@ -135,7 +135,7 @@ def test_a_leader_makes_itself_known_at_once_and_every_half_fetch_timeout():
 
 
 @pytest.mark.scenario("E08", "E09")
-def test_a_leader_s_word_is_followed_after_a_vote_and_by_former_leaders():
+def test_begin_quorum_epoch_is_followed_after_a_vote_and_by_former_leaders():
     host = Host(config(1, 1, 2, 3))
     vote(host, 2, epoch=1)
     assert begin(host, 2, epoch=1).error is ErrorCode.NONE
@@ -146,7 +146,7 @@ def test_a_leader_s_word_is_followed_after_a_vote_and_by_former_leaders():
 
 
 @pytest.mark.scenario("E10")
-def test_a_resigned_leader_follows_the_next_one_and_says_so():
+def test_a_resigned_leader_follows_the_next_one_and_tells_its_state_machine():
     host = leader()
     host.step(Resign(1))
     begin(host, 2, epoch=2)
@@ -155,7 +155,7 @@ def test_a_resigned_leader_follows_the_next_one_and_says_so():
 
 
 @pytest.mark.scenario("E11", "T07")
-def test_a_leader_that_means_another_replica_is_followed_all_the_same():
+def test_begin_quorum_epoch_for_another_directory_is_refused_but_its_leader_is_followed():
     host = Host(config(1, 1, 2, 3))
     response = begin(host, 2, epoch=1, voter=key(1, "other"))
     assert (response.error, response.leader_id) == (ErrorCode.INVALID_VOTER_KEY, 2)
@@ -163,7 +163,7 @@ def test_a_leader_that_means_another_replica_is_followed_all_the_same():
 
 
 @pytest.mark.scenario("E12")
-def test_a_leader_may_name_further_endpoints():
+def test_a_leader_may_name_more_endpoints():
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, epoch=1)
     more = (*voter(2).endpoints, *voter(2, port=9001).endpoints)
@@ -206,7 +206,7 @@ def test_the_second_successor_waits_and_keeps_fetching():
 
 
 @pytest.mark.scenario("E15")
-def test_who_is_no_successor_waits_longest():
+def test_a_voter_that_is_no_preferred_successor_waits_longest():
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, epoch=1)
     end(host, 2, 1, key(3), key(1, "other"))
@@ -296,7 +296,7 @@ def test_resigning_is_for_the_leader_of_that_epoch():
 
 
 @pytest.mark.scenario("E27")
-def test_a_shutdown_that_nobody_answers_ends_by_time():
+def test_a_shutdown_that_nobody_answers_ends_at_its_timeout():
     host = leader()
     host.step(Shutdown(700))
     host.after(699)
@@ -306,7 +306,7 @@ def test_a_shutdown_that_nobody_answers_ends_by_time():
 
 
 @pytest.mark.scenario("E28")
-def test_who_is_not_needed_stops_at_once():
+def test_a_replica_that_the_quorum_does_not_need_stops_at_once():
     follower = Host(config(1, 1, 2, 3))
     begin(follower, 2, epoch=1)
     for host in (follower, Host(config(9, 1, 2, 3)), leader(1)):

@@ -17,7 +17,7 @@ def test_static_quorums_keep_raft_s_promises(seed):
 
 @SAFETY
 @pytest.mark.parametrize("seed", range(8))
-def test_quorums_that_trim_their_logs_at_once_keep_them_too(seed):
+def test_quorums_that_trim_their_logs_at_once_keep_raft_s_promises(seed):
     run = RandomRun(seed, *range(1, 4 + seed % 3), observers=(9,), retention_bytes=0)
     run.run(2000)
     run.settle()
@@ -25,7 +25,7 @@ def test_quorums_that_trim_their_logs_at_once_keep_them_too(seed):
 
 @SAFETY
 @pytest.mark.parametrize("seed", range(8))
-def test_quorums_whose_voters_come_and_go_keep_them_too(seed):
+def test_quorums_whose_voters_come_and_go_keep_raft_s_promises(seed):
     run = RandomRun(
         seed, *range(1, 4 + seed % 3), observers=(8, 9), in_log=True, retention_bytes=seed % 2 - 1
     )

@@ -1,4 +1,5 @@
-"""Snapshots: served, fetched, created, restarted at (scenarios G)."""
+"""Snapshots: a leader serves them, a follower fetches them, and a log restarts at them (scenarios
+G)."""
 
 import pytest
 
@@ -155,7 +156,7 @@ def test_a_follower_fetches_slices_restarts_its_log_and_fetches_on_from_there():
 
 
 @pytest.mark.scenario("G06")
-def test_a_snapshot_that_is_gone_is_forgotten():
+def test_a_follower_goes_back_to_plain_fetches_when_the_leader_has_deleted_the_snapshot():
     host = fetching()
     send = host.take(FetchSnapshotRequest)[0]
     gone = FetchSnapshotResponse(error=ErrorCode.SNAPSHOT_NOT_FOUND, epoch=1, leader_id=2)
@@ -197,7 +198,7 @@ def test_a_slice_of_an_impossible_snapshot_ends_the_fetch(impossible):
 
 @pytest.mark.scenario("G10", "T14")
 @pytest.mark.parametrize("impossible", [(-1, 1), (4, -1)])
-def test_an_impossible_snapshot_id_is_no_sign_of_a_leader_that_works(impossible):
+def test_an_impossible_snapshot_id_does_not_renew_the_fetch_timeout(impossible):
     host = Host(config(1, 1, 2, 3))
     begin(host, 2, epoch=1)
     deadline = host.raft.role.fetch_deadline
@@ -210,7 +211,7 @@ def test_an_impossible_snapshot_id_is_no_sign_of_a_leader_that_works(impossible)
 
 
 @pytest.mark.scenario("G11")
-def test_a_slice_for_who_follows_no_more_is_ignored():
+def test_a_replica_that_no_longer_follows_ignores_a_slice():
     host = fetching()
     send = host.take(FetchSnapshotRequest)[0]
     host.after(2000)

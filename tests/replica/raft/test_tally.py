@@ -1,4 +1,5 @@
-"""Votes counted: real ones are final, of pre-votes the latest counts (scenarios C27-C29, D16)."""
+"""How votes are counted: a vote is final, of a voter's pre-votes the latest counts (scenarios
+C27-C29, D16)."""
 
 import pytest
 

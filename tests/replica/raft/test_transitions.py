@@ -1,4 +1,4 @@
-"""The table of transitions, and what check refuses."""
+"""The table of transitions, and which transitions `check` refuses."""
 
 from itertools import product
 
@@ -82,7 +82,7 @@ def test_only_a_prospective_becomes_candidate_and_raises_the_epoch_by_one():
 
 
 @pytest.mark.scenario("C36")
-def test_a_higher_epoch_is_no_higher_epoch_when_it_is_the_same():
+def test_the_cause_higher_epoch_needs_a_higher_epoch():
     check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(6, 100), local_id=1)
     with pytest.raises(AssertionError):
         check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(5, 100), local_id=1)

@@ -12,7 +12,7 @@ import pytest
 
 from replica.format import segment
 from replica.format.reading import MAX_LOG_BYTES, open_file
-from replica.format.segment import SegmentScan, chosen, numbers_of
+from replica.format.segment import SegmentScan, chosen, numbers_of, places_where
 from replica.scan import segments
 from replica.scan.compact import NAMES, CompactBatches, column_of, next_offsets
 from replica.scan.segments import compact_scan
@@ -71,9 +71,24 @@ def test_numbers_of_columns_are_those_of_values(pool: Pool, tmp_path: Path) -> N
         columns = _read(tmp_path / "log", raw, expected).batches
         values = segment.scan(raw, expected_offset=expected).batches
         assert [*numbers_of(columns, *NAMES, *told)] == [*numbers_of(values, *NAMES, *told)]
-        names = ("is_control", "crc_valid")
-        is_wanted = lambda is_control, is_valid: bool(is_control and not is_valid)  # noqa: E731
-        assert [*chosen(columns, names, is_wanted)] == [*chosen(values, names, is_wanted)]
+
+
+def test_wanted_places_of_columns_are_those_of_values(pool: Pool, tmp_path: Path) -> None:
+    seen = 0
+    for number in range(9400, 9500):
+        chance = random.Random(number)
+        raw, expected = pool.segment(chance)
+        columns = _read(tmp_path / "log", damaged(raw, chance), expected).batches
+        values = tuple(columns)
+        for name in values and (*NAMES, "next_offset", "last_offset", "size_bytes", "is_control"):
+            limit = min(next(numbers_of([chance.choice(values)], name, name))[0], 2**63 - 1)
+            is_wanted = lambda told, is_valid, limit=limit: (told >= limit) & is_valid  # noqa: E731
+            names = (name, "crc_valid")
+            found = [*places_where(columns, names, is_wanted)]
+            assert found == [*places_where(values, names, is_wanted)]
+            assert [*chosen(columns, names, is_wanted)] == [values[place] for place in found]
+            seen += 0 < len(found) < len(values)
+    assert seen > 500
 
 
 def test_every_slice_and_place_is_that_of_a_tuple(

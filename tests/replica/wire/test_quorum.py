@@ -83,7 +83,7 @@ def test_an_error_of_the_partition_comes_with_the_leader():
     ],
 )
 def test_an_answer_about_anything_but_the_partition_is_none(topics):
-    with pytest.raises(CorruptDataError, match="isn't about __cluster_metadata-0 alone"):
+    with pytest.raises(CorruptDataError, match="must be about __cluster_metadata-0 alone"):
         read_quorum(answer(2, *topics), 2, METADATA_TOPIC)
 
 

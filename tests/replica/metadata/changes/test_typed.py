@@ -59,7 +59,7 @@ def _texts(one: Told) -> tuple[str | None, str | None]:
 
 
 def _fields(one: Told, text: str | None) -> dict[str, Any] | None:
-    """What `old` or `new` says of which fields."""
+    """The names of the fields that `old` or `new` shows."""
     if text is None:
         return None
     value = json.loads(text)
@@ -184,5 +184,5 @@ def test_metadata_version_is_told_by_its_release() -> None:
     assert unknown == [("metadata_version_changed", "metadata.version", None, "level 99")]
 
 
-def test_a_value_said_again_is_no_change() -> None:
+def test_writing_an_equal_value_is_no_change() -> None:
     assert changes(config("1"), config("1")) == []

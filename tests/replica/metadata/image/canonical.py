@@ -1,4 +1,4 @@
-"""Records of a snapshot in a form that compares, whatever order Kafka's hash maps gave."""
+"""Records of a snapshot, sorted so that they compare: Kafka's hash maps give them in any order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from replica.metadata.record import MetadataRecord
 
 
 def canonical(records: Iterable[ReplayedRecord]) -> list[tuple[str, int, str]]:
-    """(type, version, fields) of each metadata record, sorted, as are the lists without order."""
+    """(type, version, fields) of each metadata record, sorted. Lists whose order says nothing are
+    sorted too."""
     return sorted(_canonical(record) for record in records if isinstance(record, MetadataRecord))
 
 

@@ -1,4 +1,4 @@
-"""Records made by hand for the examples, and what a replay of them holds."""
+"""Records made by hand for the examples, and the entities that a replay of them gives."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def feature(name: str, level: int) -> MetadataRecord:
 
 
 def after(*records: Any) -> tuple[Image, list[Refusal]]:
-    """The image after these records, at offsets 0, 1, 2, ..., and what was refused."""
+    """The image after these records at offsets 0, 1, 2, ..., and the refusals."""
     replay = Replay()
     refusals = [replay.apply(offset, record) for offset, record in enumerate(records)]
     return replay.image(), [refusal for refusal in refusals if refusal]

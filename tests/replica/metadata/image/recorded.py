@@ -1,4 +1,4 @@
-"""The recorded directories as records: what a log holds, what a snapshot holds."""
+"""The records of the logs and snapshots in the recorded directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replica.metadata.redact import Redactor
 
 @dataclass(frozen=True)
 class Logged:
-    """A record with where it stands."""
+    """A record with its place in the log."""
 
     offset: int
     epoch: int
@@ -37,7 +37,7 @@ def records_in(path: Path, redactor: Redactor | None = None) -> Iterator[Logged]
 
 
 def replayed(records: Iterable[Logged], image: Image = EMPTY) -> tuple[Replay, tuple[Refusal, ...]]:
-    """The replay of these records over an image, and what it refused."""
+    """The replay of these records over an image, and its refusals."""
     replay = Replay(image)
     refusals = (replay.apply(logged.offset, logged.record) for logged in records)
     return replay, tuple(refusal for refusal in refusals if refusal)

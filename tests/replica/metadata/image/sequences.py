@@ -1,9 +1,9 @@
-"""Random sequences of metadata records, from a seed, in which records meet.
+"""Random sequences of metadata records, from a seed, in which records concern the same entities.
 
-There are few names and ids, so that most records find what they speak of; some carry a wrong epoch
-or contradict themselves, and in a careless sequence some speak of topics that were removed. As in a
-real log a removed topic's id doesn't come back, and no two topics have one name at a time; and what
-one commit removes, the same commit lets alone.
+There are few names and ids, so that most records find their entity. Some records have a wrong epoch
+or contradict themselves, and in a careless sequence some name topics that were removed. As in a
+real log a removed topic's id doesn't come back, and no two topics have the same name at a time. A
+commit doesn't touch an entity again that it has removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CONFIGS = {
     16: ("interval.ms", "no.such.config"),
     32: ("consumer.session.timeout.ms", "no.such.config"),
 }
-"""By resource type, one that every release knows, and one that Kafka 4 does not."""
+"""Resource type -> a config name that every release knows, and one that Kafka 4 doesn't know."""
 _USERS = ("alice", "bob", "")
 _RARELY, _OFTEN = 0.04, 0.85
 
@@ -42,14 +42,15 @@ _DIRECTORIES = (*_ids(b"directory", 3), ZERO_UUID)
 _ACLS = _ids(b"acl", 4)
 
 Commit = list[list[MetadataRecord]]
-"""What becomes visible together: batches of records."""
+"""Batches of records that become visible together."""
 
 
 @dataclass(frozen=True)
 class Release:
     """What a Kafka release reads: the newest version of each record type, the newest level of
-    metadata.version, the types of resources with configs, and the features beside that.
-    careless: the share of sequences in which records may speak of topics that are not there."""
+    metadata.version, the types of resources with configs, and the other features.
+
+    careless: the share of sequences in which records may name topics that don't exist."""
 
     records: Mapping[str, int]
     newest_level: int
@@ -62,7 +63,7 @@ NEWEST = Release({schema.name: schema.newest for schema in RECORDS}, _METADATA_V
 
 
 class Sequence:
-    """Draws records one after the other, such as `release` reads; `chance` decides everything."""
+    """Draws records one after the other, as `release` reads them. `chance` decides everything."""
 
     def __init__(self, chance: Random, release: Release = NEWEST) -> None:
         self._chance = chance
@@ -103,7 +104,7 @@ class Sequence:
         self._makers, self._weights = list(makers), list(makers.values())
 
     def commits(self, count: int) -> list[Commit]:
-        """A first commit that finalizes a metadata.version, and `count` more."""
+        """A first commit that finalizes a metadata.version, and `count` further ones."""
         first = new_record(
             "FEATURE_LEVEL_RECORD", 0, {"name": "metadata.version", "featureLevel": 7}
         )
@@ -125,7 +126,7 @@ class Sequence:
         make = self._chance.choices(self._makers, self._weights)[0]
         if make in self._of_topics and not self._live:
             make = self._topic
-        # Behind an aborted transaction Kafka's topics may be others than the log's.
+        # after an aborted transaction Kafka's topics may differ from the log's
         return self._config() if self._aborted and make in self._of_topics else make()
 
     def _marker(self) -> MetadataRecord:
@@ -138,7 +139,7 @@ class Sequence:
             self._before = dict(self._live)
         elif marker != begin and self._before is not None:
             if marker == abort:
-                # Where Kafka applies an aborted TOPIC all the same, its name must not come twice.
+                # Kafka may apply an aborted TOPIC all the same, so its name must not come twice
                 taken = set(self._live.values()) - set(self._before.values())
                 self._names = [name + "'" if name in taken else name for name in self._names]
                 self._live, self._aborted = self._before, True
@@ -146,13 +147,13 @@ class Sequence:
         return new_record(marker, 0, {})
 
     def _pick(self, usual: Iterable[Any], odd: Iterable[Any], share: float = _RARELY) -> Any:
-        """One of `usual`, now and then (or where there is none) one of `odd`."""
+        """One of `usual`; now and then, or where `usual` is empty, one of `odd`."""
         usual = tuple(usual)
         pool = tuple(odd) if not usual or self._chance.random() < share else usual
         return self._chance.choice(pool)
 
     def _made(self, record_type: str, fields: dict[str, Any]) -> MetadataRecord:
-        """Of a random version, without the fields that it doesn't have."""
+        """A record of a random version, without the fields that this version lacks."""
         version = self._chance.choice(range(self._release.records[record_type] + 1))
         known = {field.name for field in schema_named(record_type).fields_at(version)}
         return new_record(record_type, version, {n: v for n, v in fields.items() if n in known})

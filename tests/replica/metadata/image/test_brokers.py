@@ -141,7 +141,7 @@ def controller(ready: bool, *endpoints: dict[str, object]):  # type: ignore[no-u
 
 
 @pytest.mark.parametrize("code", [-1, 4])
-def test_a_security_protocol_that_is_none_is_refused_of_controllers_only(code: int) -> None:
+def test_an_unknown_security_protocol_is_refused_of_controllers_only(code: int) -> None:
     strange = {**PLAIN, "securityProtocol": code}
     image, (refusal,) = after(controller(True, PLAIN), controller(False, strange))
     assert image == after(controller(True, PLAIN))[0]

@@ -145,7 +145,7 @@ def test_the_state_of_the_zookeeper_migration_is_the_last_one_told() -> None:
 
 
 @pytest.mark.parametrize("record", [scram("a"), quota(1.0, ("user", "a")), acl(), config("x")])
-def test_an_entity_told_again_moves_its_offset(record: MetadataRecord) -> None:
+def test_a_record_that_repeats_an_entity_moves_its_offset(record: MetadataRecord) -> None:
     image, _ = after(record, record)
     assert set(offsets(image).values()) == {1}
 

@@ -35,7 +35,7 @@ def test_differences_name_kind_key_and_both_values_in_canonical_order() -> None:
     assert found[2].value_b is None
 
 
-def test_a_topic_config_only_the_snapshot_holds_of_a_topic_that_is_gone_is_an_orphan() -> None:
+def test_a_config_of_a_removed_topic_that_only_the_snapshot_holds_is_an_orphan() -> None:
     snapshot, _ = after(config("1"))
     assert orphan_topic_configs(snapshot, EMPTY) == tuple(differences(snapshot, EMPTY))
 
@@ -51,7 +51,7 @@ def test_a_topic_config_only_the_snapshot_holds_of_a_topic_that_is_gone_is_an_or
         ((broker(),), ()),
     ],
 )
-def test_nothing_else_is_an_orphan(in_snapshot, in_replay) -> None:  # type: ignore[no-untyped-def]
+def test_other_differences_are_no_orphans(in_snapshot, in_replay) -> None:  # type: ignore[no-untyped-def]
     snapshot, replay = after(*in_snapshot)[0], after(*in_replay)[0]
     assert list(differences(snapshot, replay))
     assert orphan_topic_configs(snapshot, replay) == ()
@@ -85,7 +85,7 @@ def test_no_image_equals_something_else() -> None:
         hash(EMPTY)
 
 
-def test_an_image_travels_between_processes() -> None:
+def test_an_image_can_be_pickled() -> None:
     image, _ = after(topic(), partition(), config("1"), broker())
     copy = pickle.loads(pickle.dumps(image))  # noqa: S301, our own bytes
     assert copy == image

@@ -1,4 +1,4 @@
-"""Which records and entities belong together; test_properties.py replays by these keys."""
+"""The keys by which a log is split. test_properties.py replays logs split by them."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def test_records_without_state_have_no_family() -> None:
     }
 
 
-def test_what_is_broadcast_are_record_types() -> None:
+def test_all_broadcast_names_are_record_types() -> None:
     assert RECORDS_BY_NAME.keys() >= BROADCAST

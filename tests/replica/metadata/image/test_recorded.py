@@ -1,4 +1,5 @@
-"""Every snapshot that Kafka wrote into the recorded captures holds what the log adds up to."""
+"""Every snapshot that Kafka wrote in the recorded captures equals the replay of the log before
+it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def content_of(path: Path) -> Image:
 
 
 def starts(folder: Path) -> Iterator[tuple[int, Image]]:
-    """Where a replay of this replica's log can begin: at offset 0, and after each snapshot."""
+    """The images at which a replay of this replica's log can begin: the empty one at offset 0, and
+    each snapshot's."""
     if log_of(folder)[0].offset == 0:
         yield 0, EMPTY
     for (end, _), path in snapshots_of(folder).items():

@@ -1,4 +1,4 @@
-"""Transactions, refusals and the image of a moment."""
+"""Transactions, refusals, and the image at an offset."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_records_without_state_change_nothing() -> None:
 def test_a_record_of_a_later_kafka_is_refused_by_name() -> None:
     _, (refusal,) = after(UnknownRecord(5, 99, b"?"))
     assert refusal.record_type == "PARTITION_CHANGE_RECORD"
-    assert refusal.reason == "api key 5 version 99 is not known here"
+    assert refusal.reason == "api key 5 version 99 is unknown to kraftlake"
 
 
 def test_an_image_stays_as_it_was_while_the_replay_goes_on() -> None:

@@ -117,5 +117,5 @@ def test_voters_are_written_from_kraft_version_1_on() -> None:
     assert to_records(EMPTY) == ()
 
 
-def test_an_image_without_metadata_version_is_written_in_the_oldest_terms() -> None:
+def test_an_image_without_metadata_version_is_written_at_the_lowest_level() -> None:
     assert versions(broker(), topic(), partition(topicId=TOPIC))["PARTITION_RECORD"] == 0

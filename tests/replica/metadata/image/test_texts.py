@@ -1,4 +1,4 @@
-"""Entities out of a table that may be a stranger's."""
+"""Entities from the text of a table, which anybody may have written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from replica.metadata.image import entity_of, image_of
         ("broker", '{"brokerId": "x"}', "'x' is no int32"),
     ],
 )
-def test_what_is_no_entity_of_ours_is_an_error_that_says_so(
+def test_a_value_that_kraftlake_does_not_write_is_refused(
     kind: str, value: str, reason: str
 ) -> None:
     with pytest.raises(CorruptDataError, match=reason.replace("'", ".")):

@@ -156,7 +156,7 @@ def test_clear_elr_of_a_topic_that_is_gone_is_refused_and_names_the_removal() ->
     assert (refusal.offset, refusal.because) == (2, (1,))
 
 
-def test_a_name_that_became_another_topic_s_outlives_the_first_one() -> None:
+def test_a_topic_name_that_another_topic_took_stays_when_the_first_topic_is_removed() -> None:
     elr = partition(topicId=OTHER_TOPIC, lastKnownElr=(1,))
     records = topic(), topic("orders", OTHER_TOPIC), elr, remove_topic(), clear_elr("orders")
     image, refusals = after(*records)

@@ -56,7 +56,7 @@ def test_an_aborted_transaction_writes_nothing() -> None:
     assert found[5] == [("config", None, "2", 5)]
 
 
-def test_what_a_transaction_makes_and_takes_back_is_no_write() -> None:
+def test_an_entity_that_a_transaction_creates_and_removes_is_no_write() -> None:
     assert writes_of(BEGIN, config("1"), config(None), END)[3] == []
 
 
@@ -64,5 +64,5 @@ def test_voters_are_written_at_once_within_a_transaction() -> None:
     assert writes_of(BEGIN, VOTERS)[1] == [("voters", None, VOTERS.voters, 1)]
 
 
-def test_a_value_said_again_is_a_write() -> None:
+def test_a_record_that_repeats_a_value_is_a_write() -> None:
     assert writes_of(config("1"), config("1"))[1] == [("config", "1", "1", 1)]

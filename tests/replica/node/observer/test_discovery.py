@@ -123,7 +123,7 @@ def test_a_quorum_without_a_leader_is_an_error_to_try_again_later():
 
 def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_reason():
     other = {**quorum(), "topics": [{"topicName": "other", "partitions": []}]}
-    with pytest.raises(NoLeaderError, match="isn't about __cluster_metadata-0 alone"):
+    with pytest.raises(NoLeaderError, match="must be about __cluster_metadata-0 alone"):
         discovered((CONTROLLER, cluster(), other))
 
 

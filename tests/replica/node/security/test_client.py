@@ -111,14 +111,14 @@ def test_any_other_text_is_a_login_module_or_a_usage_error(parts):
         (f"sasl.jaas.config={PLAIN} required password={SECRET};", 'expected username="..." and'),
         (
             f"sasl.jaas.config={SCRAM} required password={SECRET};",
-            "SCRAM's login module, but PLAIN",
+            "SCRAM's login module, but the mechanism is PLAIN",
         ),
         (
             f"sasl.jaas.config=com.Own required password={SECRET};",
             "this login module isn't supported",
         ),
         ("ssl.enabled.protocols=TLSv1.1", "'TLSv1.1': expected TLSv1.2 or TLSv1.3"),
-        ("ssl.endpoint.identification.algorithm=ldap", "'ldap': expected https, or nothing"),
+        ("ssl.endpoint.identification.algorithm=ldap", "'ldap': expected https, or an empty value"),
         ("ssl.keystore.location=/k.jks", "keytool -importkeystore -srckeystore /k.jks"),
         (
             "ssl.truststore.location=/t.p12\nssl.truststore.type=PKCS12",
@@ -127,7 +127,7 @@ def test_any_other_text_is_a_login_module_or_a_usage_error(parts):
         ("ssl.keystore.type=BCFKS", "'BCFKS': expected PEM"),
         (
             f"ssl.keystore.type=PEM\nssl.keystore.location=/k\nssl.keystore.password={SECRET}",
-            "ssl.keystore.password: PEM has none; that of a key is ssl.key.password",
+            "ssl.keystore.password: PEM files have no password; that of a key is ssl.key.password",
         ),
         (f"ssl.keystore.type=PEM\nssl.keystore.key={SECRET}", "certificate.chain: missing"),
         (f"ssl.keystore.key={SECRET}", "ssl.keystore.type: JKS, and only PEM is read"),

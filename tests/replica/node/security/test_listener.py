@@ -197,7 +197,7 @@ def test_a_key_store_that_isnt_there_is_named_when_the_node_opens(tmp_path):
             "SASL_PLAINTEXT",
             "sasl.enabled.mechanisms=PLAIN\nlistener.name.voters.plain.sasl.jaas.config="
             f"{PLAIN} required password={SECRET};\n",
-            "listener.name.voters.plain.sasl.jaas.config: nobody may log in: expected user_NAME",
+            "listener.name.voters.plain.sasl.jaas.config: no user may log in: expected user_NAME",
         ),
         ("SASL_PLAINTEXT", "sasl.enabled.mechanisms=PLAIN\n", "plain.sasl.jaas.config: missing"),
         (

@@ -58,7 +58,7 @@ def test_what_the_file_cant_have_is_refused(arguments, said):
     [
         ("ann:secret", "not a JSON object"),
         ('["secret"]', "not a JSON object"),
-        (json.dumps(GOOD | {"name": ""}), "no name"),
+        (json.dumps(GOOD | {"name": ""}), "name: missing"),
         (json.dumps(GOOD | {"mechanism": "secret"}), "mechanism: expected SCRAM-SHA-256"),
         (json.dumps(GOOD | {"iterations": 100}), "iterations: expected a number from 4096 on"),
         (json.dumps(GOOD | {"iterations": True}), "iterations: expected a number from 4096 on"),

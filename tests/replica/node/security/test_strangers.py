@@ -201,7 +201,7 @@ def test_nor_administrators_of_everybody_on_the_network(tmp_path, administrators
         "advertised__listeners": "CONTROLLER://node1.example:1",
     }
     check_open_listeners(settings(tmp_path, **changed))
-    with pytest.raises(UsageError, match="whoever can connect to CONTROLLER://:1,"):
+    with pytest.raises(UsageError, match="everybody who can connect to CONTROLLER://:1,"):
         check_open_listeners(settings(tmp_path, listeners="CONTROLLER://:1", **changed))
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a story: what storage writes for a disk of the in-memory host."""
+"""The files that replica.storage would write for a disk of the in-memory host."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TEXT_FILES = ("quorum-state", "leader-epoch-checkpoint")
 
 
 def files_of(disk: Disk) -> list[str]:
-    """A line for each file that isn't empty: a text as it is (a space between its lines), else
-    its size and the SHA-256 of its bytes."""
+    """A line for each file that isn't empty: a text file's content (its lines joined by spaces), of
+    another file the size and the SHA-256."""
     files = SimulatedDisk(Random(0))
     files.make_directory(FOLDER)
     if disk.state is not None:

@@ -1,4 +1,4 @@
-"""A story: a text of prose (`#`), commands (`>`) and, below each command, what came of it."""
+"""A story: a text of prose (`#`), commands (`>`) and, below each command, its output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """`words` as typed; `settings` are those with a name: `key=value`."""
+    """A command. words: the name and the arguments. settings: the arguments `key=value`."""
 
     name: str
     words: tuple[str, ...]
@@ -17,11 +17,11 @@ class Command:
 
 
 class StoryError(Exception):
-    """A story that can't be told: the line and what is wrong with it."""
+    """A story that can't be played. The message has the line and what is wrong with it."""
 
 
 def parse(line: str) -> Command:
-    """The command of a line, without its mark."""
+    """The command of a line whose mark `>` is cut off."""
     name, *rest = shlex.split(line)
     named = [word for word in rest if "=" in word]
     settings = dict(word.split("=", 1) for word in named)

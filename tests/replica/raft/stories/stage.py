@@ -1,7 +1,7 @@
-"""Where stories are played: a quorum whose clocks, network and disks obey commands.
+"""`Stage`, on which stories are played: a quorum whose clocks, network and disks obey commands.
 
-A command `name` is the method `do_name`; it gives the lines of its output. Nothing is delivered
-and no time passes unless a command says so.
+The method `do_name` performs the command `name`, and returns the lines of its output. Messages
+arrive and time passes only by commands.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _WAY = re.compile(r"(\*|\d+)->(\*|\d+)")
 
 
 class Stage:
-    """`quorum` is made by the first command."""
+    """quorum: the first command makes it."""
 
     def __init__(self):
         self.quorum = Quorum()
         self.last = {}
-        """The step of each node that was told last."""
+        """By node: its last step that is in the output."""
 
     def perform(self, command: Command) -> list[str]:
-        """Do what a command says; the lines of its output. `quietly COMMAND` has the state of each
-        node in their place, `silently COMMAND` nothing."""
+        """Perform a command. Returns the lines of its output. After `quietly COMMAND` they are the
+        state of each node, after `silently COMMAND` there are none."""
         if command.name == "silently":
             name, *words = command.words
             self.perform(Command(name, tuple(words), command.settings))
@@ -56,7 +56,7 @@ class Stage:
         return [*lines, *self.news()] or ["nothing"]
 
     def news(self) -> list[str]:
-        """What the hosts did since they were last looked at."""
+        """The steps of the hosts since the last call, as lines."""
         lines = []
         for node_id, host in self.quorum.hosts.items():
             for step in host.steps:
@@ -69,14 +69,14 @@ class Stage:
     def host(self, node_id) -> Host:
         return self.quorum.hosts[int(node_id)]
 
-    # who there is
+    # nodes and their disks
 
     def do_quorum(
         self, *voter_ids, observers="", servers="", voters="static", draws="", **settings
     ):
-        """servers: whom everybody asks for the leader. voters: `static`, or `log` for
-        kraft.version 1. draws: `NODE:NUMBER,...`, what a node draws where it has the choice, in
-        place of 37 times its id. settings: of Config."""
+        """servers: the bootstrap servers of all nodes. voters: `static`, or `log` for kraft.version
+        1. draws: `NODE:NUMBER,...`, the random numbers of nodes, by default 37 times the node id.
+        settings: fields of Config."""
         drawn = pairs(draws)
         self.quorum = Quorum(
             *map(int, voter_ids),
@@ -112,14 +112,14 @@ class Stage:
         return self._start(node_id)
 
     def do_crash(self, node_id, holding_snapshots_of=None):
-        """Power is lost, and with it what was not flushed. holding_snapshots_of: a node whose
-        snapshots this one had fetched whole, but had not yet restarted its log at."""
+        """Stop and start a node, which loses what it has not flushed. holding_snapshots_of: a node
+        whose snapshots this one had fetched, but had not yet restarted its log at."""
         if holding_snapshots_of is not None:
             self.host(node_id).disk.snapshots |= self.host(holding_snapshots_of).disk.snapshots
         return self._start(node_id, crash=True)
 
     def do_wipe(self, node_id, directory):
-        """An empty disk with another directory id in the place of the old one."""
+        """Give a node an empty disk with another directory id."""
         host = self.host(node_id)
         host.disk = Disk()
         host.config = replace(host.config, local=voter(int(node_id), directory))
@@ -134,7 +134,7 @@ class Stage:
     # time and network
 
     def do_advance(self, ms):
-        """Let time pass for all, in the order of their deadlines; nothing is delivered."""
+        """Let time pass for all nodes, in the order of their deadlines. No message arrives."""
         end = self._now + int(ms)
         lines = []
         while self._next_deadline <= end:
@@ -142,7 +142,7 @@ class Stage:
         return [*lines, *self._at(end)]
 
     def do_run(self, ms):
-        """Let time pass, and deliver everything at the moment it is sent."""
+        """Let time pass for all nodes. Messages arrive at once."""
         end = self._now + int(ms)
         lines = self.do_settle()
         while self._next_deadline <= end:
@@ -163,14 +163,14 @@ class Stage:
         return self.news()
 
     def do_deliver(self, *pattern):
-        """Deliver what matches of all that is on its way now: `1->2`, `*->3`, `Vote`."""
+        """Deliver the messages on their way that match `1->2`, `*->3` or a kind such as `Vote`."""
         lines = []
         for letter in self._take(pattern):
             lines += self._deliver(letter)
         return lines
 
     def do_settle(self):
-        """Deliver everything, and all that follows from it, until nothing is on its way."""
+        """Deliver all messages, also those that are sent meanwhile, until none is on its way."""
         lines = []
         for _ in range(MOST_LETTERS):
             self.quorum.collect()
@@ -180,8 +180,8 @@ class Stage:
         raise ValueError("the quorum never comes to rest")
 
     def do_elect(self, node_id, *granting):
-        """Let time pass until the node stands and leads, by the votes of `granting` alone. All
-        else is lost; what it says as leader is on its way."""
+        """Let time pass until the node stands, and leads by the votes of `granting` alone. Other
+        messages are lost, but those that it sends as leader are on their way."""
         host, voters = self.host(node_id), set(map(int, granting))
         for _ in range(MOST_LETTERS):
             if isinstance(host.raft.role, Leader):
@@ -200,7 +200,7 @@ class Stage:
         return [f"lost: {letter_text(letter)}" for letter in self._take(pattern)]
 
     def do_repeat(self, *pattern):
-        """Let the network deliver what matches once more, later."""
+        """Have the network deliver the messages that match a second time, later."""
         found = self._take(pattern)
         self.quorum.letters += [*found, *found]
         return [f"twice: {letter_text(letter)}" for letter in found]
@@ -214,14 +214,14 @@ class Stage:
         return []
 
     def do_answer(self, *pattern, **said):
-        """Answer requests on their way in the place of those who were asked."""
+        """Answer requests on their way in place of the nodes that were asked."""
         for letter in self._take(pattern):
             answer = Response(letter.to, letter.correlation_id, response(letter.message, said))
             self.host(letter.sender).step(answer)
         return []
 
     def do_messages(self, *pattern):
-        """What is on its way."""
+        """Show the messages on their way."""
         self.quorum.collect()
         return [letter_text(letter) for letter in self.quorum.letters if _matches(letter, pattern)]
 
@@ -245,11 +245,11 @@ class Stage:
         self.quorum.deliver(letter)
         return self.news()
 
-    # what is asked of a node
+    # requests to a node
 
     def do_ask(self, node_id, name, **said):
-        """A request from outside the quorum, or one that no peer would send; the answer has what
-        the host read for it."""
+        """Send a node a request from outside the quorum, or one that no correct peer sends. The
+        answer shows what the host read for it."""
         host = self.host(node_id)
         host.step(Request("client", request(name, said)))
         lines = self.news()
@@ -264,7 +264,7 @@ class Stage:
         return []
 
     def do_snapshot(self, node_id, offset=None):
-        """Let the state machine snapshot what it has applied, or only up to `offset`."""
+        """Let the state machine write a snapshot of what it has applied, or only up to `offset`."""
         made = self.host(node_id).snapshot(None if offset is None else int(offset))
         return ["no snapshot is due" if made is None else f"{node_id} has snapshot {text(made)}"]
 
@@ -273,7 +273,7 @@ class Stage:
         return []
 
     def do_slow(self, node_id):
-        """From now on the node flushes only when told to."""
+        """From now on the node flushes only on the command `flush`."""
         self.host(node_id).flushes_late = True
         return [f"{node_id} flushes late"]
 
@@ -295,10 +295,10 @@ class Stage:
         policy = SnapshotPolicy(**{name: float(value) for name, value in settings.items()})
         return [text(policy.is_due(int(new_bytes), int(interval_ms), float(changed_ratio)))]
 
-    # what there is to see
+    # what the commands show
 
     def do_state(self, *node_ids):
-        """A line for each node named, or for all."""
+        """Show a line for each named node, or for all nodes."""
         self.news()
         return [self._state(int(node_id)) for node_id in node_ids or self.quorum.hosts]
 
@@ -317,13 +317,13 @@ class Stage:
             yield from (f"{node_id} has {text(each)}" for each in self.host(node_id).disk.batches)
 
     def do_applied(self, *node_ids):
-        """What state machines were given, in order."""
+        """Show the committed records that state machines were given, in order."""
         for node_id in node_ids:
             entries = " ".join(f"{at}:{text(data)}" for at, data in self.host(node_id).applied)
             yield f"{node_id} applied {entries or 'nothing'}"
 
     def do_files(self, node_id):
-        """The files that storage makes of this disk, by their bytes."""
+        """Show the files that storage would write for this node's disk."""
         return files_of(self.host(node_id).disk)
 
 

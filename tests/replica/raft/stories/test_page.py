@@ -30,7 +30,7 @@ def played(section: str) -> str:
 
 
 @pytest.mark.parametrize("title", [name for name, text in sections().items() if "\n> " in text])
-def test_a_section_of_the_page_goes_as_it_is_written(title):
+def test_each_section_of_the_page_plays_as_it_is_written(title):
     section = sections()[title]
     now = played(section)
     if os.environ.get("REWRITE_STORIES"):

@@ -1,4 +1,4 @@
-"""The protocol as stories: scripts of a quorum, with what every replica did recorded below.
+"""The protocol as stories: scripts of a quorum, with what every replica did recorded in them.
 
 `REWRITE_STORIES=1 pytest tests/replica/raft/stories` records anew; read the diff as carefully as
 the change that made it.
@@ -17,7 +17,7 @@ STORIES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", STORIES, ids=[path.stem for path in STORIES])
-def test_a_story_goes_as_it_was_recorded(path):
+def test_each_story_plays_as_it_was_recorded(path):
     recorded = path.read_text()
     now = retold(recorded, Stage().perform)
     if os.environ.get("REWRITE_STORIES"):

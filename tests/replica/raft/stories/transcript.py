@@ -1,9 +1,9 @@
-"""What a core did, as lines that a person can follow.
+"""The steps of a core as lines that a person can follow.
 
 A step is a line `NODE @TIME ms: INPUT` and below it the role if that changed, then every effect in
 the order in which a host carries them out. Values are short: `2a` is node 2 with the directory "a",
-`5-1` an offset and its epoch, `[3-4]` a batch by its offsets, both inclusive. A field that has its
-default, or says what every message of a story says, is left out.
+`5-1` an offset and its epoch, `[3-4]` a batch by its offsets, both inclusive. Left out are fields
+with their defaults, and fields that are the same in every message of a story.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SAID_BY_ALL = {
 
 
 def told(node_id: int, before: Step | None, step: Step) -> list[str]:
-    """The lines of one step; none where it changed nothing and had no cause outside."""
+    """The lines of one step; none where nothing changed and no message was the input."""
     lines = [f"    role {role_text(step)}"] if _has_new_role(before, step) else []
     if before is not None and step.voters != before.voters:
         lines.append(f"    voters {text(step.voters)}")
@@ -51,7 +51,7 @@ def told(node_id: int, before: Step | None, step: Step) -> list[str]:
 
 
 def letter_text(letter: Letter) -> str:
-    """A message on its way: from whom, to whom, and what it says."""
+    """A message on its way: its sender, its receiver, and its fields."""
     number, way = letter.correlation_id, f"{_node(letter.sender)}->{_node(letter.to)}"
     return f"{way} #{number} {text(letter.message)}"
 
@@ -126,7 +126,7 @@ def _send(send: Send) -> str:
 
 
 def _said(value: object) -> list[str]:
-    """`name=value` of every field worth saying."""
+    """`name=value` of every field that isn't left out."""
     said = []
     for field in fields(value):
         name, found = field.name, getattr(value, field.name)

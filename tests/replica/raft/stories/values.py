@@ -1,4 +1,4 @@
-"""What a command says, as the values of the core; written as `transcript` writes them."""
+"""The arguments of commands as values of the core. They are written as in `transcript`."""
 
 from __future__ import annotations
 
