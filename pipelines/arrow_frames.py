@@ -15,8 +15,8 @@ def dataframe_of(
     for Arrow's.
 
     SparkSession.createDataFrame ends at a piece of the table that has no row, unless it is the
-    first one, and loses all rows behind it (Spark 4.2.0). A table that was put together from others,
-    or filtered, may have such pieces, so they are left out here.
+    first one, and loses all rows behind it (Spark 4.2.0). A table that was put together from
+    others, or filtered, may have such pieces, so they are left out here.
     """
     if schema is None:
         schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=False)
