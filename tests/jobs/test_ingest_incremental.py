@@ -90,7 +90,7 @@ def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
 
 @pytest.mark.slow
 def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
-    spark: SparkSession, recorded_lake: Path, data: Path, tmp_path: Path
+    recorded_lake: Path, data: Path, tmp_path: Path
 ) -> None:
     """A log that grows, a head deleted behind a snapshot, ghost records truncated and rewritten, a
     replica on a new disk: incremental ingests against one that read every byte. The captures tell
