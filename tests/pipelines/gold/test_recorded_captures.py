@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.lake.build import run
-from jobs.lake.ingest import run as ingest
+from jobs.lake.ingest import fill
 from pipelines.delta import Lake, last_commit, read
 from pipelines.tables import bronze, gold, silver
 
@@ -129,7 +129,7 @@ def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
 ) -> None:
     lake = Lake(tmp_path / "lake")
     clusters = [str(data / cluster / name) for cluster in (DYNAMIC_DATA, STATIC_DATA)]
-    assert ingest(clusters, lake=lake, then_build=True) == 0
+    fill(clusters, lake)
     history = _by_cluster(read(spark, lake, gold.LEADER_EPOCH_HISTORY))
     assert history[DYNAMIC] == [(1, 2, 0, 501), (2, 3, 501, 751), (3, 1, 751, 1023), *dynamic_end]
     assert history[STATIC] == [(3, 3, 0, 378), (5, 1, 378, 549), *static_end]
