@@ -1,9 +1,8 @@
-"""The `kraftlake` command: `jobs.commands` has options and help, each command's work is in the
+"""The `kraftlake` command. `jobs.commands` has options and help; each command's work is in the
 folder of its group.
 
-Those modules are imported when their command runs, so `kraftlake --help` and `kraftlake dump`
-load neither pyspark nor pyarrow nor deltalake. `main` is the one place that turns errors into
-lines and exit codes.
+The modules of a command are imported when it runs, so `kraftlake --help` and `kraftlake dump` load
+neither pyspark nor pyarrow nor deltalake. Only `main` turns errors into lines and exit codes.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from jobs.output import use_utf8, write_line
 
 
 class _GroupedCommands(TyperGroup):
-    """Shows the commands below the heading of their group."""
+    """Shows each command below the heading of its group."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes each heading with its commands, and what each is for, in a column of its own."""
+        """Write each heading with its commands, and what each is for in its own column."""
         rows: dict[str, list[tuple[str, str]]] = {}
         width = max(map(len, self.commands))
         for name, command in self.commands.items():
@@ -105,7 +104,8 @@ def _kraftlake(
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A line of the overview. name: None for the function's own; short_help: of that line."""
+    """A line of the overview. name: None for the function's name. short_help: the text of that
+    line."""
 
     run: Callable[..., int]
     short_help: str
@@ -154,7 +154,7 @@ _GROUPS = {
     ),
     "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
-"""The overview, heading by heading; the folders of jobs/ are these groups."""
+"""The overview, by headings. The folders of jobs/ are these groups."""
 
 for _heading, _commands in _GROUPS.items():
     for _one in _commands:

@@ -1,4 +1,4 @@
-"""Times for people who look at a clock: by day and time of a zone."""
+"""Times for people: days and times of a time zone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """zone: None is the zone of this machine."""
+    """zone: None for the zone of this machine."""
 
     zone: tzinfo | None = UTC
 
     def day(self, at: int) -> str:
-        """The date of a time (ms since the epoch) with the zone; "" where no calendar has it."""
+        """The date of a time (ms since the epoch), with the zone; "" for a time that no calendar
+        has."""
         moment = self._moment(at)
         if moment is None:
             return ""
@@ -27,7 +28,7 @@ class Clock:
         return f"{moment.date().isoformat()} ({name})"
 
     def time(self, at: int) -> str:
-        """The time of day; the bare number where no calendar has it."""
+        """The time of day; the plain number for a time that no calendar has."""
         moment = self._moment(at)
         return f"{at}ms" if moment is None else moment.strftime("%H:%M:%S.") + f"{at % 1000:03}"
 
@@ -49,8 +50,8 @@ UTC_CLOCK = Clock()
 
 
 def clock_of(zone: str | None) -> Clock:
-    """The clock that --tz means; UTC where it is not given. UsageError for a zone that is not known
-    here."""
+    """The clock for the value of --tz; UTC where it is not given. Raises UsageError for an unknown
+    zone."""
     if zone is None or zone.upper() == "UTC":
         return UTC_CLOCK
     if zone == LOCAL:

@@ -1,7 +1,8 @@
-"""Ctrl-C in commands that wait on Spark: one line that says what to run next.
+"""Ctrl-C in commands that wait for Spark: one line says what to run next.
 
 pyspark's own handler of SIGINT asks the JVM to cancel all jobs, over a connection on which another
-answer is awaited. py4j then prints the stack traces of both calls, and the JVM those of its tasks.
+answer is awaited. Then py4j prints the stack traces of both calls, and the JVM those of its
+tasks.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
-    """Tells on stderr that `job` was interrupted, and `then`: what has become of it, and what to
-    run. Raises KeyboardInterrupt, also where something failed on the way out of one.
+    """On Ctrl-C, say on stderr that `job` was interrupted, and `then`: its outcome, and what to
+    run. Raises KeyboardInterrupt, also where something failed because of the interrupt.
 
-    The handler of SIGINT that was there is there again behind it, unless Ctrl-C was pressed: then
-    the next one ends the process at once.
+    Afterwards the former handler of SIGINT is back, unless Ctrl-C was pressed: then the next Ctrl-C
+    ends the process at once.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -51,8 +52,8 @@ def started_spark(
 ) -> SparkSession:
     """A session of pipelines.session.
 
-    Where no session runs yet, a line on stderr says that one starts. From then on `_interrupt`
-    handles SIGINT, unless the command has its own handler.
+    If no session runs yet, a line on stderr says that one starts. From then on `_interrupt` handles
+    SIGINT, unless the command has its own handler.
     """
     from pipelines.session import is_running, spark_session
 
@@ -66,8 +67,8 @@ def started_spark(
 
 
 def _interrupt(*_: Any) -> None:
-    """The handler of SIGINT: raises KeyboardInterrupt, and shows nothing of what Spark, py4j and
-    Python print while it goes through. The next SIGINT ends the process at once."""
+    """The handler of SIGINT. It raises KeyboardInterrupt, and hides what Spark, py4j and Python
+    print because of it. The next SIGINT ends the process at once."""
     from pipelines.jvm import mute
 
     signal.signal(signal.SIGINT, _leave)
@@ -80,13 +81,13 @@ def _interrupt(*_: Any) -> None:
 
 
 def _leave(*_: Any) -> None:
-    """The handler of SIGINT once the user has pressed Ctrl-C twice: the process ends at once."""
+    """The handler of SIGINT after the first Ctrl-C: the process ends at once."""
     os._exit(INTERRUPTED)
 
 
 def _silence_py4j() -> None:
-    """Silences py4j's loggers and the root logger. py4j logs the trace of each error that it also
-    raises; the code that catches the error tells of it."""
+    """Silence py4j's loggers and the root logger. py4j logs the trace of each error that it also
+    raises, and the code that catches the error reports it."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(
         lambda record: not record.getMessage().endswith("while sending command.")
@@ -94,7 +95,7 @@ def _silence_py4j() -> None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether the error is an interrupt, or was raised while an interrupt ended the work."""
+    """Whether the error is an interrupt, or came while an interrupt ended the work."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

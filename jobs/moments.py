@@ -1,4 +1,4 @@
-"""Times that options name."""
+"""The moments that options name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ TB."""
 
 @dataclass(frozen=True)
 class Moment:
-    """Where in the log: below an offset, or up to and including a time; neither: at its end.
+    """A place in the log: below an offset, or up to and including a time, or, with neither, its
+    end.
 
-    option: as whose value errors name it.
+    option: the option that errors name.
     """
 
     at_offset: int | None = None
@@ -33,14 +34,15 @@ NOW = Moment()
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:
-    """The time that the text of an option means, None where the option was not given.
+    """The time in the text of an option. None where the option was not given.
 
-    The text is ISO-8601, in UTC where it names no zone, or ms since 1970. UsageError, which names
-    the option, for any other text.
+    The text is ISO-8601, in UTC where it names no zone, or ms since 1970. Raises UsageError, which
+    names the option, for other text.
     """
     if text is None:
         return None
-    from replica.format.capture import parse_time  # this import takes a fifth of the start of `sql`
+    # This import takes a fifth of the start of `sql`.
+    from replica.format.capture import parse_time
 
     try:
         return parse_time(text)
@@ -51,7 +53,7 @@ def moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def capture_moment_of(option: str, text: str | None) -> datetime | None:
-    """The time of a capture, read as `moment_of` reads it. UsageError also for a year that the
+    """The time of a capture, in the form of `moment_of`. Raises UsageError also for a year that the
     timestamps of a lake's files can't hold."""
     moment = moment_of(option, text)
     if moment is None:
@@ -65,10 +67,10 @@ def capture_moment_of(option: str, text: str | None) -> datetime | None:
 
 
 def either_of(option: str, text: str) -> Moment:
-    """The moment that a text means.
+    """The moment in a text.
 
-    A whole number below 10^12 is an offset, a larger one is a time in ms since 1970, and any other
-    text is an ISO-8601 time. UsageError, which names the option, where the text is none of these.
+    A whole number below 10^12 is an offset, a larger one a time in ms since 1970, and other text an
+    ISO-8601 time. Raises UsageError, which names the option, where the text is none of these.
     """
     if text.isdecimal() and int(text) < _LEAST_MS:
         return Moment(int(text), option=option)

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and one line on stderr in the place of every traceback."""
+"""How a command ends: its exit code and, instead of a traceback, one line on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEBUG_VARIABLE = "KRAFTLAKE_DEBUG"
 FAILED = 1
 USAGE = 2
 TEMPORARY = 75
-"""EX_TEMPFAIL of sysexits.h: the same command may succeed later, as it is."""
+"""EX_TEMPFAIL of sysexits.h: the same command may succeed later without a change."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """The exit code that a shell reports where a closed pipe ended a program (128 + SIGPIPE)."""
@@ -29,13 +29,14 @@ _NO_MEMORY = (
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
 _EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
-"""By a package's name, the extra that has this package alone."""
+"""Packages that have an extra of their own, with its name."""
 _WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 
 def run(app: typer.Typer, arguments: list[str]) -> int:
-    """`app` with these arguments; its exit code. Every error has become a line on stderr."""
+    """Run `app` with these arguments. Returns the exit code. Every error becomes a line on
+    stderr."""
     try:
         code = _invoke(app, arguments)
         sys.stdout.flush()
@@ -52,7 +53,7 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         result = app(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
-    except SystemExit as ending:  # typer turns a closed pipe into this
+    except SystemExit as ending:  # typer - typer turns a closed pipe into this.
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         raise
@@ -74,9 +75,9 @@ def _code_of(error: KraftlakeError) -> int:
 
 
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
-    """Turns a wrong option, a package that is not installed, or a bug of ours into a line and an
+    """Print the line of a wrong option, of a package that isn't installed, or of a bug. Returns the
     exit code."""
-    if hasattr(error, "format_message"):  # typer's errors have no public base class
+    if hasattr(error, "format_message"):  # typer's - typer's errors have no public base class.
         asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")
         return _fail(f"{message}; `{asked} --help` lists the options", USAGE, error)
@@ -98,8 +99,8 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
 
 
 def _extra_with(name: str, command: Sequence[str]) -> str:
-    """The extra that brings the module to the command: for a command that knows no lake the
-    smallest one, for all others the one that has everything they need."""
+    """The extra that brings the module to the command: the smallest one for a command that knows no
+    lake; for all others the one with everything they need."""
     if name in _EXTRAS_OF_THEIR_OWN:
         return _EXTRAS_OF_THEIR_OWN[name]
     if command and command[0] in _WITHOUT_A_LAKE:
@@ -108,8 +109,8 @@ def _extra_with(name: str, command: Sequence[str]) -> str:
 
 
 def _told(text: str) -> str:
-    """An error's text in one line: its first or, of a traceback that came from another process, the
-    error at its end."""
+    """An error's text in one line: its first line, or the error at the end of a traceback from
+    another process."""
     first = (text.splitlines() or [""])[0]
     return (_RAISED.findall(text) or [first])[-1] if first.endswith(_TRACEBACK) else first
 
@@ -117,12 +118,12 @@ def _told(text: str) -> str:
 def _is_absent(name: str) -> bool:
     try:
         return find_spec(name) is None
-    except ValueError:  # a module that a test put in place has no spec
+    except ValueError:  # A module that a test put in place has no spec.
         return True
 
 
 def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:
-    """The words of `arguments` that name a command, such as replica, format."""
+    """The words in `arguments` that name a command, such as replica, format."""
     words = [word for word in arguments if not word.startswith("-")]
     if not words:
         return ()
@@ -149,6 +150,6 @@ def _os_text(error: OSError) -> str:
 
 
 def _abandon_stdout() -> None:
-    """Nobody reads stdout any more: what is still in its buffer must not raise again at exit."""
+    """Close stdout, which has no reader any more, so that its buffer raises no error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

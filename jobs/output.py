@@ -23,9 +23,10 @@ from typing import Any, TextIO
 from jobs.table_text import row_lines, widths_of, wrapped
 
 MEASURED_ROWS = 500
-"""So many rows are read before a table's column widths are fixed. Further rows stream through."""
+"""How many rows are read before a table's column widths are fixed. Further rows are printed as they
+arrive."""
 _LEAST_ROOM = 20
-"""In fewer columns than this a text isn't wrapped."""
+"""In fewer columns than this, a text isn't wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -36,11 +37,11 @@ _CONTROL_CODES = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t"
 }
 _CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
-# line and paragraph separators, and what turns the direction of the text behind it
+# Line and paragraph separators, and characters that change the direction of the text behind them.
 _TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
-# halves of surrogate pairs, which UTF-8 doesn't have; those that stand for bytes of odd file names
-# stay
+# Halves of surrogate pairs, which UTF-8 doesn't have. Those that stand for bytes of odd file names
+# stay.
 _HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
 _HALF_CODES = {code: f"\\u{code:04x}" for code in _HALVES}
 _CONTROL_CODES |= _HALF_CODES
@@ -52,41 +53,42 @@ _UNSAFE_JSON_BYTES = re.compile(
 
 
 def use_utf8() -> None:
-    """Both streams in UTF-8 whatever the locale; bytes of odd file names pass through."""
+    """Make both streams UTF-8, whatever the locale. Bytes of odd file names pass through."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def one_line(text: str) -> str:
-    """`text` without anything that moves a terminal's cursor or starts another line."""
+    """The text without anything that moves a terminal's cursor or starts another line."""
     return text.translate(_CONTROL_CODES)
 
 
 def encodable(text: str) -> str:
-    """`text` with escapes for the halves of surrogate pairs, which no UTF-8 has."""
+    """The text with escapes for halves of surrogate pairs, which UTF-8 doesn't have."""
     return text.translate(_HALF_CODES)
 
 
 def safe_json(text: str) -> str:
-    """The same JSON, with escapes for what a terminal would obey: JSON needs none for them."""
+    """The same JSON, with escapes for characters that a terminal would obey."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _UNSAFE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def coloured(text: str, colour: str) -> str:
-    """`text` in an ANSI colour where stdout is a terminal, unless NO_COLOR is set; "": as it is."""
+    """The text in an ANSI colour where stdout is a terminal and NO_COLOR isn't set. Colour ""
+    leaves it as it is."""
     if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
 def write_line(text: str) -> None:
-    """One line on stdout.
+    """Print one line on stdout.
 
-    Characters that move a terminal's cursor are escaped, as by one_line, so no name in a record
-    changes what is shown. The colours of `coloured` stay.
+    Characters that move a terminal's cursor are escaped, as by one_line, so that no name in a
+    record changes what is shown. The colours of `coloured` stay.
     """
     parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
     parts[::2] = map(one_line, parts[::2])
@@ -94,13 +96,14 @@ def write_line(text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is; None where it is none, and nothing is to be cut."""
+    """The columns of the terminal that stdout is. None where stdout is no terminal, and nothing is
+    to be cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def write_wrapped(before: str, text: str, indent: int) -> None:
-    """Writes `before` and `text` as one line. On a terminal that is too narrow the rest goes on in
-    the next line, from the column `indent` on, which is the width of `before`."""
+    """Print `before` and `text` as one line. On a narrower terminal the rest continues on the next
+    line, from the column `indent` on, which is the width of `before`."""
     text = one_line(text)
     width = terminal_width()
     room = 0 if width is None else width - indent
@@ -110,12 +113,12 @@ def write_wrapped(before: str, text: str, indent: int) -> None:
 
 
 def write_text(text: str) -> None:
-    """Lines of our own, or a whole document, on stdout: nothing in it is escaped."""
+    """Print our own lines, or a whole document, on stdout. Nothing in it is escaped."""
     sys.stdout.write(text)
 
 
 def is_standard_output(path: str) -> bool:
-    """Whether the value of an option means stdout: `-`, or the file that stdout is open on."""
+    """Whether an option's value means stdout: `-`, or the file to which stdout goes."""
     if path == "-":
         return True
     try:
@@ -125,13 +128,13 @@ def is_standard_output(path: str) -> bool:
 
 
 def write_bytes(lines: memoryview) -> None:
-    """Writes whole lines of JSON in UTF-8 to stdout, escaped as by safe_json, behind the text that
-    was written before."""
+    """Print whole lines of JSON in UTF-8, escaped as by safe_json, after the text that was printed
+    before."""
     sys.stdout.flush()
     raw = bytes(lines)
     if not raw.isascii() or b"\x7f" in raw:
         lines = memoryview(_UNSAFE_JSON_BYTES.sub(_escaped, raw))
-    while lines:  # under PYTHONUNBUFFERED a write may take a part only
+    while lines:  # With PYTHONUNBUFFERED a write may take only a part.
         lines = lines[sys.stdout.buffer.write(lines) :]
 
 
@@ -140,15 +143,16 @@ def _escaped(found: re.Match[bytes]) -> bytes:
 
 
 def write_json(value: Mapping[str, Any]) -> None:
-    """One JSON object on a line of its own."""
+    """Print one JSON object on its own line."""
     sys.stdout.write(json_text(value) + "\n")
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON in UTF-8, keys in the order given; see json_value for what JSON lacks."""
+    """Compact JSON in UTF-8, with keys in the given order. json_value says how values that JSON
+    lacks are written."""
     try:
         return safe_json(_ENCODER.encode(value))
-    except (TypeError, ValueError):  # keys that are no text, NaN
+    except (TypeError, ValueError):  # Keys that are no text, or NaN.
         return safe_json(_ENCODER.encode(json_value(value)))
 
 
@@ -163,7 +167,7 @@ def json_value(value: Any) -> Any:
     return _json_scalar(value)
 
 
-# One encoder for all lines: it takes longer to make one than to encode a row.
+# One encoder for all lines: making one takes longer than encoding a row.
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_value
 )
@@ -182,7 +186,8 @@ def _json_scalar(value: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """A value in a table or CSV: NULL shown, digits plain, times ISO-8601 UTC, nested as JSON."""
+    """A value in a table or CSV: NULL as a word, plain digits, times as ISO-8601 in UTC, nested
+    values as JSON."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -215,14 +220,15 @@ def _plain_float(value: float) -> str:
 
 
 def time_text(moment: datetime) -> str:
-    """ISO-8601 in UTC with milliseconds, microseconds where there are any."""
+    """ISO-8601 in UTC with milliseconds, and with microseconds where there are any."""
     moment = _utc(moment)
     precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def ms_text(milliseconds: int) -> str:
-    """A record's time as ISO-8601; the bare number where no calendar has it (hostile input)."""
+    """A record's time as ISO-8601. A time that no calendar has (hostile input) is shown as the
+    number."""
     try:
         return time_text(_EPOCH + milliseconds * _MILLISECOND)
     except OverflowError:
@@ -234,8 +240,8 @@ def _utc(moment: datetime) -> datetime:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """An aligned table, numbers to the right; returns how many rows it has. On a terminal that is
-    too narrow, cells go on in the lines below."""
+    """Print an aligned table, with numbers on the right. Returns the number of rows. On a narrower
+    terminal, cells continue on the lines below."""
     room = terminal_width()
     remaining = iter(rows)
     head = list(itertools.islice(remaining, MEASURED_ROWS))
@@ -267,7 +273,8 @@ def _is_numeric(values: Iterable[Any]) -> bool:
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
-    """Rows of the same columns as lines of JSON or a table; nothing where there are none."""
+    """Print rows with the same columns as lines of JSON, or as a table; nothing where there are
+    none."""
     if json_output:
         for row in rows:
             write_json(row)
@@ -276,7 +283,7 @@ def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
 
 
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
-    """Rows per table, as `ingest` and `build` report them."""
+    """Print the rows of each table, for `ingest` and `build`."""
     if json_output:
         for table, rows in counts.items():
             write_json({"table": table, "rows": rows})
@@ -290,40 +297,49 @@ def counted(count: int, noun: str) -> str:
 
 
 def complain(text: str) -> None:
-    """One line on stderr about the input, after what was printed so far."""
+    """Print one line on stderr about the input, after what was printed so far."""
     sys.stdout.flush()
+    for progress in list(_SHOWN):
+        progress.clear()
     sys.stderr.write(one_line(text) + "\n")
 
 
 def error_line(text: str) -> None:
-    """The line that ends a command which can't do what it was asked."""
+    """Print the line that ends a command that can't do what it was asked."""
     complain(f"kraftlake: error: {text}")
 
 
 class Progress:
-    """A line on stderr that says how far long work is; silent unless stderr is a terminal."""
+    """Shows on stderr how far long work is. It shows nothing unless stderr is a terminal."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
+        """output_waits: whether nothing goes to stdout before the progress is cleared."""
         self._stream = stream or sys.stderr
         # a terminal shows both streams, and would show the progress inside the output
-        self._enabled = self._stream.isatty() and not sys.stdout.isatty()
+        self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
         self._next = time.monotonic() + _PROGRESS_AFTER
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Show `text` in place of the last progress: at most five times a second, and not in the
+        """Show `text` instead of the last progress: at most five times a second, and not in the
         first second."""
         now = time.monotonic()
         if not self._enabled or now < self._next:
             return
         self._next = now + _PROGRESS_EVERY
         self._shown = True
+        _SHOWN.add(self)
         self._stream.write(f"\r{one_line(text)[:100]:<100}")
         self._stream.flush()
 
     def clear(self) -> None:
-        """Remove the line, before a message or at the end."""
+        """Remove the progress, before a message or at the end."""
         if self._shown:
             self._stream.write(f"\r{'':<100}\r")
             self._stream.flush()
             self._shown = False
+            _SHOWN.discard(self)
+
+
+_SHOWN: set[Progress] = set()
+"""Those whose line stands on the terminal now."""

@@ -1,5 +1,5 @@
-"""A record as a line of text or of JSON, wherever it was read: a metadata or control record, or one
-whose meaning only its producer knows."""
+"""A record as a line of text or of JSON, from any source: a metadata or control record, or one
+whose content only its producer understands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def text_line(record: Record, epoch: int, read: LogRecord) -> str:
 
 
 def text_start(record: Record, epoch: int) -> str:
-    """The beginning of a line of text: the same for every kind of record."""
+    """The beginning of a line of text, for every kind of record."""
     return f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
 
 
 def json_rest(record: Record, epoch: int, read: LogRecord) -> str:
-    """The end of a line of JSON whose beginning, up to `"offset":`, is written already."""
+    """The rest of a line of JSON, after `"offset":`."""
     return (
         f'{record.offset},"epoch":{epoch},'
         f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
@@ -36,14 +36,13 @@ def opaque_text_line(record: Record, epoch: int, redactor: Redactor | None) -> s
 
 
 def opaque_text(record: Record, redactor: Redactor | None) -> str:
-    """Key and value of such a record; redactor: hides them, None where they are shown."""
+    """Key and value of such a record. redactor: hides them; None shows them."""
     key, value = (_text(_hidden(raw, redactor)) for raw in (record.key, record.value))
     return f"{key}  {value}"
 
 
 def opaque_json_rest(record: Record, epoch: int, redactor: Redactor | None) -> str:
-    """The end of such a record's line of JSON, whose beginning, up to `"offset":`, is written
-    already."""
+    """The rest of such a record's line of JSON, after `"offset":`."""
     plain: dict[str, Any] = {
         "epoch": epoch,
         "timestamp": record.timestamp,
@@ -75,7 +74,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _shown(read: LogRecord) -> str:
-    """Escapes control characters. Kafka escapes only those below 0x20; a terminal obeys those above
-    0x7f, too."""
+    """The text with escapes for control characters. Kafka escapes only those below 0x20, but a
+    terminal also obeys those above 0x7f."""
     text = read.json_text()
     return text if text.isprintable() else one_line(text)

@@ -1,5 +1,5 @@
-"""The options that say whether a command shows secrets, and with which key it makes fingerprints of
-them."""
+"""The options about secrets: whether a command shows them, and with which key it makes
+fingerprints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MAX_KEY_BYTES = 64 * 1024
 def make_redactor(
     keep_secrets: bool, key_file: str | None, show_configs: Collection[str] = ()
 ) -> Redactor | None:
-    """The redactor that the options ask for; a random key where none is given."""
+    """The redactor of the options, with a random key where none is given. None where secrets are
+    kept."""
     check_shown(keep_secrets, show_configs)
     if keep_secrets:
         if key_file is not None:
@@ -34,7 +35,8 @@ def make_redactor(
 
 
 def check_shown(keep_secrets: bool, show_configs: Collection[str]) -> None:
-    """UsageError where the options contradict each other, or a config is secret by its name."""
+    """Raises UsageError where the options contradict each other, or where a config is secret by its
+    name."""
     if keep_secrets and show_configs:
         raise UsageError("--keep-secrets and --show-config exclude each other: drop one")
     for name in show_configs:

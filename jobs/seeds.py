@@ -1,4 +1,4 @@
-"""--seeds A:B, as commands that simulate take it."""
+"""The option --seeds A:B of the commands that simulate."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import re
 
 from replica.errors import UsageError
 
+MAX_REHEARSED = 10_000
+"""So many runs a rehearsal has at most. One of a small quorum takes some 50 ms."""
 
-def seeds_in(text: str) -> range:
-    """The seeds from A to B - 1; UsageError where there are none."""
+
+def seeds_in(text: str, most: int | None = None) -> range:
+    """The seeds from A to B - 1; UsageError where there are none, or more than `most`."""
     found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", text, re.ASCII)
     if found is None or int(found[1]) >= int(found[2]):
         raise UsageError(f"--seeds {text}: expected A:B with A below B, such as 0:200")
-    return range(int(found[1]), int(found[2]))
+    seeds = range(int(found[1]), int(found[2]))
+    if most is not None and len(seeds) > most:
+        raise UsageError(f"--seeds {text}: {len(seeds)} runs: expected {most} at most")
+    return seeds

@@ -1,4 +1,5 @@
-"""An aligned table as lines of text; where there is little room, cells go on in the lines below."""
+"""An aligned table as lines of text. Where there is little room, cells continue on the lines
+below."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from itertools import zip_longest
 
 _GAP = 2
 _LEAST = 8
-"""Each column is at least so wide. A terminal with less room wraps the lines itself."""
+"""The least width of a column. A narrower terminal wraps the lines itself."""
 
 
 def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
-    """The columns' widths, by their names and cells; the widest give way until all fit into `room`
-    columns of a terminal, None for as many as it takes."""
+    """The columns' widths, by their names and cells. The widest are narrowed until all fit into
+    `room` columns of a terminal; None for unlimited room."""
     widths = [
         max([text_width(name), *(text_width(row[index]) for row in rows)])
         for index, name in enumerate(names)
@@ -30,7 +31,7 @@ def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | N
 def row_lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, wrap: bool
 ) -> Iterator[str]:
-    """A row: one line, or with `wrap` as many as its cells need. right: columns of numbers."""
+    """A row: one line or, with `wrap`, as many as its cells need. right: the columns of numbers."""
     if not wrap:
         yield aligned(cells, widths, right)
         return
@@ -49,8 +50,8 @@ def aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) 
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` columns, broken behind a blank or a comma in the second
-    half of a piece where there is one; put together they are the text."""
+    """The text in pieces of at most `width` columns. A piece ends behind a blank or comma in its
+    second half, where there is one. Together the pieces are the text."""
     pieces = []
     while text_width(text) > width:
         end = _fitting(text, width)

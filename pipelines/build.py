@@ -41,6 +41,7 @@ from pipelines.silver.agreed_replay import agreed_replay, buckets_for
 from pipelines.silver.branch_records import branch_records
 from pipelines.silver.lost_tails import lost_tails
 from pipelines.silver.record_lengths import record_lengths
+from pipelines.steps import Steps, nobody_asks
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
@@ -53,11 +54,13 @@ def build(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
+    share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake; returns their row counts by table name.
 
     The same bronze gives the same rows. progress: told one line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results.
+    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: told how
+    much of the build is done, from 0 to 1.
     UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
     be derived from it.
     """
@@ -67,7 +70,8 @@ def build(
             "first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
-        building = _Building(spark, lake, progress, gate)
+        steps = Steps(len(silver.SILVER) + len(gold.GOLD) + 3, share)
+        building = _Building(spark, lake, progress, gate, steps)
         try:
             building.run()
         finally:
@@ -96,6 +100,7 @@ class _Building:
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: Gate
+    steps: Steps
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     written: DataFrame | None = None
@@ -103,6 +108,7 @@ class _Building:
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
+        self.steps.done()
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
             self._derive(Bronze(self.lake, admitted, self.gate.whole))
 
@@ -115,6 +121,7 @@ class _Building:
         self._silver(clusters)
         self.progress("quality of silver")
         agreed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
+        self.steps.done()
         branches = self._admitted(clusters, agreed)
         self.written = self._replayed(tables, clusters, branches, agreed)
         records = self._records(tables, clusters, branches)
@@ -125,6 +132,7 @@ class _Building:
         self._gold(derived)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
+        self.steps.done()
 
     def _silver(self, clusters: Sequence[Silver]) -> None:
         for contract, made in SILVER_NODES.items():
@@ -223,6 +231,7 @@ class _Building:
         written = delta.size(self.lake, contract)
         self.counts[contract.name] = written.row_count or 0
         self.versions[contract.name] = written.version
+        self.steps.done()
 
 
 def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

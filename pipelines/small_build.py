@@ -28,6 +28,7 @@ from pipelines.last_build import LastBuild, last_build, note_build
 from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Opened, opened
+from pipelines.steps import Steps, nobody_asks
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
@@ -50,12 +51,15 @@ _RECORDS_OF_A_PROCESS = 60_000
 
 
 def build_small(
-    lake: delta.Lake, progress: Callable[[str], None], run_id: str | None = None
+    lake: delta.Lake,
+    progress: Callable[[str], None],
+    run_id: str | None = None,
+    share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int] | None:
     """Row counts by table name, as of pipelines.build. None where Spark has to do it: a cluster
     isn't small, or rows of silver are to be left out of gold.
 
-    progress, run_id and the errors: as of pipelines.build.
+    progress, run_id, share and the errors: as of pipelines.build.
     """
     if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
@@ -67,7 +71,8 @@ def build_small(
         TemporaryDirectory(prefix="kraftlake-build-") as folder,
         processes(inputs.processes) as tasks,
     ):
-        building = _Building(lake, progress, gate, inputs, folder, tasks)
+        steps = Steps(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
+        building = _Building(lake, progress, gate, inputs, folder, tasks, steps)
         if not building.run():
             gate.leave_to_spark()
             return None
@@ -158,8 +163,9 @@ class _Inputs:
 
 @dataclass
 class _Building:
-    """One build. folder: for rows on their way. tasks: of the clusters. counts, versions: rows of
-    the tables and their versions, by table name."""
+    """One build. folder: for rows on their way. tasks: of the clusters. steps: the gates, the
+    clusters and the tables. counts, versions: rows of the tables and their versions, by table
+    name."""
 
     lake: delta.Lake
     progress: Callable[[str], None]
@@ -167,6 +173,7 @@ class _Building:
     inputs: _Inputs
     folder: str
     tasks: Tasks
+    steps: Steps
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -189,7 +196,9 @@ class _Building:
         unbroken = frozenset(() if before is None else before.unbroken)
         parts = Parts(inputs.groups, self.tasks, frozenset(inputs.changed), unbroken)
         # gold is computed along with silver, so silver can't lose rows on the way
-        return self.gate.admit(tables, leave_out=layer == "bronze", layer=there, parts=parts)
+        admitted = self.gate.admit(tables, leave_out=layer == "bronze", layer=there, parts=parts)
+        self.steps.done()
+        return admitted
 
     def _computed(self) -> list[dict[str, Rows]] | None:
         """The rows of clusters that have changed, in parts; None where Spark has to do it."""
@@ -200,7 +209,9 @@ class _Building:
             self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
         computed: list[dict[str, Rows]] = []
-        for found in self.tasks.map(compute, parts):
+        for found in self.tasks.map(
+            compute, parts, lambda part: self.steps.done(len(part.clusters))
+        ):
             if found is None:
                 return None
             computed.append(found)
@@ -218,6 +229,7 @@ class _Building:
             written = delta.size(self.lake, contract)
             self.counts[contract.name] = written.row_count or 0
             self.versions[contract.name] = written.version
+            self.steps.done()
 
     def _findings(self, pieces: Iterable[Rows]) -> pa.Table:
         """All of them: those between clusters may change where one of the clusters does."""

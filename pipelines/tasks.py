@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from replica.errors import KraftlakeError
 
@@ -36,8 +36,28 @@ class Tasks(Protocol):
     def shares_memory(self) -> bool:
         """Whether parts are handed over as they are, not pickled."""
 
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-        """The results in the order of the parts."""
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = ...,
+    ) -> list[Result]:
+        """The results in the order of the parts. done: takes each part in this order when it is
+        done, in the thread that called."""
+
+
+def _nobody(_: object) -> None:
+    """Where nobody wants to know which parts are done."""
+
+
+def _told(
+    results: Iterable[Result], parts: Sequence[Part], done: Callable[[Part], None]
+) -> list[Result]:
+    found = []
+    for part, result in zip(parts, results, strict=True):
+        found.append(result)
+        done(part)
+    return found
 
 
 @dataclass(frozen=True)
@@ -47,9 +67,14 @@ class Here:
     at_once: int = 1
     shares_memory: ClassVar[bool] = True
 
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = _nobody,
+    ) -> list[Result]:
         """The results in the order of the parts."""
-        return [function(part) for part in parts]
+        return _told(map(function, parts), parts, done)
 
 
 @dataclass(frozen=True)
@@ -60,12 +85,17 @@ class InThreads:
     at_once: int
     shares_memory: ClassVar[bool] = True
 
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = _nobody,
+    ) -> list[Result]:
         """The results in the order of the parts."""
         if len(parts) < 2:
-            return [function(part) for part in parts]
+            return _told(map(function, parts), parts, done)
         with ThreadPoolExecutor(self.at_once) as pool:
-            return [*pool.map(function, parts)]
+            return _told(pool.map(function, parts), parts, done)
 
 
 MOST_THREADS = 4
@@ -90,11 +120,17 @@ class OnSpark:
         """Spark's cores."""
         return self.spark.sparkContext.defaultParallelism
 
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = _nobody,
+    ) -> list[Result]:
         """The results in the order of the parts."""
         if not parts:
             return []
-        return self.spark.sparkContext.parallelize(parts, len(parts)).map(function).collect()
+        results = self.spark.sparkContext.parallelize(parts, len(parts)).map(function).collect()
+        return _told(results, parts, done)  # Spark gives them all at once
 
 
 class LostProcessError(KraftlakeError):
@@ -109,10 +145,15 @@ class InProcesses:
     at_once: int
     shares_memory: ClassVar[bool] = False
 
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = _nobody,
+    ) -> list[Result]:
         """The results in the order of the parts. LostProcessError where a process was ended."""
         try:
-            return [*self.pool.map(function, parts)]
+            return _told(self.pool.map(function, parts), parts, done)
         except BrokenProcessPool as error:
             raise LostProcessError(
                 "a process was ended from outside, perhaps for memory: run the same command again"
@@ -149,3 +190,35 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The tasks of another one; `watch` takes each part that is done."""
+
+    tasks: Tasks
+    watch: Callable[[Any], None]
+
+    @property
+    def at_once(self) -> int:
+        """As of the other one."""
+        return self.tasks.at_once
+
+    @property
+    def shares_memory(self) -> bool:
+        """As of the other one."""
+        return self.tasks.shares_memory
+
+    def map(
+        self,
+        function: Callable[[Part], Result],
+        parts: Sequence[Part],
+        done: Callable[[Part], None] = _nobody,
+    ) -> list[Result]:
+        """The results in the order of the parts."""
+
+        def both(part: Part) -> None:
+            done(part)
+            self.watch(part)
+
+        return self.tasks.map(function, parts, both)

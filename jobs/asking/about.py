@@ -1,4 +1,4 @@
-"""Whose changes or entities a command is asked for."""
+"""Which entities' changes a command shows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _USER = "User:"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose history is asked for. A field that is None leaves nothing out; where several fields are
-    given, all must hold."""
+    """The entities whose history is asked for. A field that is None excludes nothing. Where several
+    fields are given, all must hold."""
 
     topic: str | None = None
     broker: int | None = None
@@ -19,11 +19,12 @@ class About:
     config: str | None = None
 
     def holds(self, entity: str, name: str) -> bool:
-        """Whether the change of an entity, by its kind and its name for people, is about it."""
+        """Whether the change of an entity is asked for. entity: its kind. name: its name for
+        people."""
         return all(is_about(entity, name) for is_about in self._tests())
 
     def entities(self) -> frozenset[str] | None:
-        """The kinds of entities that can be meant, None for all."""
+        """The kinds of entities that are possible, None for all."""
         found: frozenset[str] | None = None
         for value, kinds in (
             (self.topic, _OF_TOPICS),

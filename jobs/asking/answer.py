@@ -1,4 +1,4 @@
-"""What a query answers, and how it is printed: the same for every engine."""
+"""The answer to a query, and how it is printed: the same for every engine."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from jobs.output import (
 from replica.errors import KraftlakeError
 
 CSV, PLAIN_CSV = "csv", "plain csv"
-"""Forms of an answer: for people and their spreadsheets, and with all cells as they are."""
+"""Forms of an answer: CSV for people and their spreadsheets, and CSV with all cells as they are."""
 EXPANDED = "expanded"
-"""The form with a line for each column of a row."""
+"""The form that gives each column of a row its own line."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""What makes a cell a formula in one spreadsheet or another, wide forms included (OWASP)."""
+"""Beginnings that some spreadsheet takes for a formula, wide forms included (OWASP)."""
 
 
 class QueryError(KraftlakeError):
-    """The engine refused or failed the query; the message says why in one line."""
+    """The engine refused the query, or failed. The message says why in one line."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A query's columns and rows; the rows are read once, as they come."""
+    """A query's columns and rows. The rows are read once, as they arrive."""
 
     columns: tuple[str, ...]
     rows: Iterator[Sequence[Any]]
 
 
 def write_answer(answer: Answer, form: str) -> None:
-    """All rows, in the form asked for, as they come."""
+    """Print all rows as they arrive. form: one of the forms above, text or json."""
     if form == "json":
         names = _unlike(answer.columns)
         for row in answer.rows:
@@ -74,8 +74,8 @@ def _plain_cell(value: object) -> str:
 
 
 def csv_cell(value: object) -> str:
-    """A cell of CSV: a text that a spreadsheet would calculate gets a ' before it, which makes it a
-    text there too. What would move a terminal's cursor is escaped as in tables."""
+    """A cell of CSV. A text that a spreadsheet would calculate gets a ' in front, which makes it a
+    text there too. Characters that would move a terminal's cursor are escaped as in tables."""
     text = "" if value is None else cell_text(value)
     is_number = isinstance(value, int | float | Decimal)
     mark = "'" if text.startswith(_FORMULA_STARTS) and not is_number else ""
@@ -83,7 +83,7 @@ def csv_cell(value: object) -> str:
 
 
 def _unlike(columns: Sequence[str]) -> list[str]:
-    """Unique names, because keys of JSON must differ: a, a_2, ..."""
+    """Distinct names, because the keys of a JSON object must differ: a, a_2, ..."""
     names: list[str] = []
     for column in columns:
         name, number = column, 2

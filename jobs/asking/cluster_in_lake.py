@@ -1,4 +1,4 @@
-"""One cluster's state, and what its log holds, from a lake."""
+"""One cluster's state, and the content of its log, from a lake."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def from_lake(
     committed_only: bool,
     wanted: Wanted,
 ) -> Source:
-    """The state at a moment. UsageError for what the lake can't tell."""
+    """The state at a moment. Raises UsageError where the lake doesn't know it."""
     history = cluster_history(lake, cluster_id, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     counts: Counter[str] = Counter()
@@ -60,8 +60,8 @@ def from_lake(
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[Step]:
-    """What each record below the end changed, newest first. They go back as far as the replay that
-    tells this state."""
+    """What each record below the end changed, newest first, as far back as the replay that gives
+    this state begins."""
     mine = _mine(history)
     begins = (
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
@@ -97,7 +97,8 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
 
 
 def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
-    """The offset of the first record below the end that can't be applied; None without one."""
+    """The offset of the first record below the end that can't be applied. None where there is
+    none."""
     query = (
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {_mine(history, "f.")} '  # noqa: S608, ours
         f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
@@ -107,8 +108,8 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
 
 
 def _content(history: ClusterHistory, end_offset: int) -> LogContent:
-    """The agreed branch's records below the offset. Their bytes aren't known: the lake holds no
-    secrets."""
+    """The agreed branch's records below the offset. Their bytes are unknown, because the lake holds
+    no secrets."""
     mine = _mine(history, "r.")
     query = (
         'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '  # noqa: S608, ours

@@ -1,4 +1,4 @@
-"""One cluster's state, and what its log holds, from directories."""
+"""One cluster's state, and the content of its log, from directories."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from replica.health.sizes import entity_counts
 
 @dataclass(frozen=True)
 class Source:
-    """A cluster's state. entities: how many there are of each kind. content, past: None where
-    nobody asked for them."""
+    """A cluster's state. entities: how many there are of each kind. content, past: None where they
+    were not asked for."""
 
     cluster: Cluster
     entities: Mapping[str, int]
@@ -31,8 +31,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted besides the state. content: what the log holds; past: since when exposures are
-    as they are."""
+    """What is wanted besides the state. content: what the log holds. past: since when the exposures
+    are as they are."""
 
     content: bool = False
     past: bool = False
@@ -44,9 +44,10 @@ def from_directories(
     broker_defaults: Mapping[str, str],
     wanted: Wanted,
 ) -> Source:
-    """The newest state that the directories tell.
+    """The newest state in the directories.
 
-    UsageError where they are of several clusters and none is named, or tell no state.
+    Raises UsageError where they belong to several clusters and none is named, or where they give no
+    state.
     """
     progress = Progress()
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""`kraftlake history`: how a topic, broker, principal or config became what it is.
+"""`kraftlake history`: how a topic, broker, principal or config got its present state.
 
-Of two sources, which answer in the same words and columns: directories, whose logs are replayed,
-and a lake, which has the changes in gold.metadata_changes.
+It asks directories, whose logs are replayed, or a lake, which has the changes in
+gold.metadata_changes. Both give the same words and columns.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `history` was asked for. form: text, json, csv or plain csv. since, until: from when
-    (inclusive) to when (exclusive). order: see find_inputs; redactor: of directories, None keeps
+    """The options of `history`. form: text, json, csv or plain csv. since, until: the times from
+    (inclusive) and to (exclusive). order: see find_inputs. redactor: for directories; None keeps
     secrets."""
 
     about: About = field(default_factory=About)
@@ -66,8 +66,8 @@ def run(paths: Sequence[str], lake: Lake | None, options: Options) -> int:
 
 
 def of_directories(paths: Sequence[str], options: Options) -> list[Row]:
-    """The changes that the directories' logs tell, in the order of a lake's. UsageError where none
-    of them has a metadata log."""
+    """The changes in the directories' logs, in the order in which a lake has them. Raises
+    UsageError where no directory has a metadata log."""
     progress = Progress()
     with branches_in(paths, options.order, options.cluster, progress) as branches:
         found = [row for branch in branches for row in _of_branch(branch, options, progress.show)]
@@ -90,8 +90,9 @@ def _of_branch(branch: Branch, options: Options, watch: Callable[[str], None]) -
 
 
 def of_lake(lake: Lake, options: Options) -> Iterator[Row]:
-    """The changes that a lake holds. UsageError where it was not built, or has not the cluster."""
-    from jobs.asking.lake_history import clusters_of  # directories need no delta-rs
+    """The changes in a lake. Raises UsageError where the lake is not built, or lacks the
+    cluster."""
+    from jobs.asking.lake_history import clusters_of  # Directories need no delta-rs.
     from jobs.asking.sql_delta_rs import answer
     from jobs.asking.sql_views import literal
     from pipelines.lake.tables import tables_of
@@ -121,7 +122,7 @@ def of_lake(lake: Lake, options: Options) -> Iterator[Row]:
 
 
 def _of_the_time(options: Options) -> Callable[[int | None], bool]:
-    """Whether a change's time is asked for; one without a time is, unless a time was named."""
+    """Whether a change's time is asked for. A change without a time is, unless a time was given."""
     since, until = (_ms(moment) for moment in (options.since, options.until))
     if since is None and until is None:
         return lambda _: True

@@ -1,4 +1,4 @@
-"""At which offsets a lake knows a cluster's state: gold.state_ranges, read by delta-rs."""
+"""The offsets at which a lake knows a cluster's state: gold.state_ranges, read by delta-rs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _CONTROLS = {control.name for control in ControlType}
 
 
 def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
-    """None where the lake knows the state of this end offset (exclusive), else one line that says
-    up to where it does, and why not further."""
+    """None where the lake knows the state at this end offset (exclusive). Else one line that says
+    up to which offset it does, and why not further."""
     if end_offset == 0:
         return None
     mine = f"cluster_id = {literal(cluster_id)}"
@@ -45,7 +45,8 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
 
 
 def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
-    """The clusters whose state at the log's end the lake doesn't know, each with that end."""
+    """The clusters whose state at the log's end the lake doesn't know, with the offset of that
+    end."""
     query = (
         f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '  # noqa: S608
         f"FROM {LOG} GROUP BY cluster_id) l LEFT JOIN (SELECT cluster_id, max(to_offset) AS "

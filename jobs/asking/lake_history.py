@@ -28,15 +28,15 @@ _THEIR_BATCHES = (
 
 @dataclass(frozen=True)
 class ClusterHistory:
-    """One cluster of a lake; offsets are exclusive ends, as of snapshots."""
+    """One cluster of a lake. Offsets are exclusive ends, like those of snapshots."""
 
     lake: Lake
     cluster_id: str
     committed_only: bool = False
 
     def end_offset(self, moment: Moment) -> int:
-        """What stands for the moment. UsageError for one that the lake's captures don't reach, or
-        from before what they tell."""
+        """The end offset of a moment. Raises UsageError for a moment that the lake's captures don't
+        reach, or that is before what they cover."""
         end = self._end_of_log()
         if moment.at_time is not None:
             end = self._at_time(moment, moment.at_time)
@@ -49,29 +49,31 @@ class ClusterHistory:
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
-        """Whether the moment is a time at which there was nothing yet: before a log that the lake
-        has from offset 0 on."""
+        """Whether the moment is a time before anything was there: before a log that the lake has
+        from offset 0 on."""
         if moment.at_time is None or not self._has_log_below(1):
             return False
         return self._batch_at(moment.at_time) is None
 
     def entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
-        """entity, key, value, offset (NULL: from before what the lake knows), sorted.
+        """(entity, key, value, offset) of each entity, sorted. offset is NULL where the entity is
+        older than what the lake knows.
 
-        end_offset: from `end_offset`.
+        end_offset: from the method `end_offset`.
         """
         columns = "entity, key, value, record_offset"
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
     def named_entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
-        """entity, key, name, value, offset; else as `entities`."""
+        """(entity, key, name, value, offset) of each entity; otherwise as `entities`."""
         columns = "entity, key, name, value, record_offset"
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
     def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
-        """entity, name, value, whether it's a's: the versions that one of two states holds alone.
+        """(entity, name, value, whether it is a's) of the versions that only one of two states
+        holds.
 
-        a, b: from `end_offset`.
+        a, b: from the method `end_offset`.
         """
         at_a, at_b = valid_at(a), valid_at(b)
         return self._history(
@@ -87,7 +89,7 @@ class ClusterHistory:
         return int(end)
 
     def _check_told(self, end_offset: int) -> None:
-        """UsageError where the state of this end offset is not known."""
+        """Raises UsageError where the state at this end offset is unknown."""
         why = why_unknown(self.lake, self.cluster_id, end_offset)
         if why is not None:
             raise UsageError(why)
@@ -112,8 +114,8 @@ class ClusterHistory:
         return found
 
     def _told_until(self) -> tuple[datetime, int, datetime]:
-        """captured_at of the newest capture whose replica agrees with the branch to its end, as far
-        as it was built; that end, and the time of the last record."""
+        """(captured_at, end, time of the last record) of the newest built capture whose replica
+        agrees with the branch to its end."""
         mine = self._mine("s.")
         query = (
             "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "  # noqa: S608, names of ours
@@ -129,7 +131,7 @@ class ClusterHistory:
         return _utc(captured_at), int(end), _utc(last_record_at or captured_at)
 
     def _batch_at(self, at_time: datetime) -> int | None:
-        """The end offset of the records up to and including a time; None where there are none."""
+        """The end offset of the records up to and including a time. None where there are none."""
         asked = _timestamp(at_time)
         columns = "b.base_offset, b.last_offset, b.max_timestamp, b.leader_epoch, b.crc"
         found = self._log(
@@ -164,7 +166,7 @@ class ClusterHistory:
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the one that is named. UsageError where there is none."""
+    """The lake's only cluster, or the named one. Raises UsageError where it doesn't exist."""
     names = clusters_of(lake)
     if cluster is not None and cluster not in names:
         raise UsageError(f"--cluster {cluster}: the lake has {', '.join(names) or 'no log'}")
@@ -174,7 +176,8 @@ def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) ->
 
 
 def clusters_of(lake: Lake) -> list[str]:
-    """The ids of the clusters that a built lake has a log of. UsageError where it isn't built."""
+    """The ids of the clusters whose log a built lake has. Raises UsageError where the lake is not
+    built."""
     in_lake = tables_of(lake)
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:
@@ -184,7 +187,7 @@ def clusters_of(lake: Lake) -> list[str]:
 
 
 def _timestamp(moment: datetime) -> str:
-    # the tables hold times in microseconds of UTC
+    # The tables hold times in microseconds of UTC.
     return f"arrow_cast('{moment.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 

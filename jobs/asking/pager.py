@@ -1,4 +1,4 @@
-"""Long answers through a pager, on a terminal."""
+"""Shows long answers in a pager, on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ answer on the screen."""
 
 
 def pager_command() -> list[str]:
-    """What $PAGER names, else less; empty where there is neither, or PAGER is empty or cat."""
+    """The command in $PAGER, else less. Empty where neither exists, or where PAGER is empty or
+    cat."""
     named = os.environ.get("PAGER")
     if named is not None:
         return [] if named.strip() in ("", "cat") else shlex.split(named)
@@ -25,8 +26,8 @@ def pager_command() -> list[str]:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """What is printed inside goes through the pager. A pager that was left early ends the answer
-    quietly."""
+    """Send what is printed inside through the pager. If the user leaves the pager early, the answer
+    ends without an error."""
     command = pager_command() if sys.stdout.isatty() else []
     pager = None
     with suppress(OSError):

@@ -1,4 +1,5 @@
-"""`kraftlake plan`: is this change safe, on the state that directories, a lake or a quorum tell?"""
+"""`kraftlake plan`: whether a change is safe, by the state that directories, a lake or a quorum
+give."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ Check = Callable[[Cluster], Preflight]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes that were asked about; None and False for those that were not."""
+    """The changes that were asked about. Others are None or False."""
 
     reassignment: str | None = None
     stop_broker: str | None = None
@@ -36,7 +37,7 @@ class Changes:
     to_dynamic: bool = False
 
     def checks(self) -> list[Check]:
-        """UsageError for a file or a list that is wrong."""
+        """The checks of these changes. Raises UsageError for a wrong file or list."""
         found: list[Check] = []
         if self.reassignment is not None:
             assignments = assignments_in(_text(self.reassignment), self.reassignment)
@@ -67,11 +68,12 @@ def run(
     wait_s: float | None = None,
     json_output: bool = False,
 ) -> int:
-    """0 where every change is safe, 1 where one is unsafe, else 3. Raises KraftlakeError.
+    """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
+    Raises KraftlakeError.
 
-    look: the state as it is now, of directories, a lake or a running quorum. limit: how many
-    reasons of a change are shown in text. wait_s: look again after so many seconds until every
-    change is safe.
+    look: gives the present state, of directories, a lake or a running quorum. limit: how many
+    reasons of a change are shown in text. wait_s: seconds after which to look again, until every
+    change is safe; None to look once.
     """
     checks = changes.checks()
     if not checks:
@@ -87,7 +89,8 @@ def run(
 
 
 def _held(found: Preflight, cluster: Cluster) -> Preflight:
-    """A state that isn't known to its end, or that lacks a record, is never safe to go by."""
+    """The checks' results. No change is safe on a state that isn't known to its end, or that lacks
+    a record."""
     doubts = []
     if not cluster.is_whole:
         doubts.append(f"is known up to offset {cluster.end_offset} only")
@@ -143,11 +146,13 @@ def _text(path: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"--reassignment {path}: byte {error.start} is no UTF-8") from error
+        raise UsageError(f"--reassignment {path}: byte {error.start} is not UTF-8") from error
 
 
 def _ids(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise UsageError(f"--stop-broker {text}: expected broker ids with commas between, as 1,2")
+        raise UsageError(
+            f"--stop-broker {text}: expected broker ids with commas between, such as 1,2"
+        )
     return tuple(map(int, parts))

@@ -1,7 +1,8 @@
-"""Ready-made questions, for `kraftlake sql --question NAME`: each a title and one SQL query.
+"""Ready-made questions for `kraftlake sql --question NAME`: each a title and one SQL query.
 
-In the dialect of delta-rs; Spark understands all but voter-history, for it has no unnest. Those of
-the demo stand in README; a test holds README's copy of every answer to the real one.
+The SQL is in the dialect of delta-rs. Spark understands all of it except voter-history, because it
+has no unnest. README has those of the demo with their answers, which a test compares with the real
+ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from replica.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """name: for the command line. title: as an operator would ask. sql: in an order of its own."""
+    """name: for the command line. title: the question in an operator's words. sql: it orders its
+    rows."""
 
     name: str
     title: str
@@ -22,7 +24,7 @@ class Question:
 
 
 def question(name: str) -> Question:
-    """The question of that name; UsageError with all names for another one."""
+    """The question of that name. Raises UsageError, which lists all names, for an unknown one."""
     for one in QUESTIONS:
         if one.name == name:
             return one
@@ -102,7 +104,7 @@ FROM (SELECT cluster_id, "offset", epoch, unnest(voters) AS voter
 ORDER BY cluster, "offset", voter""",
     ),
 )
-"""What the demo asks and README answers."""
+"""The questions that the demo asks and README answers."""
 
 _OPERATIONS = (
     Question(

@@ -1,7 +1,8 @@
 """`kraftlake sql`: one query over a lake's tables.
 
-delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java; Spark knows more SQL. In
-both, bronze.x, silver.x and gold.x are the tables, and only those that the query names are opened.
+delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java. Spark knows more SQL. For
+both, bronze.x, silver.x and gold.x are the tables, and only the tables that the query names are
+opened.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
 def ask(request: Request) -> int:
-    """Print the answer, or ask at a prompt where nothing was asked for on a terminal; 0."""
+    """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
+    Returns 0."""
     given = (request.query, request.file, request.question, request.tables, request.questions)
     is_asked = any(one not in (None, False) for one in given)
     if is_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -43,7 +45,7 @@ def ask(request: Request) -> int:
 
 
 def run(request: Request) -> int:
-    """Print the answer; 0."""
+    """Print the answer. Returns 0."""
     if request.engine not in ENGINES:
         raise UsageError(
             f"--engine {request.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
@@ -86,7 +88,7 @@ def run(request: Request) -> int:
 
 
 def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
-    """Those that the query names and the lake doesn't have as tables."""
+    """The views that the query names, unless the lake has tables of these names."""
     views = views_in(name for name in wanted if name not in in_lake)
     if (request.moment != NOW or request.cluster is not None) and not views:
         raise UsageError(
@@ -102,8 +104,8 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
 
 
 def _valid(request: Request) -> str:
-    """The condition that the views show a version. UsageError for a moment that the lake can't tell
-    about, whatever the engine."""
+    """The condition that a version is in the views. Raises UsageError for a moment that the lake
+    doesn't know, whatever the engine."""
     from jobs.asking.lake_history import ClusterHistory, cluster_history, clusters_of
 
     if request.cluster is not None:
@@ -119,7 +121,7 @@ def _valid(request: Request) -> str:
 
 
 def _tell_of_unknown_ends(lake: Lake) -> None:
-    """Of clusters whose state at the log's end is not known the views show nothing."""
+    """Name the clusters whose state at the log's end is unknown: the views have no rows of them."""
     from jobs.asking.known_states import ends_that_are_not_known, why_unknown
 
     for cluster_id, log_end in ends_that_are_not_known(lake).items():
@@ -141,7 +143,7 @@ def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) ->
 
 
 def _list(request: Request) -> int:
-    """What can be asked: the lake's tables, or the ready-made questions."""
+    """List what can be asked: the lake's tables, or the ready-made questions."""
     asked = (request.query, request.file, request.question, request.tables and request.questions)
     if any(one not in (None, False) for one in asked):
         raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
@@ -183,7 +185,7 @@ def _query(request: Request) -> str:
 
 
 def explained(message: str, in_lake: Sequence[str]) -> str:
-    """An engine's message in one line; for a table that isn't there, with those that are."""
+    """An engine's message in one line. For a missing table it lists the existing ones."""
     text = " ".join(message.split())
     table = _MISSING_TABLE.search(text)
     schema = _MISSING_SCHEMA.search(text)

@@ -1,11 +1,11 @@
-"""Queries by delta-rs' QueryBuilder, which is DataFusion: no JVM, first row in a tenth of a second.
+"""Queries by delta-rs' QueryBuilder, which is DataFusion: without a JVM, the first row comes in a
+tenth of a second.
 
-It reads deletion vectors, column mapping and VARIANT, which comes as struct<metadata, value>.
+It reads deletion vectors, column mapping and VARIANT, which becomes struct<metadata, value>.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,11 +17,12 @@ from jobs.asking.sql_views import AT_END, DataFusion, View, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
+from replica.metadata.variant_reader import decode_variant
 
 _SETTINGS = {
     "datafusion.catalog.information_schema": "true",
-    # Names without quotes match in any case, as in Spark; delta-rs by itself compares them exactly.
-    # In other dialects a column called offset, behind a comma, begins an OFFSET clause.
+    # Names without quotes match in any case, as in Spark; delta-rs itself compares them exactly. In
+    # other dialects a column called offset, after a comma, begins an OFFSET clause.
     "datafusion.sql_parser.dialect": "postgresql",
     "datafusion.sql_parser.enable_ident_normalization": "true",
 }
@@ -37,8 +38,8 @@ def answer(
 ) -> Answer:
     """Run `query`, with `tables` opened and `views` of them made.
 
-    valid: the condition that views show a version. QueryError where it fails, also while rows are
-    read.
+    valid: the condition that a version is in the views. Raises QueryError where the query fails,
+    also while rows are read.
     """
     reader = read(lake, tables, query, views, valid)
     fields: list[Any] = list(iter(reader.schema))
@@ -53,7 +54,8 @@ def read(
     views: Sequence[View] = (),
     valid: str = AT_END,
 ) -> Any:
-    """What `answer` answers as delta-rs gives it: a reader of Arrow batches, VARIANT undecoded.
+    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, with VARIANT
+    undecoded.
 
     It has a schema and read_next_batch(), and exports itself as an Arrow stream.
     """
@@ -75,7 +77,8 @@ def read(
 
 
 def quoted(table: str) -> str:
-    """A table's name such as gold.findings in SQL, which no engine folds to lower case."""
+    """A table's name such as gold.findings, quoted for SQL, so that no engine folds it to lower
+    case."""
     schema, _, name = table.partition(".")
     return f'{schema}."{name}"'
 
@@ -106,7 +109,7 @@ def _values(column: Any, convert: Callable[[Any], Any] | None, name: str) -> lis
 
 
 def _converter(field: Any) -> Callable[[Any], Any] | None:
-    """What a column's values need: VARIANT its decoding, everything else nothing."""
+    """The function that converts a column's values; only VARIANT needs one."""
     kind = str(field.type)
     if "Interval" in kind or "Duration" in kind:
         raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")
@@ -116,28 +119,22 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
 
 
 def is_variant(kind: str) -> bool:
-    """Whether a type, written as Arrow's libraries do, is or holds a VARIANT."""
+    """Whether a type, in Arrow's notation, is a VARIANT or holds one."""
     return "metadata" in kind and "value" in kind and "binary" in kind.lower()
 
 
 def _decoded(value: Any) -> Any:
-    """Every struct of a VARIANT's two fields replaced by its content, at any depth."""
+    """The value, in which each struct of a VARIANT's two fields, at any depth, is replaced by its
+    content."""
     if isinstance(value, dict):
         if value.keys() == _VARIANT_FIELDS and isinstance(value["metadata"], bytes):
-            return json.loads(variant_text(value["value"], value["metadata"]))
+            return decode_variant(value["value"], value["metadata"])
         return {key: _decoded(item) for key, item in value.items()}
     return [_decoded(item) for item in value] if isinstance(value, list) else value
 
 
-def variant_text(value: bytes, metadata: bytes) -> str:
-    """A VARIANT as JSON."""
-    from pyspark.sql.types import VariantVal  # a third of a second, for VARIANT columns only
-
-    return VariantVal(value, metadata).toJson()
-
-
 def line_of(error: BaseException) -> str:
-    """An engine's message in one line, its own prefixes left out."""
+    """An engine's message in one line, without the engine's prefixes."""
     text = " ".join(str(error).split())
     for prefix in ("Error during planning: ", "SQL error: ", "Schema error: "):
         text = text.removeprefix(prefix)

@@ -20,19 +20,19 @@ from jobs.asking.answer import Answer, QueryError
 from jobs.asking.sql_delta_rs import line_of, quoted
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import AT_END, DuckDb, View, statements
-from jobs.asking.variant_arrow import is_variant, json_of
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
+from replica.scan.variant_texts import is_variant, variant_texts
 
 _VARIANT = "STRUCT(metadata BLOB, value BLOB)"
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema IN ('bronze', 'silver', 'gold') ORDER BY ALL"
 )
-"""What SHOW TABLES shows: DuckDB's own answer has names of this module, too."""
+"""The answer to SHOW TABLES. DuckDB's own answer would have names of this module too."""
 _ROWS = 1000
-"""Rows of a batch of the answer."""
+"""The rows of one batch of the answer."""
 
 
 def answer(
@@ -44,15 +44,15 @@ def answer(
 ) -> Answer:
     """Run `query`, with `tables` opened and `views` of them made.
 
-    valid: the condition that views show a version. QueryError where it fails, also while rows are
-    read.
+    valid: the condition that a version is in the views. Raises QueryError where the query fails,
+    also while rows are read.
     """
     database = duckdb.connect()
     try:
         _prepare(database, lake, tables)
         for statement in statements(views, DuckDb(), valid):
             database.execute(statement)
-        # from here on the query can reach nothing but what was made above
+        # From here on the query can reach only what was made above.
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
         if len(database.extract_statements(query)) > 1:
@@ -68,7 +68,7 @@ def answer(
 def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:
     database.execute("SET TimeZone = 'UTC'")
     database.execute("SET python_enable_replacements = false")
-    database.create_function("variant_json", json_of, [_VARIANT], "VARCHAR", type=ARROW)
+    database.create_function("variant_json", variant_texts, [_VARIANT], "VARCHAR", type=ARROW)
     for schema in SCHEMAS:
         database.execute(f"CREATE SCHEMA {schema}")
     for number, table in enumerate(tables):
@@ -91,7 +91,7 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def _converter(kind: str) -> Callable[[Any], Any] | None:
-    """What a column's values need before they are shown: JSON is shown as what it holds."""
+    """The function that converts a column's values: JSON is shown as its content."""
     return _parsed if kind == "JSON" else None
 
 

@@ -40,7 +40,7 @@ Run = Callable[[Request], int]
 
 
 def prompt(request: Request, run: Run) -> int:
-    """Asks until the input ends; 0. An error of a query is a line, and the prompt goes on.
+    """Ask until the input ends. Returns 0. An error of a query is a line; the prompt goes on.
 
     request: lake, engine, moment and cluster for each query.
     """
@@ -54,7 +54,7 @@ def prompt(request: Request, run: Run) -> int:
 
 
 def _answered(asking: Request, text: str, run: Run) -> Request:
-    """Answers one input; what the next input is asked with."""
+    """Answer one input. Returns the request with which the next input is asked."""
     try:
         if text.startswith("\\"):
             return _commanded(asking, text, run)
@@ -92,7 +92,7 @@ def _commanded(asking: Request, text: str, run: Run) -> Request:
 
 
 def _inputs() -> Iterator[str]:
-    """Queries without their semicolons, and commands, until the input ends."""
+    """The queries without their semicolons, and the commands, until the input ends."""
     lines: list[str] = []
     while True:
         try:
@@ -119,7 +119,7 @@ def _inputs() -> Iterator[str]:
 
 @contextmanager
 def _line_editing(words: Sequence[str]) -> Iterator[None]:
-    """Editing, completion of `words` and a history that is kept; nothing of it where Python was
+    """Gives the prompt line editing, completion of `words`, and a stored history, unless Python was
     built without readline."""
     try:
         import readline
@@ -143,7 +143,7 @@ def _line_editing(words: Sequence[str]) -> Iterator[None]:
 
 
 def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
-    """For readline: the state-th of the words that begin with a text, whatever its case."""
+    """For readline: the state-th of the words that begin with a text, in any case."""
 
     def complete(text: str, state: int) -> str | None:
         found = [word for word in words if word.lower().startswith(text.lower())]
@@ -153,6 +153,6 @@ def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
 
 
 def history_file() -> Path:
-    """Where the prompt's history is kept, by the XDG base directory specification."""
+    """Where the prompt's history is stored, by the XDG base directory specification."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return Path(base) / "kraftlake" / "sql_history"

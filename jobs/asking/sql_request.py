@@ -1,4 +1,4 @@
-"""What `kraftlake sql` is asked for."""
+"""The options of `kraftlake sql`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ENGINES = (DELTA_RS, DUCKDB, SPARK)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `sql` was asked for: one of query, file, question, tables and questions.
+    """What to ask: one of query, file, question, tables and questions.
 
-    form: text, json or csv; moment, cluster: of the views' state, None for all clusters.
+    form: text, json or csv. moment, cluster: of the views' state; cluster None for all clusters.
     """
 
     lake: Lake

@@ -1,4 +1,4 @@
-"""Queries by Spark SQL, for what delta-rs' dialect lacks. A session takes some seconds to start."""
+"""Queries by Spark SQL, for what delta-rs' dialect lacks. Starting a session takes some seconds."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def answer(
 ) -> Answer:
     """Run `query`, with `tables` registered and `views` of them made.
 
-    valid: the condition that views show a version. QueryError where it fails, also as rows are
-    read.
+    valid: the condition that a version is in the views. Raises QueryError where the query fails,
+    also while rows are read.
     """
-    # pyspark turns timestamps into naive times of this process's zone
+    # pyspark turns timestamps into naive times of this process's zone.
     os.environ["TZ"] = "UTC"
     time.tzset()
-    # it would print what QueryError says, with a page of stack traces
+    # It would print what QueryError says, with a page of stack traces.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    # names for this query alone, whatever metastore the user's own settings name
+    # The names are for this query only, whatever metastore the user's own settings name.
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
     spark = started_spark("sql", lake, own)
     try:

@@ -17,7 +17,7 @@ from replica.errors import UnreadableFileError
 
 
 def list_tables(lake: Lake, form: str) -> int:
-    """Print every table: as text below its description, else a row per column; 0."""
+    """Print every table: as text below its description, else a row for each column. Returns 0."""
     names = tables_of(lake)
     tables = [_opened(lake, name) for name in names]
     if HISTORY in names:
@@ -40,7 +40,7 @@ def list_tables(lake: Lake, form: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """columns: name, type, nullable, comment."""
+    """columns: (name, type, nullable, comment) each."""
 
     name: str
     description: str

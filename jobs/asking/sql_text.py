@@ -1,7 +1,8 @@
-"""What a query says without running it: which tables it names, and that it only reads.
+"""What a query names and whether it only reads, found without running it.
 
-A scanner of SQL's words, not a parser: it tells string literals, comments and quoted names apart.
-In Spark's literals a backslash escapes, in DataFusion's it doesn't; a query is read both ways.
+This is a scanner of SQL's words, not a parser: it tells string literals, comments and quoted names
+apart. In Spark's literals a backslash escapes, in DataFusion's it doesn't, so each query is read
+both ways.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _CHANGING = {"copy", "create", "drop", "alter", "update", "truncate", "optimize"
 
 
 def tables_named(query: str) -> tuple[str, ...]:
-    """Each `schema.name` of the query that can be a table of a lake, once, in order.
+    """Each `schema.name` in the query that may be a table of a lake, once, in order.
 
-    More than the tables can be in it (an alias called gold and its column), never less.
+    There may be names of other things among them (an alias called gold and its column), but no
+    table is missing.
     """
     found: dict[str, None] = {}
     for tokens in _readings(query):
@@ -57,7 +59,8 @@ def lists_tables(query: str) -> bool:
 
 
 def check_reads_only(query: str) -> None:
-    """UsageError for a query that is empty or would write: the tables are `build`'s to change."""
+    """Raises UsageError for a query that is empty or that would write: only `build` changes the
+    tables."""
     for tokens in _readings(query):
         words = [text.lower() for kind, text in tokens if text and text != "("]
         if not words:
@@ -72,12 +75,13 @@ def check_reads_only(query: str) -> None:
 
 
 def _readings(query: str) -> tuple[list[tuple[str, str]], ...]:
-    """The query's tokens, in DataFusion's reading and in Spark's."""
+    """The query's tokens, as DataFusion reads it and as Spark reads it."""
     return tuple(_tokens(query, pattern) for pattern in _TOKENS)
 
 
 def _tokens(query: str, pattern: re.Pattern[str]) -> list[tuple[str, str]]:
-    """(kind, text) of all but blanks and comments; quoted names without their quotes."""
+    """(kind, text) of everything except blanks and comments. Quoted names come without their
+    quotes."""
     tokens = []
     for match in pattern.finditer(query):
         kind, text = match.lastgroup or "sign", match.group()

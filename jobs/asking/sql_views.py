@@ -15,12 +15,11 @@ from typing import Protocol
 HISTORY = "gold.metadata_history"
 """The table below the views."""
 AT_END = "valid_to_offset IS NULL"
-"""The condition that the state at the log's end holds a version."""
+"""The condition that a version is in the state at the log's end."""
 
 
 class Dialect(Protocol):
-    """How an engine says what the other one says otherwise. Each function takes a field of
-    `value`."""
+    """The SQL in which the engines differ. Each function takes a field of `value`."""
 
     def number(self, field: str) -> str:
         """A whole number."""
@@ -32,7 +31,7 @@ class Dialect(Protocol):
         """A list of whole numbers as array<int>."""
 
     def difference(self, one: str, other: str) -> str:
-        """The list `one` without what the list `other` has; both are columns, not fields."""
+        """The list `one` without the elements of the list `other`. Both are columns, not fields."""
 
 
 class DataFusion:
@@ -94,7 +93,7 @@ class DuckDb:
 @dataclass(frozen=True)
 class View:
     """name: as in a query. columns: (name, type, meaning). body: the SELECT, in a dialect, over
-    rows of metadata_history that are named `held`."""
+    rows of metadata_history that are called `held`."""
 
     name: str
     description: str
@@ -188,7 +187,7 @@ def _configs(dialect: Dialect) -> str:
 
 
 def _case(number: str, names: Iterable[tuple[int, str]]) -> str:
-    """A code's name; of one that isn't known its digits."""
+    """The name of a code. Where the code is unknown, its digits."""
     when = " ".join(f"WHEN {code} THEN '{name}'" for code, name in names)
     return f"CASE {number} {when} ELSE CAST({number} AS STRING) END"
 
@@ -268,7 +267,7 @@ VIEWS = (
 
 
 def valid_at(end_offset: int) -> str:
-    """The condition, in SQL, that a state of this end offset holds a version."""
+    """The condition, in SQL, that a version is in the state at this end offset."""
     return (
         f"(valid_from_offset < {end_offset} AND "
         f"(valid_to_offset IS NULL OR valid_to_offset >= {end_offset}))"
@@ -276,7 +275,7 @@ def valid_at(end_offset: int) -> str:
 
 
 def views_in(names: Iterable[str]) -> tuple[View, ...]:
-    """Those of the names that are views."""
+    """The views among the names."""
     wanted = set(names)
     return tuple(view for view in VIEWS if view.name in wanted)
 
@@ -288,7 +287,7 @@ def literal(text: str) -> str:
 
 
 def valid_in(end_offsets: Mapping[str, int]) -> str:
-    """The condition that the states of these clusters hold a version, each of its end offset."""
+    """The condition that a version is in the states of these clusters, each at its end offset."""
     each = (
         f"(cluster_id = {literal(cluster)} AND {valid_at(end_offset)})"
         for cluster, end_offset in end_offsets.items()
@@ -297,13 +296,13 @@ def valid_in(end_offsets: Mapping[str, int]) -> str:
 
 
 def statements(views: Iterable[View], dialect: Dialect, valid: str) -> Iterator[str]:
-    """What makes the views. valid: the condition that they show a version."""
+    """The statements that make the views. valid: the condition that a version is in the views."""
     for view in views:
         yield f"CREATE OR REPLACE VIEW {view.name} AS {select(view, dialect, valid)}"
 
 
 def select(view: View, dialect: Dialect, valid: str, history: str = HISTORY) -> str:
-    """The query behind a view. history: what HISTORY is called where the query runs."""
+    """The query behind a view. history: the name of HISTORY where the query runs."""
     return (
         f"WITH all_held AS (SELECT * FROM {history} WHERE {valid}), "
         f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "

@@ -1,5 +1,5 @@
-"""`kraftlake state`: a cluster's metadata as it was at an offset or a moment, from a lake or from
-directories; and, from a lake, what is different at another one."""
+"""`kraftlake state`: a cluster's metadata at an offset or a time, from a lake or from directories;
+and, from a lake, how it differs from another state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which entities are shown; what is None or empty leaves nothing out, several must all hold.
+    """Which entities are shown. A field that is None or empty excludes nothing; otherwise all
+    fields must hold.
 
     entities, names: patterns with * and ?, of which one must fit. topic: see About.
     """
@@ -55,7 +56,7 @@ class Wanted:
                 raise UsageError(f"--entity {pattern}: expected one of {', '.join(_ORDER)}")
 
     def holds(self, entity: str, name: str) -> bool:
-        """Whether an entity is shown, by its kind and its name for people."""
+        """Whether an entity is shown. entity: its kind. name: its name for people."""
         return (
             (not self.entities or any(fnmatchcase(entity, one) for one in self.entities))
             and (not self.names or any(fnmatchcase(name, one) for one in self.names))
@@ -65,7 +66,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Directories:
-    """A source of states. order: see find_inputs; redactor: None keeps secrets."""
+    """Directories that give states. order: see find_inputs. redactor: None keeps secrets."""
 
     paths: tuple[str, ...]
     order: tuple[str, ...] = ()
@@ -81,10 +82,10 @@ def run(
     committed_only: bool = False,
     form: str = "text",
 ) -> int:
-    """Print the entities; 0. form: as of write_answer. Raises KraftlakeError."""
+    """Print the entities. Returns 0. form: as of write_answer. Raises KraftlakeError."""
     rows: Iterable[Sequence[Any]]
     if isinstance(source, Lake):
-        from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+        from jobs.asking.lake_history import cluster_history  # Directories need no delta-rs.
 
         history = cluster_history(source, cluster, committed_only=committed_only)
         end_offset = history.end_offset(moment)
@@ -104,8 +105,8 @@ def run(
 def _of_directories(
     source: Directories, cluster: str | None, moment: Moment, committed_only: bool
 ) -> tuple[int, list[Held]]:
-    """The end offset that the moment means, and the state there. UsageError for one that the
-    directories don't tell about."""
+    """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
+    the directories don't give."""
     progress = Progress()
     with branches_in(source.paths, source.order, cluster, progress) as branches:
         if len(branches) > 1:
@@ -124,7 +125,7 @@ def _of_directories(
 
 
 def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
-    """The moment as an end offset (exclusive). proven_end: None where it doesn't bound it."""
+    """The moment as an end offset (exclusive). proven_end: None where it is no bound."""
     log_end = branch.log.end_offset if proven_end is None else proven_end
     if moment.at_offset is not None and moment.at_offset > log_end:
         raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
@@ -148,7 +149,7 @@ def run_diff(
     committed_only: bool = False,
     json_output: bool = False,
 ) -> int:
-    """Print what is different at the second moment; 0. Raises KraftlakeError."""
+    """Print the differences at the second moment. Returns 0. Raises KraftlakeError."""
     from jobs.asking.lake_history import cluster_history
 
     history = cluster_history(lake, cluster, committed_only=committed_only)
@@ -165,7 +166,7 @@ def run_diff(
 
 
 def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
-    """The changes that make the state of end offset b out of that of a, kind by kind."""
+    """The changes that lead from the state at end offset a to the state at b, by kind."""
     from jobs.asking.sql_views import HISTORY
 
     before: dict[tuple[str, Any], Read] = {}

@@ -1,4 +1,5 @@
-"""`kraftlake state --sizes` and `--exposure`: what a cluster has most of, and what failures do."""
+"""`kraftlake state --sizes` and `--exposure`: how much a cluster has of what, and what failures
+would do."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which cluster is meant: one of directories, or one of a lake at a moment."""
+    """Which cluster is meant: one in directories, or one in a lake at a moment."""
 
     paths: tuple[str, ...]
     lake: Lake | None
@@ -63,10 +64,10 @@ class Asked:
 
 
 def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> Source:
-    """The state, and what is wanted besides. UsageError for what can't be told, and where neither
-    directories nor a lake are named."""
+    """The state, and what is wanted besides. Raises UsageError where it is unknown, and where
+    neither directories nor a lake are named."""
     if asked.lake is not None:
-        from jobs.asking.cluster_in_lake import from_lake  # directories need no delta-rs
+        from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
         return from_lake(
             asked.lake,
@@ -82,7 +83,7 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
 
 
 def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
-    """Print the sizes; 0. limit: how many topics are shown in text. --json gives all."""
+    """Print the sizes. Returns 0. limit: how many topics are shown in text; --json gives all."""
     _where(source)
     sizes: list[Size] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
     if source.content is not None:
@@ -99,7 +100,8 @@ def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
 
 
 def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
-    """Print the exposure; 0. limit: how many of each kind are shown in text, the worst first."""
+    """Print the exposure. Returns 0. limit: how many of each kind are shown in text, the worst
+    first."""
     _where(source)
     unknown = min_isr_unknown(source.cluster)
     if unknown:
@@ -134,9 +136,10 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
-    """The first `limit` of a group, at least one, and how many there are in all. No others are in
-    memory."""
-    numbers = count()  # zip takes one of each group, and none when the group ends
+    """The worst `limit` of a group, at least one, and how many the group has. The others aren't
+    kept in memory."""
+    # zip takes one of the group and one number each, and no number after the last of the group.
+    numbers = count()
     passing = (one for one, _ in zip(group, numbers, strict=False))
     return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
 
@@ -166,7 +169,8 @@ def _began(since: Since | None) -> str | None:
 
 
 def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
-    """Without a majority first, then by partitions without leader, then by those below."""
+    """The order: without a majority first, then by partitions without a leader, then by those below
+    min.insync.replicas."""
     harm = exposure.harm
     return (
         exposure.has_majority is not False,
@@ -183,8 +187,8 @@ def _section(
     left_out: tuple[str, ...],
     number_of: int | None = None,
 ) -> None:
-    """A table below its title; columns that no row has a value in are left out. number_of: all
-    rows, where `rows` are the first of them."""
+    """A table below its title, without columns that have no value. number_of: of all rows, of which
+    `rows` are the first."""
     held = list(rows)
     total = len(held) if number_of is None else number_of
     columns = [
@@ -199,7 +203,7 @@ def _section(
 
 
 def _between(number: int) -> None:
-    """An empty line before each section but the first."""
+    """Print an empty line before each section except the first."""
     if number:
         write_line("")
 

@@ -14,8 +14,8 @@ _WIDTH = 28
 def line(told: Told) -> str:
     """The line of a change: its kind, the entity, the old and the new value.
 
-    Of an entity that stays the line has the fields that differ. Of an entity that comes or goes it
-    has a single value or none; --json has all.
+    For an entity that stays, the line has the fields that differ. For an entity that appears or
+    disappears it has its only value, if it has one; --json has all values.
     """
     found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
     return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"

@@ -1,5 +1,5 @@
-"""What each command is called with, and its help. A command's work is in the folder of its group.
+"""The options and the help of each command. A command's work is in the folder of its group.
 
-A module here has the name of that folder; `reading` and `engine` belong to one. `options` and the
+Most modules here have the name of that folder; `reading` and `engine` share one. `options` and the
 other modules hold what several commands take.
 """

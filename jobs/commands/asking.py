@@ -23,7 +23,7 @@ def sql(
 ) -> int:
     """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
 
-    For whoever investigates. Only the tables that the query names are opened; the first row comes
+    For investigations. Only the tables that the query names are opened; the first row comes
     in well under a second with delta-rs, in a second with duckdb, in some seconds with spark.
 
     The column payload is a VARIANT, which every engine shows as JSON. duckdb looks into it with

@@ -1,4 +1,4 @@
-"""The options that speak of a cluster's state and health: of state, and of check."""
+"""Options about a cluster's state and health, for state and check."""
 
 from __future__ import annotations
 

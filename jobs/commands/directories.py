@@ -162,7 +162,7 @@ def check(
       kraftlake check --family health --broker-config server.properties node1/
 
     Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
-    --family health or all is given, findings of health count, and a state that nobody knows is 1.
+    --family health or all is given, findings of health count, and an unknown state gives 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in
@@ -229,9 +229,9 @@ def recover(
         raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
     combinations.needs("--rehearse", rehearse, {"--seeds": seeds})
     from jobs.directories import recover as job
-    from jobs.seeds import seeds_in
+    from jobs.seeds import MAX_REHEARSED, seeds_in
 
-    runs = seeds_in(seeds or "0:20") if rehearse else None
+    runs = seeds_in(seeds or "0:20", most=MAX_REHEARSED) if rehearse else None
     return job.run(paths, seeds=runs, json_output=json_output)
 
 

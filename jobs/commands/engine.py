@@ -31,6 +31,8 @@ def simulate(
     events: node_options.Events = _EVENTS,
     state: node_options.CampaignFile = None,
     jobs: node_options.Processes = 1,
+    guided: node_options.Guided = False,
+    forks: node_options.Forks = None,
     json_output: options.Json = False,
 ) -> int:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
@@ -45,19 +47,21 @@ def simulate(
       kraftlake simulate split-brain -o split
       kraftlake check split
       kraftlake simulate --seeds 0:200 --events 2000
-      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2
+      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2 --guided
 
     --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
-    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant). Exit codes:
-    0, 1 a broken invariant, 2 usage.
+    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
+    where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
     """
     if seeds is not None:
         if scenario is not None or output is not None or list_scenarios:
             raise UsageError("--seeds goes with no scenario, -o or --list")
         from jobs.engine import simulate as campaign
 
-        return campaign.campaign(campaign.Options(seeds, events, state, jobs, json_output))
+        asked = campaign.Options(seeds, events, state, jobs, json_output, guided, forks or "")
+        return campaign.campaign(asked)
     of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
+    of_a_campaign |= {"--guided": guided, "--forks": forks}
     needs("--seeds", seeds, {**of_a_campaign, "--events": unless(_EVENTS, events)})
     alone("--list", list_scenarios, {"SCENARIO": scenario, "-o": output})
     from jobs.engine import scenarios
@@ -141,7 +145,7 @@ def run(
                                                  ID@NAME, if it is of one node alone. Where no voter
                                                  is named, voters are processes of this user that
                                                  listen where the voters do, on this machine
-      kraftlake.insecure.open.listeners          true: whoever can connect may vote where no voter
+      kraftlake.insecure.open.listeners          true: every client may vote where no voter
                                                  is named, also on the network
       kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
                                                  lines
@@ -302,7 +306,7 @@ def observe(
     --metrics tells leader, lags, elections, snapshot age, growth of the log and rules of health.
     /healthz fails where a restart may help, /readyz where the log doesn't show what is committed.
 
-    An id of somebody else's is refused before anything is fetched: a leader would count the
+    An id that another node uses is refused before anything is fetched: a leader would count the
     fetches for that node, and take for committed what no majority holds.
 
     \b

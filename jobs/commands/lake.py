@@ -162,7 +162,7 @@ def maintain(
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
-    """Compact the lake's tables, and delete what nobody may ask for any more.
+    """Compact the lake's tables, and delete files that no kept version needs.
 
     For a lake that grows for months, about once a day. Small files become large ones (OPTIMIZE);
     data files that no version of the last 7 days needs are deleted (VACUUM), of the two tables

@@ -33,6 +33,16 @@ CampaignFile = Annotated[
     str | None,
     typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
 ]
+Guided = Annotated[
+    bool,
+    typer.Option("--guided", help="Let every second run go on from one that reached new things."),
+]
+Forks = Annotated[
+    Text,
+    typer.Option(
+        "--forks", metavar="EVENT.SEED,...", help="From these events on draw by these seeds."
+    ),
+]
 Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
 
 ServerProperties = Annotated[

@@ -13,7 +13,7 @@ from pipelines import lake as lakes
 from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
 
-# Optional[...]: typer reads these at run time and knows no other spelling in all its releases
+# Typer reads Optional[...] at run time, and some of its releases know no other spelling.
 Texts = Optional[list[str]]  # noqa: UP045
 Text = Optional[str]  # noqa: UP045
 Number = Optional[int]  # noqa: UP045
@@ -24,7 +24,7 @@ def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
 
 
 def on_disk(option: str) -> Callable[[str | None], str | None]:
-    """A callback for what is written to a file or folder and can't go to standard output."""
+    """A callback for an option whose file or folder can't be standard output."""
 
     def check(path: str | None) -> str | None:
         if path == "-":
@@ -62,13 +62,14 @@ PathsOrUris = Annotated[
 
 
 def lake_of(place: str) -> lakes.Lake:
-    """--lake as every job takes it; UsageError where it is nearly a URI, or holds more than the
-    place."""
+    """--lake as every job takes it. Raises UsageError where it is almost a URI, or holds more than
+    the place."""
     return lakes.Lake(check_lake(place))
 
 
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"
-"""Names the lake of every command that isn't told one, but for `demo`, which makes its own."""
+"""The variable that names the lake of each command that isn't told one. `demo` makes its own
+lake."""
 _NAMED_LAKE = typer.Option(
     "--lake",
     metavar="L",
@@ -89,12 +90,12 @@ LakeOrPaths = Annotated[
         show_default=False,
     ),
 ]
-"""Of a command that reads directories, too, which the environment's lake doesn't exclude."""
+"""For a command that also reads directories: the environment's lake doesn't exclude them."""
 
 
 def lake_unless(paths: list[str] | None, lake: lakes.Lake | None) -> lakes.Lake | None:
-    """The lake of LakeOrPaths: where neither it nor a path is given, that of the environment.
-    UsageError where the environment's is none."""
+    """The lake of LakeOrPaths; the environment's, where neither a lake nor a path is given. Raises
+    UsageError where the environment's lake is malformed."""
     named = os.environ.get(LAKE_VARIABLE)
     if lake is not None or paths or not named:
         return lake
@@ -381,7 +382,8 @@ def names_in(order: str | None) -> tuple[str, ...]:
 
 
 def uuid_of(run_id: str | None) -> str | None:
-    """--run-id as OpenLineage and the tables have it; UsageError where it is no UUID."""
+    """--run-id in the form of OpenLineage and of the tables. Raises UsageError where it is no
+    UUID."""
     try:
         return None if run_id is None else str(UUID(run_id))
     except ValueError as error:

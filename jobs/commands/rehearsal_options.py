@@ -1,4 +1,4 @@
-"""The options of rehearsals, as `rehearse` and `recover --plan` take them."""
+"""The options of rehearsals, which `rehearse` and `recover --plan` share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ScenarioFile = Annotated[
     ),
 ]
 Seeds = Annotated[
-    str, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+    str,
+    typer.Option(
+        "--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each; 10,000 at most."
+    ),
 ]
 Failures = Annotated[
     int,
@@ -44,5 +47,7 @@ RehearsePlan = Annotated[
 ]
 PlanSeeds = Annotated[
     options.Text,
-    typer.Option("--seeds", metavar="A:B", help="Of --rehearse: a run for each seed."),
+    typer.Option(
+        "--seeds", metavar="A:B", help="Of --rehearse: a run for each seed, 10,000 at most."
+    ),
 ]

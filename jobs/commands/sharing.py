@@ -77,6 +77,8 @@ def export(
     Times are UTC. Whatever is redacted in the lake is redacted in what is written. Needs no Java;
     duckdb has an extra of its own, kraftlake[duckdb].
 
+    A .sql file has views by which a plain DuckDB reads the lake where it lies, as it is now.
+
     PLACE must not be there yet. It takes its name when everything is written: an export that fails
     leaves nothing, and with --overwrite what was there before.
 
@@ -86,6 +88,7 @@ def export(
       kraftlake export --lake lake -o findings.csv gold.findings
       kraftlake export --lake lake --to parquet -o tables gold.metadata_changes gold.findings
       kraftlake export --lake lake -o leaders.sqlite --question leaders
+      kraftlake export --lake lake -o lake.sql
 
     --json: table, rows, file, a line for each table. Exit codes: 0, 1 when the query or the writing
     fails, 2 usage (also a table that the lake doesn't have).
@@ -208,7 +211,7 @@ def publish(
 
     The first run publishes all rows that the table holds, or with --from latest none; each later
     run, and --follow, what `kraftlake build` has changed since. Delta keeps changes for 30 days:
-    whoever stays away longer begins anew with --restart.
+    after a longer pause, begin anew with --restart.
 
     \b
     A message is a line of JSON, described by --schema:
@@ -254,7 +257,7 @@ def publish(
 
 
 def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
-    """UsageError for an option that would have no effect."""
+    """Raises UsageError for an option that would have no effect."""
     from jobs.sharing import publish as job
 
     kafka, hook = to.kafka, to.hook

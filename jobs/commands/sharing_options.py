@@ -62,7 +62,7 @@ ExportForm = Annotated[
     typer.Option(
         "--to",
         metavar="FORM",
-        help="duckdb, sqlite, parquet or csv; by default what the ending of PLACE says.",
+        help="duckdb, sqlite, parquet, csv or views (for DuckDB); by default by PLACE's ending.",
     ),
 ]
 ExportedQuery = Annotated[

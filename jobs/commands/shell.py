@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
-"""By which a shell asks for completions: typer's name for it, made of the command's."""
+"""The variable by which a shell asks for completions. typer makes its name from the command's."""
 
 Shell = Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
 
 
 def answer_shells() -> None:
-    """Have typer answer where a shell asks."""
+    """Let typer answer where a shell asks for completions."""
     if _ASKED_BY in os.environ:
         from jobs.shell.completion import make_known
 

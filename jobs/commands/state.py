@@ -1,4 +1,4 @@
-"""The command that tells what the metadata was: of a lake, or of directories."""
+"""The command that shows a cluster's metadata at a moment: from a lake, or from directories."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class _Source:
 
     @property
     def of_directories(self) -> dict[str, object]:
-        """The options that a lake has no use for."""
+        """The options that are only for directories."""
         return {"--order": self.order, "--redact-key": self.redact_key}
 
     def check(self) -> None:
-        """UsageError where there is neither source, or an option is of the other one."""
+        """Raises UsageError where no source is given, or an option is for the other source."""
         if self.lake is None and not self.paths:
             raise UsageError("state: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
         needs("PATH", self.paths, self.of_directories)
@@ -115,7 +115,7 @@ class _Shown:
 
     @property
     def of_entities(self) -> dict[str, object]:
-        """The options that only the list of entities has."""
+        """The options that are only for the list of entities."""
         filters = {"--entity": self.entities, "--name": self.names, "--topic": self.topic}
         return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
 

@@ -1,4 +1,4 @@
-"""What a broker's server.properties says and no metadata log contains."""
+"""The settings in a broker's server.properties, which no metadata log contains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from replica.node.properties import read_properties
 
 
 def defaults_in(path: str | None) -> Mapping[str, str]:
-    """The keys that rules of health ask for, Kafka's default for what the file leaves out; {}
-    without a file. UsageError names file, key and value."""
+    """The keys that rules of health need, with Kafka's default for each that the file lacks; {}
+    without a file. Raises UsageError, which names file, key and value."""
     if path is None:
         return {}
     return {MIN_ISR: str(read_properties(path).number(MIN_ISR, 1, least=1))}

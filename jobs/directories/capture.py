@@ -1,4 +1,4 @@
-"""`kraftlake capture` and `kraftlake redact`: metadata directories copied, with their hashes."""
+"""`kraftlake capture` and `kraftlake redact`: copies of metadata directories, with their hashes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def run(
     redactor: RecordRedactor | None = None,
     json_output: bool = False,
 ) -> int:
-    """Capture the directories below the paths; 1 where one is damaged or never held still.
+    """Capture the directories below the paths. Returns 1 where one is damaged or kept changing.
 
-    output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies, None keeps
+    output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies; None keeps
     them. Raises KraftlakeError.
     """
     taken = take(directories(paths), output, _reporting("capture"), redactor=redactor)
@@ -34,10 +34,10 @@ def run(
 def run_redact(
     paths: Sequence[str], *, output: str, redactor: RecordRedactor, json_output: bool = False
 ) -> int:
-    """Copy directories of stopped nodes, captures above all, without their secrets; otherwise as
-    `run`.
+    """Copy directories of stopped nodes, in particular captures, without their secrets; otherwise
+    as `run`.
 
-    The copy of a capture has the capture's time. UsageError where the paths hold captures of
+    The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
     several times.
     """
     found = directories(paths)
@@ -57,10 +57,11 @@ def run_redact(
 def record_redactor(
     key_file: str | None, show_configs: Collection[str], *, hashes_names: bool
 ) -> RecordRedactor:
-    """Makes what hides the secrets of the copies.
+    """The redactor of the copies.
 
-    key_file: the file with the key of the fingerprints; None for a random key that is kept nowhere.
-    hashes_names: whether names of topics, users and groups are hashed, too. Raises UsageError.
+    key_file: the file with the key of the fingerprints; None for a random key that is stored
+    nowhere. hashes_names: whether names of topics, users and groups are hashed too. Raises
+    UsageError.
     """
     redactor = make_redactor(False, key_file, show_configs)
     assert redactor is not None, "only --keep-secrets goes without one"

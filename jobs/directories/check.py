@@ -1,4 +1,4 @@
-"""`kraftlake check`: whether the metadata directory of a replica, or those of a whole cluster, are
+"""`kraftlake check`: whether the metadata directories of a replica, or of a whole cluster, are
 sound."""
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from replica.severity import Severity
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `check` was asked for. severity: the least that is shown; fail_on: the least that makes
-    the exit code 1, None for the least that is shown, or a warning where notes are; order: see
-    find_inputs; replay: see judge_group; families: what is told; broker_defaults: of a broker's
-    server.properties; limit: how much of what a rule of health holds for is named in text."""
+    """The options of `check`. severity: the least severity that is shown. fail_on: the least
+    severity that makes the exit code 1; None for the one that is shown, or a warning where notes
+    are shown. order: see find_inputs. replay: see judge_group. families: which rules are told.
+    broker_defaults: of a broker's server.properties. limit: how many subjects of a rule of health
+    are named in text."""
 
     json_output: bool = False
     severity: str = Severity.INFO
@@ -55,7 +56,7 @@ class Options:
 
 
 def run(paths: Sequence[str], options: Options) -> int:
-    """Print what is wrong and what is worth knowing; 1 where something is bad enough, else 0."""
+    """Print the findings. Returns 1 where one has the severity fail_on or worse, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
@@ -67,7 +68,7 @@ def run(paths: Sequence[str], options: Options) -> int:
 
 
 class _Checking:
-    """One run: what has been found so far."""
+    """One run, with what it has found so far."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -115,7 +116,7 @@ class _Checking:
                 write_line(line)
 
     def between(self, title: str, findings: Iterable[Finding]) -> None:
-        """Findings that belong to no directory."""
+        """Print findings that belong to no directory."""
         found = sorted(findings, key=by_severity)
         shown = self._counted(found)
         if self.options.json_output:
@@ -125,7 +126,8 @@ class _Checking:
                 write_line(line)
 
     def _cluster(self, health: ClusterHealth) -> None:
-        """The health of one cluster; it decides about the exit code where it was asked for."""
+        """Print the health of one cluster. It decides about the exit code where it was asked
+        for."""
         self.health.append(health_summary(health))
         if self.options.families.health_counts:
             for finding in health.findings:
@@ -142,7 +144,7 @@ class _Checking:
             write_line(line)
 
     def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Count findings about files; those to show."""
+        """Count findings about files. Returns those to show."""
         if not self.options.families.files:
             return []
         shown = []
@@ -157,7 +159,7 @@ class _Checking:
             write_json(finding_row(finding))
 
     def end(self) -> int:
-        """The last line, and the exit code."""
+        """Print the last line. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
             write_json(summary(self.members, self.counts, self.health, exit_code))
@@ -168,6 +170,6 @@ class _Checking:
         return exit_code
 
     def _is_health_unknown(self) -> bool:
-        """Whether health was asked for and nothing, or not every cluster, tells a state."""
+        """Whether health was asked for, but the state of a cluster, or of all, is unknown."""
         told = [one["verdict"] for one in self.health]
         return self.options.families.health_counts and (not told or None in told)

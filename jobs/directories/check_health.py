@@ -1,5 +1,4 @@
-"""The health of clusters, for `kraftlake check`: which rules are applied, and the lines that tell
-of them."""
+"""The health of clusters for `kraftlake check`: which rules apply, and the lines about them."""
 
 from __future__ import annotations
 
@@ -19,15 +18,15 @@ from replica.health.of_directories import cluster_of
 from replica.severity import Severity
 
 SHOWN_SUBJECTS = 5
-"""Partitions, nodes and so on of one rule that are named in text; --json names all."""
+"""How many partitions, nodes and so on of one rule are named in text. --json names all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Families:
     """Which rules are told. files: those about directories, and between them. health: those about
-    clusters; health_counts: whether these decide about the exit code, and their notes are told
-    one by one; health_of_files: whether also of a segment or snapshot on its own, which may be an
-    old one."""
+    clusters. health_counts: whether health decides about the exit code, and its notes are told one
+    by one. health_of_files: whether health is also judged for a segment or snapshot on its own,
+    which may be an old one."""
 
     files: bool = True
     health: bool = True
@@ -44,8 +43,8 @@ _BY_NAME = {
 
 
 def families_of(name: str | None, *, replay: bool) -> Families:
-    """By the value of --family, None where it isn't given. UsageError for another word, and for
-    health without a replay, which tells it."""
+    """The families of --family; name is None where it isn't given. Raises UsageError for an unknown
+    name, and for health without a replay, which it needs."""
     if name is None:
         return DEFAULT_FAMILIES
     families = _BY_NAME.get(name.lower())
@@ -58,7 +57,7 @@ def families_of(name: str | None, *, replay: bool) -> Families:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """findings: the worst first; cluster: None where no state could be replayed."""
+    """findings: the worst first. cluster: None where no state could be replayed."""
 
     cluster_id: str | None
     directory: str
@@ -80,7 +79,7 @@ def health_of(
 
 
 def describe_health(health: ClusterHealth, shown: Sequence[Finding], limit: int) -> Iterator[str]:
-    """A line with the verdict, and the findings to print below it."""
+    """A line with the verdict, and below it the findings to print."""
     who = "a cluster without a known id" if health.cluster_id is None else health.cluster_id
     title = f"health of {who}"
     if health.cluster is None:
@@ -98,7 +97,7 @@ def describe_health(health: ClusterHealth, shown: Sequence[Finding], limit: int)
 
 
 def health_row(health: ClusterHealth, finding: Finding) -> dict[str, Any]:
-    """A finding as --json has it."""
+    """A finding in the form of --json."""
     end_offset = None if health.cluster is None else health.cluster.end_offset
     return {
         **finding_row(finding),
@@ -109,7 +108,7 @@ def health_row(health: ClusterHealth, finding: Finding) -> dict[str, Any]:
 
 
 def health_summary(health: ClusterHealth) -> dict[str, Any]:
-    """A cluster as the summary of --json has it."""
+    """A cluster in the summary of --json."""
     cluster, counts = health.cluster, counted_by(health.findings)
     return {
         "cluster_id": health.cluster_id,

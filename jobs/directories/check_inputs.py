@@ -1,4 +1,4 @@
-"""What `check` reads, from the paths that a user names: which directories belong together."""
+"""The inputs of `check`: which directories below the user's paths belong together."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True)
 class CheckInputs:
-    """groups: what was looked at together, a file on its own a group of its own. damages: of
-    bundles and of folders that can't be listed, as the user names them."""
+    """groups: what was looked at together; a single file is a group of its own. damages: of bundles
+    and of folders that can't be listed, in the user's names."""
 
     groups: tuple[tuple[Found, ...], ...]
     damages: tuple[Damage, ...]
 
 
 def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) -> CheckInputs:
-    """Everything to check. Bundles are unpacked into a folder that goes when `stack` closes.
+    """Everything to check. Bundles are unpacked into a folder that is removed when `stack` closes.
 
-    UsageError: a path doesn't exist or has nothing to check below it, or a group would hold two
-    captures of one replica without a word about their order.
+    Raises UsageError where a path doesn't exist or has nothing to check below it, or where a group
+    would hold two captures of one replica in unknown order.
     """
     finding = _Finding(order)
     for path in paths:
@@ -52,8 +52,8 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
 
 
 def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
-    """The same for a command without --order. Two captures of one replica are a UsageError that
-    says to name one of them."""
+    """The same for a command without --order. For two captures of one replica it raises a
+    UsageError that says to name one of them."""
     try:
         return find_inputs(paths, (), stack)
     except AmbiguousOrderError as error:
@@ -63,8 +63,8 @@ def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
 def examine_all(
     found: Iterable[Found], show: Callable[[str], None]
 ) -> tuple[list[Examined], list[Damage]]:
-    """Read each directory or file once; a damage for each that can't be read at all, named as the
-    user would. show: is told which is read now."""
+    """Read each directory or file once. One that can't be read becomes a damage, in the user's
+    names. show: called with the one that is read now."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []
@@ -79,7 +79,8 @@ def examine_all(
 
 @dataclass
 class _Finding:
-    """One call: what it has come across. batches: by what tells that they belong together."""
+    """One call, with what it has found so far. batches: by the text that says which directories
+    belong together."""
 
     order: Sequence[str]
     batches: dict[str, list[DirectoryPath]] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class _Finding:
     damages: list[Damage] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
-    """By replica and topic id: directories of the batch that has no name. One replica of a
+    """By replica and topic id, the directories of the batch without a name. One replica of a
     partition may occur in it only once."""
 
     def below(self, path: str) -> None:
@@ -100,7 +101,7 @@ class _Finding:
         try:
             below = discover([folder])
         except UsageError as error:
-            if unpacked.damages:  # the damages say why
+            if unpacked.damages:  # The damages say why.
                 return
             reason = f"{path}: holds no segment, snapshot or metadata directory"
             raise UsageError(reason) from error
@@ -128,7 +129,7 @@ class _Finding:
 
 
 def _replica_of(found: DirectoryPath) -> ReplicaId | None:
-    """The replica that the directory is of; None where nothing tells."""
+    """The replica that the directory belongs to. None where no file tells."""
     for path in _meta_paths(found):
         try:
             return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
@@ -138,8 +139,7 @@ def _replica_of(found: DirectoryPath) -> ReplicaId | None:
 
 
 def _topic_of(found: DirectoryPath) -> str:
-    """The topic id by partition.metadata; that of the metadata topic where no file tells
-    another."""
+    """The topic id in partition.metadata; the metadata topic's where no file gives another."""
     try:
         data = read_own_file(
             os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES

@@ -1,4 +1,4 @@
-"""Findings in words, for `kraftlake check`."""
+"""Findings of `kraftlake check` in words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from replica.check.rule import Finding, Rule
 from replica.severity import Severity
 
 SHOWN_PLACES = 10
-"""Places of one rule that are listed; --json lists all."""
+"""How many places of one rule are listed. --json lists all."""
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def describe_member(member: Judged, shown: Sequence[Finding], least: Severity) -> Iterator[str]:
-    """A verdict line, and the findings below it by rule; shown: those to print, which are of the
-    severity `least` or worse."""
+    """A line with the verdict, and the findings below it by rule. shown: the findings to print, of
+    the severity `least` or worse."""
     examined = member.examined
     facts = ", ".join((*_who(member), _log(examined), *_snapshots(member)))
     yield f"{one_line(examined.shown)}: {_verdict(member, shown, least)} ({facts})"
@@ -36,7 +36,8 @@ def describe_member(member: Judged, shown: Sequence[Finding], least: Severity) -
 
 
 def describe_group(title: str, shown: Sequence[Finding]) -> Iterator[str]:
-    """The same for findings that belong to no directory; without a title, no verdict line."""
+    """The same for findings that belong to no directory. Without a title there is no line with a
+    verdict."""
     if title and shown:
         yield f"{title}: {severities(shown) or _sound()}"
     yield from _by_rule(shown, "")
@@ -54,8 +55,8 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
 
 
 def _verdict(member: Judged, shown: Sequence[Finding], least: Severity) -> str:
-    """The verdict line. It counts the worst of what is shown. A directory is not called sound where
-    a finding above a note isn't shown."""
+    """The line with the verdict. It counts the worst findings that are shown. A directory isn't
+    called sound where a finding above a note isn't shown."""
     bad = severities(shown)
     if bad:
         return bad
@@ -74,7 +75,7 @@ def _sound() -> str:
 
 
 def severities(findings: Sequence[Finding]) -> str:
-    """Errors and warnings counted, "" where there are none."""
+    """The numbers of errors and warnings; "" where there are none."""
     counts = counted_by(findings)
     return ", ".join(
         coloured(counted(counts[severity], NOUNS[severity]), _COLOURS[severity])
@@ -120,8 +121,7 @@ def _by_rule(findings: Sequence[Finding], folder: str) -> Iterator[str]:
 
 
 def described_rule(rule: Rule, places: Iterable[str]) -> Iterator[str]:
-    """A rule with findings: what it means, where it was found, and what to do unless it is a mere
-    note."""
+    """A rule with findings: its meaning, the places and, unless it is a note, what to do."""
     name = coloured(f"{NOUNS[rule.severity]:<7}", _COLOURS[rule.severity])
     yield f"  {name}  {rule.id}: {rule.meaning}"
     for place in places:
@@ -141,5 +141,5 @@ def _place(finding: Finding, folder: str) -> str:
 
 
 def _folder(examined: Examined) -> str:
-    """The folder that file names below a directory's line leave out."""
+    """The folder that file names below a directory's line omit."""
     return os.path.join(examined.shown, "") if examined.is_directory else ""

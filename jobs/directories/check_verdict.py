@@ -1,4 +1,4 @@
-"""What `kraftlake check` says of a directory or file as a whole, and of a run as a whole."""
+"""The verdicts of `kraftlake check` on directories and files, and on a run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from replica.errors import UsageError
 from replica.severity import Severity
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-"""What one finding is called, the worst first."""
+"""The word for one finding of each severity, the worst first."""
 
 
 class Verdict(StrEnum):
-    """The values are part of the output of --json."""
+    """The verdicts. Their values are part of the output of --json."""
 
     ERROR = "error"
     WARNING = "warning"
     NO_FAULT_FOUND = "no-fault-found"
-    """Nothing is wrong with what was looked at, but not all could be judged: a file on its own, a
-    snapshot that was compared with no log, or a partition whose records are no metadata."""
+    """Nothing is wrong, but not everything could be judged: a file on its own, a snapshot that was
+    compared with no log, or a partition whose records are no metadata."""
     SOUND = "sound"
 
 
@@ -51,12 +51,12 @@ def last_epoch(examined: Examined) -> int | None:
 
 
 def validities(member: Judged) -> Mapping[str, int]:
-    """How many snapshots have which verdict, in the order in which they are met."""
+    """How many snapshots have each verdict, in the order of their first occurrence."""
     return Counter(str(one.validity) for one in member.verdicts)
 
 
 def member_summary(member: Judged) -> dict[str, Any]:
-    """A directory or file as the summary of --json has it. None where nobody can tell."""
+    """A directory or file in the summary of --json. A field is None where its value is unknown."""
     examined = member.examined
     replica, directory = examined.replica, examined.directory
     epoch = last_epoch(examined)
@@ -77,7 +77,7 @@ def member_summary(member: Judged) -> dict[str, Any]:
 
 
 def finding_row(finding: Finding) -> dict[str, Any]:
-    """A finding as --json has it."""
+    """A finding in the form of --json."""
     return {
         "rule": finding.rule.id,
         "family": finding.rule.family,
@@ -96,20 +96,20 @@ def summary(
     health: Sequence[dict[str, Any]],
     exit_code: int,
 ) -> dict[str, Any]:
-    """The last line of --json: an object whose one field no finding has. counts: of the findings
-    that decide about the exit code."""
+    """The last line of --json: an object with one field, which no finding has. counts: of the
+    findings that decide about the exit code."""
     told = {"checked": len(members), **severity_counts(counts), "exit_code": exit_code}
     return {"summary": {**told, "directories": list(members), "health": list(health)}}
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
-    """Whether anything of this severity, or worse, was found."""
+    """Whether a finding of this severity or worse was found."""
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
 def severity_of(option: str, text: str) -> Severity:
-    """A severity by its name in --json, or by what text calls its findings; UsageError for
-    another word. option: its name, for the error."""
+    """The severity of a name, in --json's words or in those of text. option: for the error. Raises
+    UsageError for another word."""
     for severity, noun in NOUNS.items():
         if text.lower() in (severity, noun):
             return severity
@@ -122,5 +122,5 @@ def counted_by(findings: Sequence[Finding]) -> Counter[Severity]:
 
 
 def severity_counts(counts: Mapping[Severity, int]) -> dict[str, int]:
-    """As --json has them: errors, warnings, notes."""
+    """The counts in the form of --json: errors, warnings, notes."""
     return {f"{noun}s": counts.get(severity, 0) for severity, noun in NOUNS.items()}

@@ -19,7 +19,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 def run(
     a: str, b: str, *, json_output: bool, keep_secrets: bool, show_configs: Sequence[str] = ()
 ) -> int:
-    """Print how A and B compare; 0 where they agree as far as both reach, else 1."""
+    """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
     redactor = make_redactor(keep_secrets, None, show_configs)
     for _ in range(LOOKS):
         difference = compare_directories(examine_one(a), examine_one(b))

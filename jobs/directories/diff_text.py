@@ -20,13 +20,13 @@ from replica.metadata.log_record import LogRecordReader
 _records = partial(counted, noun="record")
 
 SHOWN_RECORDS = 5
-"""Records of each branch that are printed."""
+"""How many records of each branch are printed."""
 SHOWN_WIDTH = 200
-"""Characters of a record's line; `kraftlake dump` shows it whole."""
+"""The most characters of a record's line. `kraftlake dump` shows it whole."""
 
 
 def describe(difference: Difference, reader: LogRecordReader) -> Iterator[str]:
-    """Lines: who was compared, how they relate, both branches, what Raft does about it."""
+    """The lines: the two replicas, their relation, both branches, and what Raft does about it."""
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
     if difference.same_replica:

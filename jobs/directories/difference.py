@@ -1,4 +1,4 @@
-"""What two directories' logs say about each other, as a value."""
+"""The comparison of two directories' logs, as a value."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True)
 class Difference:
-    """Two replicas, how their logs compare, and what the loser of the two would lose.
+    """Two replicas, the relation of their logs, and what one of them would lose.
 
-    same_replica: one replica at two moments. log_b then has a key of its own.
+    same_replica: one replica at two moments. Then log_b has a made-up key.
     """
 
     a: Examined
@@ -32,8 +32,8 @@ class Difference:
 
 
 def compare_directories(a: Examined, b: Examined) -> Difference:
-    """UsageError where the two are known to be of different clusters or partitions, or of a
-    partition that no quorum replicates."""
+    """Compare two directories. Raises UsageError where they are known to belong to different
+    clusters or partitions, or to a partition that no quorum replicates."""
     _refuse_others(a, b)
     if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
         raise UsageError(
@@ -43,7 +43,7 @@ def compare_directories(a: Examined, b: Examined) -> Difference:
     log_a, log_b = replica_log(a, "A"), replica_log(b, "B")
     same = log_a.key == log_b.key
     if same:
-        # a group holds each replica once; a directory that no voter set names proves nothing extra
+        # A group holds each replica once. A key that no voter set names adds no proof.
         key = ReplicaKey(log_b.key.node_id, f"{log_b.key.directory_id} (B)")
         log_b = replace(log_b, key=key)
     group = compare_group((log_a, log_b))
@@ -68,7 +68,8 @@ def _refuse_others(a: Examined, b: Examined) -> None:
 
 
 def as_row(difference: Difference) -> dict[str, Any]:
-    """The fields of gold.divergence_points that exist without a lake; A and B as given."""
+    """The fields of gold.divergence_points that exist without a lake, for A and B in the given
+    order."""
     divergence, lost = difference.divergence, difference.losses
     a, b = difference.a.replica, difference.b.replica
     owner = a or b

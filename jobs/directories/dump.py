@@ -1,7 +1,7 @@
-"""`kraftlake dump`: what segments, snapshots and the small files of a directory hold.
+"""`kraftlake dump`: the content of segments, snapshots and the small files of a directory.
 
-One small file is in memory at a time; of a large one a window. What can't be
-decoded is named on stderr and everything else is printed.
+One small file is in memory at a time; of a large file, a part. What can't be decoded is named on
+stderr; everything else is printed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _EVERY_BATCHES = 64
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `dump` was asked for, the selection of records aside."""
+    """The options of `dump`, except the selection of records."""
 
     json_output: bool = False
     batches: bool = False
@@ -71,12 +71,12 @@ class Options:
 
 
 def run(paths: list[str], selection: Selection, options: Options) -> int:
-    """Print what the paths hold; 0, or 1 where something could not be decoded."""
+    """Print what the paths hold. Returns 0, or 1 where something could not be decoded."""
     if not options.logs and not options.snapshots:
         raise UsageError("--logs-only and --snapshots-only exclude each other: drop one")
     if options.batches and selection.types:
         raise UsageError("--type selects records, --batches shows none: drop one")
-    # a range of log offsets says nothing about snapshots, whose offsets count their own records
+    # A range of log offsets says nothing about snapshots, whose offsets count their own records.
     snapshots = options.snapshots and not (selection.has_offsets and options.logs)
     wanted = Wanted(options.logs, snapshots, options.all_files)
     dumping = _Dumping(selection, options)
@@ -91,7 +91,7 @@ def run(paths: list[str], selection: Selection, options: Options) -> int:
 
 
 class _Rising:
-    """Numbers that come in rising order, asked for in rising order."""
+    """Numbers in rising order, which are asked for in rising order."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)
@@ -105,7 +105,7 @@ class _Rising:
 
 
 class _Dumping:
-    """One run: what it has been asked for, and whether anything was damaged so far."""
+    """One run: its options, and whether anything was damaged so far."""
 
     def __init__(self, selection: Selection, options: Options) -> None:
         self.selection = selection
@@ -121,7 +121,7 @@ class _Dumping:
         self.inflation = Inflation(0)
 
     def name(self, damage: Damage) -> None:
-        """A line on stderr for what could not be read."""
+        """Name on stderr what could not be read."""
         self.damaged = True
         self._tell(str(damage))
 
@@ -130,7 +130,7 @@ class _Dumping:
         complain(text)
 
     def file(self, file: DumpFile) -> None:
-        """One file, whatever its kind."""
+        """Print one file of any kind."""
         is_log = file.name.kind in LOG_KINDS
         try:
             opener = open_file if file.log_folder is None else open_own_file
@@ -181,7 +181,7 @@ class _Dumping:
             self._by_batches(file, in_memory_if_small(opened), expected)
 
     def _by_batches(self, file: DumpFile, data: Source, expected: int | None) -> None:
-        """Batch by batch. Of a small file what is damaged is named first."""
+        """Print a file batch by batch. The damages of a small file are named first."""
         content = Content(data)
         found = walk(data, expected_offset=expected)
         batches: Iterable[LocatedBatch] = found
@@ -200,7 +200,7 @@ class _Dumping:
             self._end(file, found)
 
     def _bulk(self, file: DumpFile, opened: OpenFile, expected: int | None) -> None:
-        """A large file as it is read, the same lines."""
+        """Print a large file while it is read; the lines are the same."""
         keep_secrets = self.options.keep_secrets
         found = dump_bulk.line_scan(
             opened, file.shown, expected, self.selection, keep_secrets=keep_secrets
@@ -219,7 +219,7 @@ class _Dumping:
         self._end(file, found)
 
     def _end(self, file: DumpFile, found: AnyWalk | LineScan) -> None:
-        """What a reader says of a file that it has read to its end."""
+        """Name what a reader found damaged, after it has read a file to its end."""
         self._damages(file, found.damages)
         self._joint(file, found.next_offset)
 
@@ -231,15 +231,15 @@ class _Dumping:
         being_written = snapshot is not None and snapshot.state is SnapshotState.PART
         legal = {DamageKind.TORN_TAIL} if being_written else set()
         if damages and self.partitions.of(file).is_ordinary:
-            legal.add(DamageKind.OFFSET_GAP)  # compaction takes records, and whole batches, away
+            legal.add(DamageKind.OFFSET_GAP)  # Compaction removes records, and whole batches.
         for damage in damages:
             if damage.kind not in legal:
                 self.name(damage.in_file(file.shown))
 
     def _joint(self, file: DumpFile, end: int | None) -> None:
-        """Names a gap between this segment and the one before it in the same directory.
+        """Name a gap between this segment and the one before it in the same directory.
 
-        end: the offset after the segment's last batch, None where it has none.
+        end: the offset after the segment's last batch; None where it has no batch.
         """
         is_live = file.name.kind is FileKind.SEGMENT and not file.name.deleted
         if file.log_folder is None or not is_live:
@@ -273,7 +273,7 @@ class _Dumping:
     def _line(
         self, file: DumpFile, position: int, epoch: int, is_control: bool, record: Record
     ) -> str:
-        """The line of a record of the batch at `position`, nothing where it isn't selected."""
+        """The line of a record of the batch at `position`; "" where it isn't selected."""
         if not self.selection.takes(record.offset, record.timestamp):
             return ""
         partition = self.partitions.of(file)
@@ -292,7 +292,7 @@ class _Dumping:
     def _opaque_line(
         self, file: DumpFile, epoch: int, record: Record, redactor: Redactor | None
     ) -> str:
-        """The line of a record of another partition than a metadata log, which has no type."""
+        """The line of a record of a partition that is no metadata log; it has no type."""
         if self.selection.types:
             return ""
         if self.options.json_output:
@@ -304,7 +304,8 @@ class _Dumping:
         self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
     def _secret_batches(self, file: DumpFile, data: Source, expected: int | None) -> Iterable[int]:
-        """The first bytes of batches whose CRC is withheld: a secret could be guessed by it."""
+        """The first bytes of batches whose CRC is withheld, because a secret could be guessed by
+        it."""
         if not self.options.batches:
             return ()
         redactor, partition = self.reader.redactor, self.partitions.of(file)
@@ -342,7 +343,7 @@ class _Dumping:
         )
 
     def _head(self, file: DumpFile) -> None:
-        """The file's name above its first line of text."""
+        """Print the file's name above its first line of text."""
         if self.options.json_output or self.headed is file:
             return
         self.headed = file

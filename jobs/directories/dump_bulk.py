@@ -1,6 +1,7 @@
-"""`dump --json` of large files by the bulk reader: the scalar reader's lines, tens of times faster.
+"""`dump --json` of large files by the bulk reader: the same lines as by the scalar reader, tens of
+times faster.
 
-numpy and the compiled kernels are loaded where this is used, not by every dump.
+numpy and the compiled kernels are loaded only when this is used.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ def secret_batches(data: Source, expected_offset: int | None) -> Iterator[int]:
 
 @lru_cache(maxsize=1)
 def line_start(shown: str) -> str:
-    """The text with which each JSON line of the file begins, up to the offset of the record."""
+    """The beginning of each JSON line of the file, up to the offset of the record."""
     return f'{{"file":{safe_json(json.dumps(shown, ensure_ascii=False))},"offset":'
 
 
 def _choose(selection: Selection) -> Choose | None:
-    """A function that chooses rows by the same bounds as Selection.takes, but for whole columns at
-    once; None where every row is chosen."""
+    """A function that chooses rows by the bounds of Selection.takes, for whole columns at once.
+    None where every row is chosen."""
     import numpy as np
 
     bounds = [

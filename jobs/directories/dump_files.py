@@ -1,4 +1,4 @@
-"""The files that `dump` reads, in order, from the paths that a user names."""
+"""The files that `dump` reads from the user's paths, in order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
 
 @dataclass(frozen=True, slots=True)
 class DumpFile:
-    """path: where to read it; shown: the user's name for it; log_folder: what its segments'
-    offsets go on through, None for a file that was named on its own."""
+    """path: where to read it. shown: the user's name for it. log_folder: the folder through which
+    the offsets of its segments continue; None for a file that was named on its own."""
 
     path: str
     shown: str
@@ -35,7 +35,7 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of a directory is read; a file that is named is always read."""
+    """Which files of a directory are read. A file that is named is always read."""
 
     logs: bool = True
     snapshots: bool = True
@@ -44,16 +44,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class DumpFiles:
-    """The files, and what went wrong in unpacking bundles."""
+    """The files, and the damages of bundles."""
 
     files: tuple[DumpFile, ...]
     damages: tuple[Damage, ...]
 
 
 def find_files(paths: Iterable[str], wanted: Wanted, stack: ExitStack) -> DumpFiles:
-    """Every file to read. Bundles are unpacked into a folder that goes when `stack` closes.
+    """Every file to read. Bundles are unpacked into a folder that is removed when `stack` closes.
 
-    UsageError: a path doesn't exist or has nothing to read below it.
+    Raises UsageError where a path doesn't exist, or has nothing to read below it.
     """
     files: list[DumpFile] = []
     damages: list[Damage] = []
@@ -72,7 +72,7 @@ def _of_bundle(path: str, folder: str, wanted: Wanted, damaged: bool) -> list[Du
     try:
         found = list(_below(folder, wanted))
     except UsageError as error:
-        if damaged:  # the damages say why
+        if damaged:  # The damages say why.
             return []
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
     return [replace(file, shown=path + file.shown.removeprefix(folder)) for file in found]

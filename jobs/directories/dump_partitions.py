@@ -1,4 +1,4 @@
-"""Which partitions `dump` prints. Of each partition without a metadata log a line says so, once."""
+"""Which partitions `dump` prints. A line says once of each partition that it is no metadata log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from replica.metadata.redact import Redactor
 
 @dataclass
 class DumpPartitions:
-    """tell: prints a line on stderr. redactor: hides what may be secret, None where nothing is
-    hidden."""
+    """tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing."""
 
     tell: Callable[[str], None]
     redactor: Redactor | None
@@ -31,9 +30,9 @@ class DumpPartitions:
         return known
 
     def hiding(self, partition: Partition) -> Redactor | None:
-        """What hides the records of a partition that is no metadata log, None where they are
-        printed as they are. Without a name or a topic id it may as well be a metadata log, with
-        secrets in it, that this release can't read."""
+        """The redactor for the records of a partition that is no metadata log. None where they are
+        printed as they are. A partition without name and topic id may be a metadata log that this
+        release can't read, with secrets in it."""
         return None if partition.is_proven else self.redactor
 
     def _look(self, file: DumpFile) -> Partition:

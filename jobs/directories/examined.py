@@ -1,4 +1,4 @@
-"""The one directory that a path of the user means, read for a comparison."""
+"""Reads the one directory that a user's path means, for a comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from replica.scan.file_room import FileRoom
 
 
 def examine_one(path: str) -> Examined:
-    """Read the one metadata directory at or below `path`; UsageError if there isn't exactly one."""
+    """Read the one metadata directory at or below `path`. Raises UsageError if there isn't exactly
+    one."""
     found = discover([path])
     directories = [one for one in found if isinstance(one, DirectoryPath)]
     if len(directories) != len(found):

@@ -1,4 +1,4 @@
-"""The branches that directories tell, for the commands that ask what happened."""
+"""The branches of the clusters in directories, for the commands that ask what happened."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from replica.timeline.branch import Branch, branches_of
 def branches_in(
     paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: Progress
 ) -> Iterator[list[Branch]]:
-    """The branch of each cluster that the directories are of, or of the one that is named.
+    """The branch of each cluster in the directories, or of the named one.
 
-    Their files can be read until the context ends. What can't be read is named on stderr.
-    order: see find_inputs. UsageError where no directory holds a metadata record.
+    Their files can be read until the context ends. What can't be read is named on stderr. order:
+    see find_inputs. Raises UsageError where no directory holds a metadata record.
     """
     with ExitStack() as stack:
         inputs = find_inputs(paths, order, stack)
@@ -39,7 +39,8 @@ def branches_in(
 
 
 def _look(group: Sequence[Found], progress: Progress) -> list[Examined]:
-    """A running node's directory may change while it is read: then it is read again."""
+    """Read the directories. A running node's directory may change meanwhile; then it is read
+    again."""
     for _ in range(LOOKS):
         examined, damages = examine_all(group, progress.show)
         if not any(one.changed for one in examined):

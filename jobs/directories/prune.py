@@ -1,4 +1,4 @@
-"""`kraftlake prune`: captures that are older than they need be are taken away."""
+"""`kraftlake prune`: removes captures that are older than an age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run(folder: str, older_than: str, *, dry_run: bool = False, json_output: bool = False) -> int:
-    """Remove the captures in the folder that are older than `older_than`, such as 36h; 0.
+    """Remove the captures in the folder that are older than `older_than`, such as 36h. Returns 0.
 
     dry_run: only name them. Raises KraftlakeError.
     """
@@ -31,7 +31,8 @@ def run(folder: str, older_than: str, *, dry_run: bool = False, json_output: boo
 
 
 def age_of(text: str) -> timedelta:
-    """From a number and m, h, d or w. UsageError for other text, and for no time at all."""
+    """The age in a text of a number and m, h, d or w. Raises UsageError for another text, and for
+    0."""
     found = re.fullmatch(r"([1-9]\d{0,5})([mhdw])", text, re.ASCII)
     if found is None:
         raise UsageError(f"--older-than {text}: expected a number and m, h, d or w, such as 36h")

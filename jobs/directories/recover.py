@@ -1,4 +1,4 @@
-"""`kraftlake recover --plan`: with which of the directories that are left should a quorum go on?"""
+"""`kraftlake recover --plan`: with which of the remaining directories a quorum should continue."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def run(paths: Sequence[str], *, seeds: range | None = None, json_output: bool) -> int:
-    """Print a plan for each cluster; 0 where all are safe, else 1. Nothing is ever changed.
+    """Print a plan for each cluster. Returns 0 where all are safe, else 1. Nothing is ever changed.
 
-    seeds: of the runs that rehearse the steps of each plan, None for no rehearsal.
+    seeds: for rehearsing the steps of each plan; None for no rehearsal.
     """
     with ExitStack() as stack:
         found = examined_nodes(paths, stack)
@@ -43,7 +43,8 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
     plan = plan_recovery([replica_log(one, one.shown) for one in members], unreliable)
     rehearsed = None
     if seeds is not None:
-        from jobs.directories.recover_rehearsed import rehearse_plan  # loads the simulator
+        # This import loads the simulator.
+        from jobs.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds)
     if json_output:
@@ -56,7 +57,7 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
 
 
 def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
-    """The directories of all paths, each read once; those that can't be planned with are named.
+    """The directories of all paths, each read once. Those that no plan can use are named on stderr.
 
     stack: bundles stay unpacked until it closes.
     """
@@ -89,13 +90,13 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
 
 
 def _what_to_do(damage: Damage) -> str:
-    """What `check` says of a bundle or a directory that could not be read."""
+    """What `check` says about a bundle or a directory that could not be read."""
     (finding,) = bundle_damage([damage])
     return f"{finding.message}. {finding.rule.next_step}"
 
 
 def _why_left_out(examined: Examined) -> str | None:
-    """Why no quorum can go on with a directory, None where it can."""
+    """Why no quorum can continue with a directory. None where one can."""
     partition = partition_of(examined)
     if not partition.is_of_a_quorum:
         return f"{partition.what}, which no quorum keeps"
@@ -108,7 +109,8 @@ def _why_left_out(examined: Examined) -> str | None:
 
 
 def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
-    """Raises UsageError where they hold two captures of one replica: only the newest counts."""
+    """The inputs. Raises UsageError where they hold two captures of one replica, because only the
+    newest counts."""
     inputs = find_newest_inputs(paths, stack)
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:

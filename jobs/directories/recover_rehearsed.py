@@ -22,7 +22,7 @@ from replica.simulate.rehearsal.step import Scenario
 
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
-    """rehearsal: None where there was nothing to play. answer, reasons: of `judge`, or why nothing
+    """rehearsal: None where nothing could be played. answer, reasons: from `judge`, or why nothing
     was played."""
 
     plan: RecoveryPlan
@@ -32,7 +32,7 @@ class RehearsedPlan:
 
     @property
     def is_safe(self) -> bool:
-        """Whether every run found a leader and lost nothing that is committed."""
+        """Whether every run found a leader and lost no committed record."""
         return self.answer is Answer.SAFE
 
     def lines(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class RehearsedPlan:
 def rehearse_plan(
     plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined], seeds: range
 ) -> RehearsedPlan:
-    """Play what the steps do to the replicas, a run for each seed. Nothing is written."""
+    """Play what the steps do to the replicas, in a run for each seed. Nothing is written."""
     winner = by_key[plan.winner.key]
     if not partition_of(winner).is_metadata:
         reason = "a rehearsal is of a metadata log alone"
@@ -93,7 +93,7 @@ def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
 
 
 def _otherwise(plan: RecoveryPlan, standing: Standing, outcome: Outcome) -> Iterator[str]:
-    """What becomes of a replica otherwise than the plan says."""
+    """Where the outcome of a replica differs from the plan."""
     node_id = standing.log.key.node_id
     if plan.leader is standing.log and outcome.leader != node_id:
         who = "nobody leads" if outcome.leader is None else f"node {outcome.leader} leads"

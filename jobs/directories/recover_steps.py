@@ -17,19 +17,20 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.simulate.rehearsal import step as rehearsal
 
 CONTROLLER_FILE = "config/controller.properties"
-"""As Kafka's own archive has it; a comment of each command says where a node's own is meant."""
+"""The path in Kafka's own archive. A comment in each command says where to put a node's own
+file."""
 _START = f"bin/kafka-server-start.sh -daemon {CONTROLLER_FILE}"
 _STATIC_VOTERS = (
     f"\"$(sed -n 's/^controller.quorum.voters=//p' {CONTROLLER_FILE} | sed 's/[0-9]*@//g')\""
 )
-"""host:port of each voter of a static quorum, whose logs don't tell them."""
+"""Stands for host:port of each voter of a static quorum, whose logs don't hold these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """text: what is to be done. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether it copies the winner's log. plays: the same in a rehearsal; empty where
-    it changes nothing, or nobody knows what comes of it."""
+    """text: what to do. commands: lines for a shell; a # begins a comment. makes_stand_ins: whether
+    the step copies the winner's log. plays: the same in a rehearsal; empty where the step changes
+    nothing, or its outcome is unknown."""
 
     text: str
     commands: tuple[str, ...]
@@ -38,7 +39,7 @@ class Step:
 
 
 def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[Step]:
-    """The steps in the order in which a person would take them. Nothing here takes any of them."""
+    """The steps, in the order in which a person takes them. Nothing here carries them out."""
     quorum = _Quorum(plan, by_key)
     if quorum.bundles:
         yield quorum.unpack()
@@ -91,7 +92,7 @@ class _Quorum:
         return f"# on node {node_id}" + ("" if host is None else f", {host[0]}")
 
     def unpack(self) -> Step:
-        """The step that unpacks a bundle: commands can't name files inside of one."""
+        """The step that unpacks a bundle, because commands can't name files in it."""
         unpacking = (
             f"unzip {shlex.quote(bundle)} -d unpacked"
             if bundle.endswith(".zip")
@@ -154,8 +155,8 @@ class _Quorum:
         return Step(text, (f"{tool} describe --replication",))
 
     def replace(self, voter: ReplicaKey) -> Step:
-        """The step that puts a node with the same id and an empty disk in place of a voter that is
-        gone, once the others go on."""
+        """The step that replaces a lost voter by a node with the same id and an empty disk, when
+        the others run again."""
         here = self._on(voter.node_id)
         if not self.partition.is_metadata:
             return Step(
@@ -250,10 +251,9 @@ class _Quorum:
         return rehearsal.StandIn(voter, self.plan.winner.key.node_id, state)
 
     def _quorum_state(self) -> str:
-        """The quorum-state of a stand-in. Without this file Kafka would take the log's last
-        epoch. The lost voter may have voted or led in that epoch: a node that heard so would
-        tell the stand-in that the stand-in leads, and Kafka would end with "Cannot transition to
-        Follower"."""
+        """The quorum-state of a stand-in. Without this file Kafka would take the log's last epoch.
+        The lost voter may have voted or led in that epoch: a node that knows so would tell the
+        stand-in that it leads, and Kafka would end with "Cannot transition to Follower"."""
         logs = [standing.log for standing in self.plan.ranking]
         epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
         own = self.winner.directory.quorum_state
@@ -311,7 +311,7 @@ def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
 
 
 def _bundle_of(path: str) -> str | None:
-    """The bundle that a directory lies in, None where it lies on a disk."""
+    """The bundle that holds a directory. None where the directory lies on a disk."""
     while path and not os.path.lexists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path if os.path.isfile(path) else None

@@ -29,7 +29,7 @@ _NO_CANDIDATE = "but stands for no election: only voters do"
 
 
 def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
-    """Lines: the answer and why, the ranking, and the steps that a person would take."""
+    """The lines: the answer and its reasons, the ranking, and the steps for a person."""
     replica = by_key[plan.winner.key].replica
     assert replica is not None, "plans are made for known replicas"
     answer = coloured(plan.answer.value, _COLOURS[plan.answer])
@@ -66,7 +66,8 @@ def _headline(rank: int, standing: Standing, examined: Examined) -> str:
 
 
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
-    """What the log is to go on with. stand_ins: the number of the step that copies the log."""
+    """How the quorum continues with this log. stand_ins: the number of the step that copies the
+    log."""
     if plan.leader is not None:
         yield "wins the election: the best log of a voter"
         return
@@ -107,7 +108,7 @@ def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
 
 
 def _fate(plan: RecoveryPlan, standing: Standing) -> str:
-    """What Kafka does to a log that holds records which the log of the winner doesn't hold."""
+    """What Kafka does to a log with records that the winner's log lacks."""
     node = plan.winner.key.node_id
     when = f"as it follows node {node}"
     if plan.leader is None:

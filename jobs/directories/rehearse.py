@@ -1,4 +1,4 @@
-"""`kraftlake rehearse`: captured directories of a quorum, run on in the simulator."""
+"""`kraftlake rehearse`: lets the captured directories of a quorum run on in the simulator."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from replica.simulate.scenarios.writing import files_of, refuse_filled
 CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
 _SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
-"""For each set of failures at most so many seeds are tried."""
+"""How many seeds are tried at most for each set of failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """scenario: a file, None where all nodes start. failures: the largest set of failed voters that
-    is searched, 0 for no search. output: a new or empty folder for the outcomes, None for none."""
+    """scenario: a file; None where all nodes start. failures: the largest set of failed voters in
+    the search, 0 for no search. output: a new or empty folder for the outcomes, None for none."""
 
     paths: tuple[str, ...]
     scenario: str | None
@@ -40,8 +40,8 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Print what comes of the runs; 0 where the answer is safe, 1 unsafe, 3 unknown. Raises
-    KraftlakeError. Only `output` is written to."""
+    """Print the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
+    unknown. Raises KraftlakeError. Only `output` is written to."""
     if request.output is not None:
         refuse_filled(request.output)
     with ExitStack() as stack:
@@ -92,7 +92,7 @@ def _played(
 
 
 def _write(rehearsal: Rehearsal, search: Search | None, place: Destination, output: str) -> None:
-    """The disks of the first run of each outcome, and the script of the smallest loss."""
+    """Write the disks of the first run of each outcome, and the script of the smallest loss."""
     shown = shown_uri(output)
     for number, found in enumerate(rehearsal.found, start=1):
         folder, seed = f"outcome-{number}", found.seeds[0]
@@ -116,4 +116,4 @@ def _text(path: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"--scenario {path}: byte {error.start} is no UTF-8") from error
+        raise UsageError(f"--scenario {path}: byte {error.start} is not UTF-8") from error

@@ -1,4 +1,4 @@
-"""What comes of a rehearsal, in words and as rows of JSON."""
+"""The outcomes of a rehearsal, in words and as rows of JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def describe(
     search: Search | None,
     paths: Sequence[str],
 ) -> Iterator[str]:
-    """Lines: the answer and why, who leads, each outcome, the smallest set of failures."""
+    """The lines: the answer and its reasons, the leaders, each outcome, the smallest set of
+    failures."""
     captured, seeds = rehearsal.captured, rehearsal.seeds
     voters = ", ".join(map(str, captured.voters.ids))
     yield one_line(
@@ -51,7 +52,7 @@ def describe(
 def rows(
     rehearsal: Rehearsal, answer: Answer, reasons: Sequence[str], search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The answer, then each outcome, then what the search found."""
+    """The answer, then each outcome, then the result of the search."""
     captured, seeds = rehearsal.captured, rehearsal.seeds
     yield {
         "kind": "answer",
@@ -200,5 +201,5 @@ def offsets_text(ranges: Ranges) -> str:
 
 
 def _pairs(ranges: Ranges) -> list[list[int]]:
-    """[first, end) each."""
+    """[first, end) of each range."""
     return [[each.start, each.end] for each in ranges]

@@ -1,5 +1,5 @@
-"""The directories of a quorum as a rehearsal takes them: the bytes of all nodes, and what they do
-not tell."""
+"""The directories of a quorum as a rehearsal takes them: the bytes of all nodes, and what they
+don't tell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from replica.simulate.node_files import Files
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 
 MAX_BYTES = 4 * 1024**3
-"""Of all directories together: each run holds them in memory, twice."""
+"""The most bytes of all directories together: each run holds them in memory twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ class Rehearsed:
 
 
 def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
-    """The one cluster of these directories; what is of another partition is named and left out.
+    """The one cluster of these directories. What belongs to another partition is named and left
+    out.
 
-    UsageError where there are several clusters, two disks of one node, no voters that anything
-    names, or more than MAX_BYTES.
+    Raises UsageError where there are several clusters, two disks of one node, no known voters, or
+    more than MAX_BYTES.
     """
     members = _of_metadata(found)
     by_node = _by_node(members)
@@ -110,7 +111,8 @@ def _by_node(members: Sequence[Examined]) -> dict[int, Examined]:
 
 
 def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[VoterSet, bool]:
-    """In force at the end of the newest log, and whether the nodes' configuration names them."""
+    """(the voters in force at the end of the newest log, whether the nodes' configuration names
+    them)."""
     records = [record for one in members for record in voters_records(one)]
     if records:
         return voter_set(max(records, key=lambda record: record[:2])[2].voters), False
@@ -156,7 +158,8 @@ def _files(examined: Examined) -> Iterator[tuple[str, bytes]]:
 
 
 def _refuse_changed(examined: Examined, files: Files) -> None:
-    """UsageError where a directory changes while it is read: a rehearsal begins at one moment."""
+    """Raises UsageError where a directory changes while it is read: a rehearsal begins at one
+    moment."""
     sizes = {file.path: file.size_bytes for file in examined.directory.files}
     for path, size in sizes.items():
         name = path.rpartition("/")[2]

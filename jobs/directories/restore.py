@@ -1,4 +1,4 @@
-"""`kraftlake restore`: what a new cluster boots from, out of the metadata of one that is lost."""
+"""`kraftlake restore`: makes what a new cluster boots from, out of the metadata of a lost one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from replica.restore.formatted import voters_records
 from replica.restore.plan import Change, RestorePlan, plan_restore
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
-"""From this release on kafka-storage puts the records into the checkpoint 0-0 of the log."""
+"""Since this release kafka-storage puts the records into the checkpoint 0-0 of the log."""
 _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))}"
 
 
 @dataclass(frozen=True)
 class Request:
     """paths or lake: the source. formatted: a log directory that kafka-storage has formatted, None
-    where there is none. brokers: new ids by old ones. output: None for a dry run."""
+    where there is none. brokers: old ids to new ones. output: None for a dry run."""
 
     release: str
     output: str | None
@@ -50,7 +50,7 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Tell what will be different, and write the checkpoint; 0. Raises KraftlakeError."""
+    """Print what will be different, and write the checkpoint. Returns 0. Raises KraftlakeError."""
     if request.output is not None:
         if is_uri(request.output):
             raise UsageError(f"-o {shown_uri(request.output)}: name a local folder")
@@ -66,7 +66,7 @@ def run(request: Request) -> int:
     timestamp_ms = time.time_ns() // 1_000_000
     content = checkpoint(plan.records(), timestamp_ms, control)
     name = _CHECKPOINT if _is_in_the_log(request.release) else BOOTSTRAP_NAME
-    with destination_at(request.output):  # which refuses a link, and folders that others can change
+    with destination_at(request.output):  # This refuses a link, and folders that others can change.
         _write(Path(request.output, name), content)
     if not request.json_output:
         place = os.path.join(request.output, name)
@@ -79,7 +79,7 @@ def run(request: Request) -> int:
 
 
 def broker_map(text: str | None) -> dict[int, int]:
-    """1=11,2=12: new ids by old ones. UsageError."""
+    """Old ids to new ones, from 1=11,2=12. Raises UsageError."""
     found: dict[int, int] = {}
     for part in (text or "").split(",") if text else ():
         old, equals, new = (piece.strip() for piece in part.partition("="))
@@ -108,7 +108,7 @@ def _is_in_the_log(release: str) -> bool:
 
 
 def _control_records(request: Request) -> tuple[ControlMessage, ...]:
-    """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory; none where
+    """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory. None where
     the records don't go into that checkpoint."""
     if request.formatted is None or not _is_in_the_log(request.release):
         return ()

@@ -1,4 +1,4 @@
-"""The state that `kraftlake restore` begins with: from directories, or from a lake."""
+"""The state that `kraftlake restore` begins with, from directories or from a lake."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from replica.model.epochs import OffsetAndEpoch
 
 class Source(NamedTuple):
     """shown: where the state comes from. end_offset: exclusive. redacted: by kind of entity, how
-    many are not in the image because their secrets are not in the source."""
+    many are not in the image because the source lacks their secrets."""
 
     image: Image
     shown: str
@@ -34,10 +34,10 @@ class Source(NamedTuple):
 
 
 def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
-    """The state of the directory with which a quorum would go on (`kraftlake recover`).
+    """The state of the directory with which a quorum would continue (`kraftlake recover`).
 
-    at_offset: the end of a batch, None for the end of its log. UsageError where the state there
-    isn't known to the last record.
+    at_offset: the end of a batch; None for the end of its log. Raises UsageError where the state
+    there isn't known to the last record.
     """
     with ExitStack() as stack:
         found = examined_nodes(paths, stack)
@@ -102,8 +102,8 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
 
 
 def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
-    """The state that `kraftlake state` tells of the moment. UsageError."""
-    from jobs.asking.lake_history import cluster_history  # directories need no delta-rs
+    """The state that `kraftlake state` gives at the moment. Raises UsageError."""
+    from jobs.asking.lake_history import cluster_history  # Directories need no delta-rs.
     from jobs.asking.sql_views import HISTORY
 
     history = cluster_history(lake, cluster, committed_only=committed_only)
@@ -119,9 +119,9 @@ def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: 
 def _readable(
     rows: Iterator[Sequence[Any]], redacted: Counter[str]
 ) -> Iterator[tuple[str, str, int | None]]:
-    """Kind, value and offset of the entities whose secrets are there; the others are counted."""
+    """Kind, value and offset of the entities with their secrets. The others are counted."""
     for kind, _, value, offset in rows:
         if kind in ("scram", "delegation_token") and REDACTED in value:
-            redacted[kind] += 1  # a redacted value is no base64 any more
+            redacted[kind] += 1  # A redacted value is no base64.
         else:
             yield kind, value, offset

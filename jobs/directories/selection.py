@@ -27,7 +27,8 @@ def known_types() -> tuple[str, ...]:
 
 @dataclass
 class Selection:
-    """Bounds are None where open; `to_...` are exclusive. types: patterns of plain names."""
+    """Bounds are None where open; `to_...` are exclusive. types: patterns of names in plain
+    form."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -42,7 +43,7 @@ class Selection:
         return self.from_offset is not None or self.to_offset is not None
 
     def may_hold(self, header: BatchHeader) -> bool:
-        """Whether a batch can hold selected records, by its offsets and epoch."""
+        """Whether a batch may hold selected records, by its offsets and epoch."""
         if self.epoch is not None and header.leader_epoch != self.epoch:
             return False
         if self.from_offset is not None and header.last_offset < self.from_offset:
@@ -50,7 +51,7 @@ class Selection:
         return self.to_offset is None or header.base_offset < self.to_offset
 
     def overlaps(self, header: BatchHeader) -> bool:
-        """Whether a batch is selected as a whole: also by its times."""
+        """Whether a batch is selected as a whole, by its offsets, epoch and times."""
         if self.from_time is not None and header.max_timestamp < self.from_time:
             return False
         if self.to_time is not None and header.base_timestamp >= self.to_time:
@@ -58,7 +59,8 @@ class Selection:
         return self.may_hold(header)
 
     def takes(self, offset: int, timestamp: int) -> bool:
-        """Whether a record of a batch that may hold some is selected, its type aside."""
+        """Whether a record of a batch that may hold selected ones is selected, except for its
+        type."""
         return (
             (self.from_offset is None or offset >= self.from_offset)
             and (self.to_offset is None or offset < self.to_offset)
@@ -82,7 +84,7 @@ def select(
     types: Sequence[str] = (),
     times: tuple[str | None, str | None] = (None, None),
 ) -> Selection:
-    """The selection that a command's options ask for; UsageError names the option at fault."""
+    """The selection of a command's options. Raises UsageError, which names the wrong option."""
     from_time = _time("--from-time", times[0])
     to_time = _time("--to-time", times[1])
     _check_order("offset", *offsets)
@@ -105,7 +107,7 @@ def _time(option: str, text: str | None) -> int | None:
 
 
 def _checked(text: str) -> str:
-    """The pattern in plain form, once some type is known to match it."""
+    """The pattern in plain form. Raises UsageError where it matches no type."""
     pattern = _plain(text)
     names = {_plain(name): name for name in known_types()}
     if _UNKNOWN_TYPES.fullmatch(pattern) or any(_matches(name, pattern) for name in names):
@@ -119,7 +121,8 @@ def _checked(text: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Upper case without underscores, so that LeaderChange, leader_change and Kafka's agree."""
+    """The name in upper case without underscores, so that LeaderChange, leader_change and Kafka's
+    name are equal."""
     return name.upper().replace("_", "")
 
 

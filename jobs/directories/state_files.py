@@ -22,9 +22,9 @@ EMPTY_IS_LEGAL = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 
 def plain_content(kind: FileKind, data: bytes) -> Any:
-    """The file's content as JSON values, Kafka's own names kept where the file has any.
+    """The file's content as JSON values, with Kafka's names where the file has any.
 
-    Raises DataError naming the byte. `kind` is a key of READERS.
+    kind: a key of READERS. Raises DataError, which names the byte.
     """
     return READERS[kind](data)
 

@@ -21,8 +21,8 @@ _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fe
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `timeline` was asked for. form: text, json, csv or plain csv. events: patterns, none for
-    all. since, until: from when (inclusive) to when (exclusive). order: see find_inputs."""
+    """The options of `timeline`. form: text, json, csv or plain csv. events: patterns, none for all
+    events. since, until: the times from (inclusive) and to (exclusive). order: see find_inputs."""
 
     form: str = "text"
     clock: Clock = UTC_CLOCK
@@ -34,7 +34,7 @@ class Options:
 
 
 def run(paths: Sequence[str], options: Options) -> int:
-    """Print the events; 0. Raises KraftlakeError."""
+    """Print the events. Returns 0. Raises KraftlakeError."""
     is_wanted = _wanted(options)
     progress = Progress()
     with branches_in(paths, options.order, options.cluster, progress) as branches:
@@ -73,7 +73,7 @@ def _ms(moment: datetime | None) -> float | None:
 
 
 def _write(branch: Branch, events: Iterable[Event], clock: Clock) -> None:
-    """A line for the cluster, one for each day, one for each event."""
+    """Write a line for the cluster, one for each day, and one for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
     write_line(
@@ -100,7 +100,7 @@ def _write_rows(events: Iterable[Event], options: Options) -> None:
         for event in events:
             write_json(event._asdict())
         return
-    from jobs.asking.answer import Answer, write_answer  # text needs no csv
+    from jobs.asking.answer import Answer, write_answer  # Text needs no csv.
 
     place = Event._fields.index("at")
     rows = ((*event[:place], options.clock.text(event.at), *event[place + 1 :]) for event in events)

@@ -1,23 +1,23 @@
-"""The file that remembers which seeds of a campaign are done: a line of JSON for each."""
+"""The file that remembers which seeds of a campaign are done, with a line of JSON for each."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from jobs.output import json_text
 from replica.errors import UsageError
-from replica.simulate.simulation import Result
+from replica.simulate.simulation import Fork, Result
 
 
 def read_done(path: str, events: int) -> dict[int, Result]:
-    """The results by seed; none where there is no file yet.
+    """The results by their numbers, in the order of the file. Empty where there is no file yet.
 
-    A last line that was cut off when the program stopped is removed. UsageError names a line that
-    doesn't belong to a campaign with these events.
+    A last line that was cut off when the program stopped is removed. Raises UsageError, which names
+    the line, for a line of a campaign with other events.
     """
     if not Path(path).exists():
         return {}
@@ -28,21 +28,23 @@ def read_done(path: str, events: int) -> dict[int, Result]:
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             result = _parsed(line)
             if result is None:
-                raise UsageError(f"{path}: line {number}: no result of a campaign; name a new file")
+                raise UsageError(
+                    f"{path}: line {number}: expected a campaign's result; name a new file"
+                )
             if result.events != events:
                 raise UsageError(
                     f"{path}: line {number}: {result.events} events, not {events}; name another "
                     "file, or the same --events"
                 )
-            done[result.seed] = result
+            done[result.number] = result
         file.truncate(whole)
     return done
 
 
 @contextmanager
 def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
-    """Gives a function that remembers a result. The result is in the file when the function
-    returns, even if the program is killed then. Without a file nothing is remembered."""
+    """Gives a function that remembers a result. When the function returns the result is in the
+    file, even if the program is killed then. path None remembers nothing."""
     if path is None:
         yield lambda result: None
         return
@@ -57,8 +59,12 @@ def remembering(path: str | None) -> Iterator[Callable[[Result], None]]:
 def _parsed(line: bytes) -> Result | None:
     try:
         found = json.loads(line)
-        result = Result(**found)
-    except (ValueError, TypeError, RecursionError):
+        forks = tuple(Fork(*fork) for fork in found.get("forks", ()))
+        reached = tuple(found.get("reached", ()))
+        result = Result(**{**found, "forks": forks, "reached": reached})
+        if result.number < 0:  # a file of a version whose runs had no number of their own
+            result = replace(result, number=result.seed)
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     right = all(isinstance(found[name], int) for name in ("seed", "events"))
     return result if right and isinstance(found.get("broken"), str | None) else None

@@ -13,9 +13,9 @@ _DEFAULT = ClientConfig()
 
 
 def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientConfig:
-    """`default` with the changes of the file; None for no file.
+    """`default` with the changes of the file; path None changes nothing.
 
-    Complains about keys without a meaning here, and about secrets that other users may read. Raises
+    Complains about keys without effect here, and about secrets that other users may read. Raises
     UsageError and UnreadableFileError.
     """
     if path is None:
@@ -31,7 +31,7 @@ def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientC
 
 
 def addresses(text: str) -> list[tuple[str, int]]:
-    """Host and port of each in HOST:PORT,...; UsageError for anything else."""
+    """The host and port of each in HOST:PORT,... Raises UsageError for other text."""
     found = [address_in(part.strip()) for part in text.split(",")]
     named = [address for address in found if address is not None and address[0]]
     if len(named) != len(found):

@@ -1,6 +1,6 @@
-"""`kraftlake consume`: the records of a partition, read from any of its replicas.
+"""`kraftlake consume`: the records of a partition, from any of its replicas.
 
-Those of a metadata log are printed as dump prints them; those of other topics by key and value.
+Records of a metadata log are printed as dump prints them, other records by key and value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long nothing may be heard.
+    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long no answer may come.
     command_config: see jobs.engine.connecting."""
 
     bootstrap: str
@@ -49,11 +49,12 @@ class Options:
 
 
 class NoRecordsError(KraftlakeError):
-    """Nobody answered in time; the text says what went wrong last."""
+    """No node answered in time. The text says what failed last."""
 
 
 def run(options: Options) -> int:
-    """0, or 1 where a record doesn't decode, or what was printed turned out to be truncated."""
+    """Consume. Returns 0, or 1 where a record doesn't decode, or where printed records were
+    truncated later."""
     printing = _Printing(options)
     policy, position = _start(options.start)
     selector = selector_named({SELECTOR_KEY: options.replica_selector, RACK_KEY: options.rack})
@@ -61,7 +62,7 @@ def run(options: Options) -> int:
         addresses(options.bootstrap),
         TopicPartition(options.topic, options.partition),
         client_config(options.command_config),
-        # the user's own selector may raise anything
+        # The user's own selector may raise anything.
         measures=options.replica_selector not in ("leader", "rack"),
     )
     session = Session(policy, selector, position, Settings(rack=options.rack))
@@ -73,7 +74,7 @@ def run(options: Options) -> int:
 def _read(
     consumer: Consumer, connections: WireConnections, printing: _Printing, options: Options
 ) -> None:
-    """Reads up to the log end that the first answer showed, or without end."""
+    """Read up to the log end in the first answer, or without an end."""
     end: int | None = None
     heard_at, heard, told = time.monotonic(), 0, False
     while True:
@@ -92,11 +93,12 @@ def _read(
             heard_at, heard, told = time.monotonic(), connections.heard, False
             continue
         is_silent = time.monotonic() - heard_at > options.timeout_s
-        # a request may wait longer for its answer than this command does
+        # A request may wait longer for its answer than this command does.
         trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
         if is_silent and (options.until_end or end is None):
             raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
-        if trouble and not told:  # once until all is well again: several nodes answer in turn
+        # Reported once until all is well again: several nodes answer in turn.
+        if trouble and not told:
             complain(f"{trouble}; trying again")
             told = True
 
@@ -112,7 +114,7 @@ class _Printing:
         )
 
     def record(self, read: ConsumerRecord) -> None:
-        """A line on stdout; on stderr where it doesn't decode."""
+        """Print a record on stdout, or on stderr where it doesn't decode."""
         if not (self._is_metadata or read.is_control):
             if self._json:
                 sys.stdout.write('{"offset":' + opaque_json_rest(read.record, read.epoch, None))
@@ -129,7 +131,7 @@ class _Printing:
             sys.stdout.write(text_line(read.record, read.epoch, decoded))
 
     def report(self, report: Report) -> None:
-        """A line on stderr."""
+        """Print a report on stderr."""
         if isinstance(report, OffsetReset):
             before, after = report.before.offset, report.after.offset
             complain(f"{self._name}: offset {before} is not in the log: going on at {after}")
@@ -144,8 +146,8 @@ class _Printing:
 
 
 def _start(text: str) -> tuple[ResetPolicy, Position | None]:
-    """The offset to start at. An offset that isn't there is an error. From earliest or latest on,
-    records that were lost meanwhile are left out, and a line says so."""
+    """The offset at which to start. A missing offset is an error. From earliest or latest, lost
+    records are skipped with a line."""
     if text in ("earliest", "latest"):
         return ResetPolicy(text), None
     found = _START.fullmatch(text)

@@ -1,5 +1,5 @@
-"""The state of a running quorum, for `kraftlake plan -b`: its log is fetched by an observer that no
-leader counts, into a folder that is gone afterwards."""
+"""The state of a running quorum for `kraftlake plan -b`. An observer that no leader counts fetches
+its log into a temporary folder."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
 
 MAX_BYTES = 4 * 1024**3
-"""The most bytes of the fetched log with its snapshots: a hostile node may send bytes without an
+"""The most bytes of the fetched log with its snapshots: a hostile node may send bytes without
 end."""
 _LOOK_S = 0.5
 
 
 class NotReadError(KraftlakeError):
-    """The log was not read to the high watermark: the time was over, or it has too many bytes."""
+    """The log was not read to the high watermark: the time was over, or the log has too many
+    bytes."""
 
 
 @dataclass
 class LiveQuorum:
-    """bootstrap: host:port, commas between. timeout_s: for each look. folder: where the log goes;
-    a second look fetches what is new. said: the last notice of the observer."""
+    """bootstrap: host:port with commas. timeout_s: for each look. folder: holds the log; a second
+    look fetches what is new. said: the observer's last notice."""
 
     bootstrap: str
     folder: str
@@ -40,10 +41,10 @@ class LiveQuorum:
     said: str = field(default="no node answered", init=False)
 
     def cluster(self, broker_defaults: Mapping[str, str]) -> Cluster:
-        """The state at the end of the log, which reaches the high watermark that the leader tells.
+        """The state at the end of the log, which reaches the leader's high watermark.
 
-        UsageError for what can't be meant, NotReadError where it takes too long or more than
-        MAX_BYTES, and what opened_recorder and Recorder.run raise.
+        Raises UsageError for unusable values; NotReadError where reading takes too long, or more
+        than MAX_BYTES; and what opened_recorder and Recorder.run raise.
         """
         raise_limit()
         asyncio.run(self._fetch())
@@ -89,13 +90,13 @@ class LiveQuorum:
 def live_quorum(
     bootstrap: str, timeout_s: float, command_config: str | None
 ) -> Iterator[LiveQuorum]:
-    """A quorum whose log lies in a folder of its own for as long as the context is open."""
+    """A quorum whose log lies in a temporary folder while the context is open."""
     with TemporaryDirectory(prefix="kraftlake-plan-") as folder:
         yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config)
 
 
 def _bytes_in(folder: str) -> int:
-    """Bytes of all files in the folder. Some files may vanish meanwhile."""
+    """The bytes of all files in the folder. Files may vanish meanwhile."""
     found = 0
     for path, _, names in os.walk(folder):
         for name in names:

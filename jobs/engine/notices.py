@@ -1,4 +1,4 @@
-"""What a running node tells, as lines on stderr."""
+"""Prints a running node's notices on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOG_FORMATS = ("text", "json")
 
 
 def reporter(log_format: str) -> Report:
-    """Writes notices to stderr, each with the time."""
+    """A function that writes notices to stderr, each with its time."""
     if log_format not in LOG_FORMATS:
         raise UsageError(f"--log-format {log_format}: expected one of {', '.join(LOG_FORMATS)}")
 

@@ -1,4 +1,4 @@
-"""`kraftlake replica append`: an administrator's records. The command says so once they are
+"""`kraftlake replica append`: appends an administrator's records, and says when they are
 committed."""
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from replica.model.topic import METADATA_TOPIC
 from replica.wire.client import ClientConfig
 
 _CHUNK_BYTES = 256 * 1024
-"""What is read at once goes into one batch, so the lines of a slow writer don't wait for more."""
+"""The most bytes that are read at once. They become one batch, so the lines of a slow writer don't
+wait for further ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """source: a file, None or - for stdin. as_json: lines are JSON objects. raw: all of it is one
-    value. at_least_once: send again what may be there already. timeout_s: for each batch."""
+    """source: a file; None or - for stdin. as_json: lines are JSON objects. raw: the whole input is
+    one value. at_least_once: send again what may be in the log already. timeout_s: for each
+    batch."""
 
     bootstrap: str
     source: str | None = None
@@ -48,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Consecutive lines of the input, from number `first` on; parsed."""
+    """Consecutive lines of the input, from number `first` on, parsed."""
 
     first: int
     records: tuple[Record, ...]
@@ -63,11 +65,11 @@ _NOBODY_KNOWS = "nobody knows whether that is in the log"
 
 
 class IncompleteError(KraftlakeError):
-    """An append that did not end well: what was appended, what was not, and what may have been."""
+    """An append that failed: it says what was appended, what was not, and what may have been."""
 
 
 def run(options: Options) -> int:
-    """0 once all records are committed. Raises IncompleteError otherwise."""
+    """Append. Returns 0 when all records are committed; else raises IncompleteError."""
     if options.raw and options.as_json:
         raise UsageError("--raw and --records exclude each other: take one")
     bootstrap = addresses(options.bootstrap)
@@ -147,7 +149,7 @@ def _record(line: bytes, number: int, options: Options) -> Record:
 
 
 def _lines(source: str | None) -> Iterator[list[bytes]]:
-    """The whole lines of each chunk, without their ends; the last needs none."""
+    """The whole lines of each chunk, without their ends. The last line needs no end."""
     rest = b""
     for chunk in _chunks(source):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -158,7 +160,7 @@ def _lines(source: str | None) -> Iterator[list[bytes]]:
 
 
 def _chunks(source: str | None) -> Iterator[bytes]:
-    """The input in pieces. From a pipe a piece is whatever is there, however little."""
+    """The input in pieces. From a pipe, a piece is what is there, however little."""
     if source in (None, "-"):
         yield from _chunks_of(sys.stdin.fileno())
         return

@@ -1,4 +1,4 @@
-"""`kraftlake replica describe`: how far every replica of a quorum is, and what that means."""
+"""`kraftlake replica describe`: how far each replica of a quorum is, and what that means."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """timeout_s: how long to look for a leader. watch_s: pause between looks, None for one look.
+    """timeout_s: how long to look for a leader. watch_s: seconds between looks, None for one look.
     caught_up_within_ms: how recently a replica must have been at the leader's log end."""
 
     bootstrap: str
@@ -45,7 +45,8 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """0 where every replica keeps up, 1 where one doesn't; NoLeaderError unless watching."""
+    """Describe. Returns 0 where every replica keeps up, 1 where one doesn't. Raises NoLeaderError,
+    except while watching."""
     bootstrap = addresses(options.bootstrap)
     config = client_config(options.command_config, ClientConfig(timeout_s=options.timeout_s))
     if options.watch_s is None:
@@ -60,7 +61,7 @@ def run(options: Options) -> int:
 
 
 async def _look(bootstrap: Sequence[Address], config: ClientConfig, options: Options) -> Quorum:
-    """One look at the quorum. It waits for a running election to end, while there is time."""
+    """One look at the quorum. It waits for the end of a running election while there is time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
         try:

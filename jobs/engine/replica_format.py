@@ -1,4 +1,4 @@
-"""`kraftlake replica format`: name a directory, as kafka-storage format does."""
+"""`kraftlake replica format`: gives a directory its name, as kafka-storage format does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Format and say what was done; 0."""
+    """Format, and say what was done. Returns 0."""
     settings = settings_in(read_properties(options.config))
     formatted = format_node(
         LocalDisk(),

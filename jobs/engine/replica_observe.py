@@ -1,4 +1,4 @@
-"""`kraftlake replica observe`: record the metadata log of a running quorum."""
+"""`kraftlake replica observe`: records the metadata log of a running quorum."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from replica.wire.pool import Address
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """bootstrap: host:port, commas between. The rest as Observation has it; timeout_s counts with
-    until_caught_up alone. broker_config: a broker's server.properties, for what the rules of health
-    need. command_config: see jobs.engine.connecting."""
+    """bootstrap: host:port with commas. broker_config: a broker's server.properties, for the rules
+    of health. timeout_s: only with until_caught_up. command_config: see jobs.engine.connecting. The
+    other fields are those of Observation."""
 
     bootstrap: str
     folder: str
@@ -44,11 +44,11 @@ class Options:
 
 
 class NotCaughtUpError(KraftlakeError):
-    """The time was over before the log reached the high watermark."""
+    """The time was over before the log had reached the high watermark."""
 
 
 def run(options: Options) -> int:
-    """0 once it has stopped in order, or caught up where that was asked."""
+    """Record. Returns 0 after stopping in order, or after catching up where that was asked."""
     report = reporter(options.log_format)
     raise_limit()
     defaults = defaults_in(options.broker_config)
@@ -81,7 +81,7 @@ async def _run(
 async def _watched(
     recorder: Recorder, wanted: Observation, broker_defaults: Mapping[str, str]
 ) -> AsyncIterator[None]:
-    """With the quorum watched beside the recording, where somebody may ask for metrics."""
+    """Watch the quorum beside the recording, where metrics are served."""
     if wanted.metrics is None:
         yield
         return

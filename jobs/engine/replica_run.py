@@ -1,4 +1,4 @@
-"""`kraftlake replica run`: a voter or observer as a process, until it is told to stop."""
+"""`kraftlake replica run`: runs a voter or observer as a process, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHUTDOWN_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """config: server.properties. workload: RATE,BYTES, empty for none. log_format: text or json."""
+    """config: server.properties. workload: RATE,BYTES; empty for none. log_format: text or json."""
 
     config: str
     workload: str = ""
@@ -30,7 +30,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """0 once the replica has left in order, 1 where that took too long."""
+    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long."""
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
     if load is not None and settings.topic.is_metadata:

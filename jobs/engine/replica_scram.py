@@ -1,4 +1,4 @@
-"""`kraftlake replica scram`: a line of the file of SCRAM credentials."""
+"""`kraftlake replica scram`: prints a line of the file of SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.node.security.scram_file import DEFAULT_ITERATIONS, line_for
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """See scram_file.line_for; the password comes from the terminal or from stdin."""
+    """See scram_file.line_for. The password comes from the terminal or from stdin."""
 
     user: str
     mechanism: str
@@ -21,7 +21,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Print the line; 0."""
+    """Print the line. Returns 0."""
     password = _asked_twice() if sys.stdin.isatty() else _first_line()
     write_line(line_for(options.user, options.mechanism, password, options.iterations))
     return 0

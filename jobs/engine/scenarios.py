@@ -1,4 +1,5 @@
-"""`kraftlake simulate SCENARIO -o DIR`: log directories of a scenario; and the list of all."""
+"""`kraftlake simulate SCENARIO -o DIR`: makes the log directories of a scenario, or lists all
+scenarios."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from replica.simulate.scenarios.writing import refuse_filled, write_capture
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """directory: a new or empty one."""
+    """directory: a new or empty folder."""
 
     scenario: str
     directory: str
@@ -24,7 +25,7 @@ class Options:
 
 
 def list_scenarios(*, json_output: bool) -> int:
-    """Print a story each; 0."""
+    """Print the story of each scenario. Returns 0."""
     for scenario in SCENARIOS:
         if json_output:
             write_json(_plain(scenario))
@@ -39,7 +40,7 @@ def list_scenarios(*, json_output: bool) -> int:
 
 
 def run(options: Options) -> int:
-    """Play the scenario, write what its disks hold, and say what to look at; 0."""
+    """Play the scenario, write the content of its disks, and say what to look at. Returns 0."""
     scenario = _named(options.scenario)
     refuse_filled(options.directory)
     capture = scenario.capture()

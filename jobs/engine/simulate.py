@@ -1,7 +1,9 @@
-"""`kraftlake simulate`: quorums under random faults, a seed each; campaigns that can be resumed."""
+"""`kraftlake simulate`: quorums under random faults, one for each seed, in campaigns that can be
+resumed."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -9,45 +11,55 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from multiprocessing import get_context
 
 from jobs.engine.campaign_state import read_done, remembering
 from jobs.output import Progress, complain, write_json, write_line
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
-from replica.simulate.simulation import Result, run
+from replica.errors import UsageError
+from replica.simulate.guided import Corpus, Plan, carry_out
+from replica.simulate.simulation import Fork, Result
 
 _AHEAD = 16
-"""So many seeds are waiting for each process: a seed that takes long doesn't leave the others
-without work."""
+"""How many seeds wait for each process, so that a slow seed doesn't leave the others without
+work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
-    done, None for none. jobs: processes."""
+    done, None for none. jobs: processes. is_guided: whether every second run forks from a run that
+    reached something new. forks: of every run, EVENT.SEED with commas between."""
 
     seeds: str
     events: int
     state: str | None = None
     jobs: int = 1
     json_output: bool = False
+    is_guided: bool = False
+    forks: str = ""
 
 
 def campaign(options: Options) -> int:
-    """Print a line per seed, of those done before only the broken ones; 1 where an invariant broke,
-    else 0."""
+    """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
+    1 where an invariant broke, else 0."""
     seeds, started = seeds_in(options.seeds), time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
-    before = [done[seed] for seed in sorted(done) if seed in seeds]
+    corpus = Corpus(options.events, is_guided=options.is_guided, forks=forks_in(options))
+    for result in done.values():
+        corpus.add(result)
+    before = [done[number] for number in sorted(done) if number in seeds]
     broken = [result for result in before if result.broken is not None]
     for result in broken:
         _print(result, json_output=options.json_output)
     progress, count = Progress(), len(before)
     try:
         with remembering(options.state) as remember:
-            for result in _results((seed for seed in seeds if seed not in done), options):
-                remember(result)
+            plans = (corpus.plan(number) for number in seeds if number not in done)
+            for result in _results(plans, options):
+                remember(corpus.add(result))
                 count += 1
                 progress.clear()
                 _print(result, json_output=options.json_output)
@@ -55,7 +67,7 @@ def campaign(options: Options) -> int:
                     broken.append(result)
                 progress.show(f"{count} of {len(seeds)} seeds, {len(broken)} broken")
     except KeyboardInterrupt:
-        # the file has each result; the interrupt may have come before `count` was raised
+        # The file has each result. `count` may lack one, because of the interrupt.
         if options.state is not None:
             done = read_done(options.state, options.events)
             count = sum(seed in seeds for seed in done)
@@ -66,21 +78,25 @@ def campaign(options: Options) -> int:
     if not options.json_output:
         rate = (count - len(before)) * options.events / max(time.monotonic() - started, 1e-9)
         earlier = f", {len(before)} of them done before" if before else ""
-        write_line(f"{count} seeds{earlier}, {len(broken)} broken, {rate:.0f} events/s")
+        said = f"{count} seeds{earlier}, {len(broken)} broken, {rate:.0f} events/s"
+        write_line(
+            f"{said}, {len(corpus.reached)} ways of role, message, outcome and fault reached"
+        )
     return 1 if broken else 0
 
 
-def _results(seeds: Iterable[int], options: Options) -> Iterator[Result]:
-    """The results in the order of the seeds. Few seeds are begun ahead of the next one in order."""
-    one = partial(run, events=options.events)
+def _results(plans: Iterable[Plan], options: Options) -> Iterator[Result]:
+    """The results in the order of the plans. Few runs are begun ahead of the next one in order, so
+    that a plan can follow from the results before it."""
+    one = partial(carry_out, events=options.events)
     if options.jobs == 1:
-        yield from map(one, seeds)
+        yield from map(one, plans)
         return
     pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), begin_process)
     try:
         ahead = deque[Future[Result]]()
-        for seed in seeds:
-            ahead.append(pool.submit(one, seed))
+        for plan in plans:
+            ahead.append(pool.submit(one, plan))
             if len(ahead) > _AHEAD * options.jobs:
                 yield ahead.popleft().result()
         while ahead:
@@ -95,9 +111,32 @@ def _print(result: Result, *, json_output: bool) -> None:
     if json_output:
         name = "ok" if result.broken is None else result.broken.partition(":")[0]
         row = {"seed": result.seed, "events": result.events, "result": name}
+        if result.forks:
+            row["forks"] = result.forks_text
         write_json(row)
         return
     if result.broken is None:
-        write_line(f"seed {result.seed}: ok, {result.events} events")
+        write_line(f"{_name(result)}: ok, {result.events} events")
         return
-    write_line(f"seed {result.seed}: {result.broken}; again: {result.replay_command}")
+    write_line(f"{_name(result)}: {result.broken}; again: {result.replay_command}")
+
+
+def _name(result: Result) -> str:
+    forked = f" with forks {result.forks_text}" if result.forks else ""
+    return f"seed {result.seed}{forked}"
+
+
+def forks_in(options: Options) -> tuple[Fork, ...]:
+    """The forks that --forks names; UsageError where they don't ascend, or lie behind the run."""
+    if not options.forks:
+        return ()
+    found = re.findall(r"(\d{1,18})\.(\d{1,18})", options.forks, re.ASCII)
+    forks = tuple(Fork(int(event), int(seed)) for event, seed in found)
+    events = [-1, *(fork.event for fork in forks), options.events]
+    said = ",".join(f"{fork.event}.{fork.seed}" for fork in forks)
+    if said != options.forks or any(a >= b for a, b in pairwise(events)):
+        raise UsageError(
+            f"--forks {options.forks}: expected EVENT.SEED with commas between, such as "
+            "700.12,1500.80; the events rise, and all are below --events"
+        )
+    return forks

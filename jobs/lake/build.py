@@ -1,8 +1,11 @@
-"""`kraftlake build`: a lake's silver and gold tables from its bronze tables."""
+"""`kraftlake build`: makes a lake's silver and gold tables from its bronze tables."""
 
 from __future__ import annotations
 
+import shlex
+
 from jobs.interrupts import interruptible, started_spark
+from jobs.lake.course import Course
 from jobs.lake.following import told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.output import complain, write_counts
@@ -19,13 +22,15 @@ def run(
     follow_s: float | None = None,
     json_output: bool = False,
 ) -> int:
-    """Build the lake and print the rows per table; 0. Raises KraftlakeError.
+    """Build the lake, and print the number of rows of each table. Returns 0. Raises KraftlakeError.
 
-    run_id: a UUID, of gold.quality_results and lineage. follow_s: build again whenever bronze has
-    changed, looking every so many seconds, until SIGTERM or Ctrl-C; None to build once.
+    run_id: a UUID, for gold.quality_results and lineage. follow_s: build again whenever bronze has
+    changed, with so many seconds between looks, until SIGTERM or Ctrl-C; None to build once.
     """
     if follow_s is None:
-        write_counts(run_build(lake, run_id), json_output=json_output)
+        course = Course("build", is_shown=not json_output)
+        write_counts(run_build(lake, run_id, course), json_output=json_output)
+        tell_next(course, lake)
         return 0
     with told_to_stop() as stop:
         while not stop.is_set():
@@ -44,7 +49,7 @@ def _has_changed(lake: Lake) -> bool:
 
 
 def _build_if_free(lake: Lake, *, json_output: bool) -> None:
-    """What another writer keeps from being built now is built at the next look."""
+    """Build, if no other writer is at work; otherwise the next look builds."""
     try:
         write_counts(run_build(lake), json_output=json_output)
     except KraftlakeError as error:
@@ -53,19 +58,33 @@ def _build_if_free(lake: Lake, *, json_output: bool) -> None:
         complain(f"build: {error}; trying again")
 
 
-def run_build(lake: Lake, run_id: str | None = None) -> dict[str, int]:
+def tell_next(course: Course, lake: Lake) -> None:
+    """What a built lake is for."""
+    named = shlex.quote(str(lake))
+    course.end(
+        f"kraftlake sql --lake {named} --question findings, or "
+        f"kraftlake report --lake {named} -o incident.html"
+    )
+
+
+def run_build(
+    lake: Lake, run_id: str | None = None, course: Course | None = None
+) -> dict[str, int]:
     """`build_tables`, which Ctrl-C ends with one line."""
     with interruptible("build", lambda: _again(lake)):
-        return build_tables(lake, run_id)
+        return build_tables(lake, run_id, course)
 
 
-def build_tables(lake: Lake, run_id: str | None = None) -> dict[str, int]:
+def build_tables(
+    lake: Lake, run_id: str | None = None, course: Course | None = None
+) -> dict[str, int]:
     """Rows by table. Spark starts where something has changed since the last build, and the lake is
-    not small. Raises KraftlakeError."""
+    not small. course: by default one without a line of progress. Raises KraftlakeError."""
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
 
+    course = course or Course("build", is_shown=False)
     check_lake(lake)
     check_whole(lake)
     check_writable(lake, ("silver", "gold"))
@@ -76,24 +95,25 @@ def build_tables(lake: Lake, run_id: str | None = None) -> dict[str, int]:
             if last is not None and last.still_holds(lake):
                 complain("build: nothing has changed since the last build")
                 return dict(last.rows)
-            return _build(lake, named)
+            with course.shown():
+                return _build(lake, named, course)
 
 
-def _build(lake: Lake, run_id: str) -> dict[str, int]:
+def _build(lake: Lake, run_id: str, course: Course) -> dict[str, int]:
     from pipelines.delta.failures import told
     from pipelines.small_build import build_small
 
     def progress(line: str) -> None:
-        complain(f"build: {line}")
+        course.line(f"build: {line}")
 
     with told(lake):
-        counts = build_small(lake, progress, run_id)
+        counts = build_small(lake, progress, run_id, course.share)
     if counts is None:
         from pipelines.build import build
 
         spark = started_spark("build", lake)
         with told(lake):
-            counts = build(spark, lake, progress, run_id)
+            counts = build(spark, lake, progress, run_id, course.share)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""`kraftlake lake`: what a lake holds, and who wrote it, without Spark."""
+"""`kraftlake lake`: shows what a lake holds, and which releases wrote it, without Spark."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from replica.errors import UsageError
 
 _NEEDED = ("bronze.captures", "bronze.log_batches")
 _Labels = Mapping[tuple[str, datetime], str]
-"""What a round is called, by its cluster and captured_at."""
+"""The name of each round, by its cluster and captured_at."""
 _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "log_end_offset")
 
 
 def run(*, lake: Lake, json_output: bool = False) -> int:
-    """Print clusters, replicas, rounds, captures, tables and versions; 0. Raises KraftlakeError."""
+    """Print clusters, replicas, rounds, captures, tables and versions. Returns 0. Raises
+    KraftlakeError."""
     names = tables_of(lake)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
@@ -56,7 +57,7 @@ def _label(of: Round) -> str:
 
 
 def _round_fields(of: Round) -> dict[str, Any]:
-    """captured_at: null where nobody told when the captures were made."""
+    """captured_at: null where the time of the captures is unknown."""
     return {
         "cluster_id": of.cluster_id,
         "capture_group": of.capture_group,

@@ -1,6 +1,6 @@
 """`kraftlake demo`: the main job on real input, from recorded directories to answers.
 
-Ingests the captures of both recorded clusters in their order, builds the tables and asks the
+It ingests the captures of both recorded clusters in their order, builds the tables, and asks the
 questions of jobs.asking.questions, each shown with its SQL.
 """
 
@@ -22,14 +22,15 @@ RECORDED = Path(__file__).resolve().parents[2] / "tests" / "data"
 CLUSTERS = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
 ORDER = ("live", "split", "final")
 _ARCHIVE = Path(__file__).with_name("demo_logs.tar.xz")
-"""What packaging/demo_logs.py makes of RECORDED, for the wheel."""
+"""The archive that packaging/demo_logs.py makes of RECORDED for the wheel."""
 DEFAULT_LAKE = Lake(".demo/lake")
 UNPACKED = Path(".demo/logs")
 _FAILED = 1
 
 
 def run(*, lake: Lake | None = None) -> int:
-    """0, or 1 where a step failed. A lake of an earlier demo at the default place is made anew.
+    """Run the demo. Returns 0, or 1 where a step failed. A lake of an earlier demo at the default
+    place is made anew.
 
     Outside a checkout, the recorded logs are unpacked to UNPACKED.
     """
@@ -58,10 +59,10 @@ def run(*, lake: Lake | None = None) -> int:
 
 
 def unpacked() -> Path:
-    """The folder UNPACKED with the recorded logs, as they were recorded."""
+    """The folder UNPACKED with the recorded logs."""
     shutil.rmtree(UNPACKED, ignore_errors=True)
     with tarfile.open(_ARCHIVE) as archive:
-        if hasattr(tarfile, "data_filter"):  # from 3.11.4 on
+        if hasattr(tarfile, "data_filter"):  # Python has it since 3.11.4.
             archive.extractall(UNPACKED, filter="data")
         else:
             archive.extractall(UNPACKED)  # noqa: S202, an archive of our own
@@ -69,6 +70,6 @@ def unpacked() -> Path:
 
 
 def _relative(path: Path) -> str:
-    """The path as one would type it here, where it lies below the working directory."""
+    """The path relative to the working directory, where it lies below that."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

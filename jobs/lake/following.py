@@ -1,4 +1,4 @@
-"""`ingest --follow`: the same ingest again whenever one of the logs has changed."""
+"""`ingest --follow`: repeats an ingest whenever one of the logs has changed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from pipelines.sources.ranges import size_of_file
 from replica.errors import UnreadableFileError
 
 _Mark = tuple[int, ...]
-"""The state of a log's file: its size, and, where the system tells them, its inode and the time of
+"""The state of a log's file: its size and, where the system gives them, its inode and the time of
 the last write."""
 
 
 def follow(
     paths: Sequence[str], ingest: Callable[[], None], every_s: float, stop: threading.Event
 ) -> None:
-    """Calls `ingest` at once, and then whenever a .log file at or below the paths has come, gone or
-    changed since the last call began; until `stop` is set.
+    """Call `ingest` at once, and again whenever a .log file at or below the paths has come, gone or
+    changed since the last call began, until `stop` is set.
 
-    every_s: seconds between looks at the files. UsageError, UnreadableFileError: of a look; and
-    whatever `ingest` raises.
+    every_s: seconds between looks at the files. Raises UsageError or UnreadableFileError from a
+    look, and whatever `ingest` raises.
     """
     seen: Mapping[str, _Mark] | None = None
     while not stop.is_set():
-        now = _marks(paths)  # before the ingest: what is written during it is for the next one
+        # Taken before the ingest: what is written during it is for the next one.
+        now = _marks(paths)
         if now != seen:
             ingest()
             seen = now
@@ -38,7 +39,7 @@ def follow(
 
 @contextmanager
 def told_to_stop() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set, so that the work under way goes to its end."""
+    """An event that SIGTERM and SIGINT set, so that running work is finished."""
     stop = threading.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
@@ -55,7 +56,7 @@ def _marks(paths: Sequence[str]) -> Mapping[str, _Mark]:
 
 
 def _mark_of(file: SourceFile) -> _Mark | None:
-    """The mark of a file; None where the file is gone, as Kafka deletes segments behind a
+    """The mark of a file. None where the file is gone, because Kafka deletes segments behind a
     snapshot."""
     if is_uri(file.path):
         return (size_of_file(file),)

@@ -1,4 +1,4 @@
-"""`kraftlake forget`: captures taken out of a lake."""
+"""`kraftlake forget`: removes captures from a lake."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def run(
     vacuum: bool = False,
     json_output: bool = False,
 ) -> int:
-    """Show the captures meant or, where confirmed, take them out; 0. Raises KraftlakeError.
+    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises KraftlakeError.
 
-    captures: ids of captures or capture groups; vacuum: also build, and leave no earlier version,
-    for which nothing need be named.
+    captures: ids of captures or capture groups. vacuum: also build, and delete earlier versions;
+    for that no capture needs to be named.
     """
     if vacuum and not confirmed:
         raise UsageError("--vacuum can't be undone: add --yes")
-    tables_of(lake)  # raises where it is no lake
+    tables_of(lake)  # Raises where it is no lake.
     asked = Targets(frozenset(captures), frozenset(clusters))
     if not confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
@@ -58,7 +58,7 @@ def run(
 
 
 def _again(lake: Lake, *, vacuum: bool) -> str:
-    """The command to run after an interruption; some of the work may have been begun."""
+    """The command to run after an interruption, when a part of the work may be done."""
     if forgetting.begun(lake) == Targets() and not vacuum:
         return "nothing was taken out: run the same command again"
     words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
@@ -66,8 +66,8 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
 
 
 def _meant(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
-    """Rows of bronze.captures that are meant. UsageError for an id that no capture has. left: what
-    an interrupted run was asked to forget, which may be gone already."""
+    """The chosen rows of bronze.captures. Raises UsageError for an id that no capture has. left:
+    what an interrupted run had to forget, which may be gone already."""
     if asked == left == Targets():
         raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
     rows = lake_content.captures(lake)
@@ -97,7 +97,7 @@ def _show(meant: Sequence[dict[str, Any]], json_output: bool) -> int:
 
 
 def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
-    """Rows removed, by table. Spark starts here."""
+    """The number of removed rows, by table. Spark starts here."""
     from pipelines.bronze.forget import forget
     from pipelines.delta.failures import told
 
@@ -115,7 +115,8 @@ def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
 
     write_counts(build_tables(lake), json_output=json_output)
     spark = started_spark("forget", lake)
-    with locked(lake, waiting("forget", lake)):  # files of an ingest are young, and not needed yet
+    # Files of an ingest are young, and no version needs them yet.
+    with locked(lake, waiting("forget", lake)):
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
             delta.vacuum(spark, lake, *name.split("."))

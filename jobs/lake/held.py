@@ -1,8 +1,8 @@
 """What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
 
-Offsets are held where some capture showed an undamaged batch with them; what bronze.log_batches
-lacks between the lowest log start and the highest log end of all captures is a gap. Where a log
-starts and ends now is told by the newest capture of each replica.
+An offset is held where some capture has an undamaged batch with it. A gap is what
+bronze.log_batches lacks between the lowest log start and the highest log end of all captures. The
+newest capture of each replica tells its present log start and end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_i
 GROUP BY {owner} ORDER BY {owner}"""
 _VERSIONS = """\
 SELECT at, action, schema_version, release FROM bronze.lake_versions ORDER BY at"""
-# A run begins where a batch starts behind everything that starts before it.
+# A run begins where a batch starts behind every batch that starts before it.
 _HELD = """\
 SELECT {owner}, min(base_offset) AS start, max(last_offset) + 1 AS stop
 FROM (SELECT *, sum(begins) OVER (PARTITION BY {owner} ORDER BY base_offset, last_offset) AS run
@@ -69,8 +69,8 @@ class Offsets:
 class Held:
     """What the captures of a cluster, or of one replica, hold of its log.
 
-    owner: cluster_id, and of a replica node_id and directory_id. log_start_offset, log_end_offset
-    (exclusive): of the replica's newest capture; of a cluster the lowest start and the highest end
+    owner: cluster_id, and for a replica node_id and directory_id. log_start_offset, log_end_offset
+    (exclusive): of the replica's newest capture; for a cluster the lowest start and the highest end
     of these. lowest_start, highest_end: of all captures.
     """
 
@@ -86,7 +86,7 @@ class Held:
 
     @property
     def gaps(self) -> tuple[Offsets, ...]:
-        """Offsets from the lowest start to the highest end that no capture holds."""
+        """The offsets from the lowest start to the highest end that no capture holds."""
         return tuple(_gaps(self.held, self.lowest_start, self.highest_end))
 
 
@@ -102,7 +102,7 @@ class Table:
 
 
 def clusters(lake: Lake) -> list[Held]:
-    """The offsets that each cluster holds, whichever of its replicas has them."""
+    """The offsets that each cluster holds, in any of its replicas."""
     return _held(lake, _CLUSTER)
 
 
@@ -122,7 +122,7 @@ def rounds(lake: Lake) -> list[Round]:
 
 
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
-    """The tables of these names. UnreadableFileError for one that can't be opened."""
+    """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
     for name in names:
         uri = lake.table_uri(name)
         with _told(uri):
@@ -135,7 +135,7 @@ def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
 
 @contextmanager
 def _told(uri: str) -> Iterator[None]:
-    """An UnreadableFileError with what delta-rs says of the table at `uri`."""
+    """Turns an error of delta-rs about the table at `uri` into an UnreadableFileError."""
     try:
         yield
     except (DeltaError, OSError) as error:
@@ -143,8 +143,8 @@ def _told(uri: str) -> Iterator[None]:
 
 
 def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
-    """Rows of bronze.lake_versions, oldest first; none where the lake, whose tables have these
-    names, is older than that."""
+    """Rows of bronze.lake_versions, oldest first. Empty where the lake, whose tables have these
+    names, is older than that table."""
     return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 
@@ -162,7 +162,7 @@ def _held(lake: Lake, columns: Sequence[str]) -> list[Held]:
 
 
 def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
-    """The offsets between the ranges that are held. held: in order, none touching another."""
+    """The offsets between the held ranges. held: in order, none touching another."""
     expected = start
     for one in (*held, Offsets(end, end)):
         stop = min(one.start, end)

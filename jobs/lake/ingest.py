@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
+from jobs.lake.course import Course, Decoded
 from jobs.lake.following import follow, told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
@@ -35,7 +37,7 @@ _AGAIN = (
 
 @dataclass(frozen=True)
 class Stream:
-    """How to follow what is ingested. every_s: seconds between looks at the files, None to look
+    """How to follow what is ingested. every_s: seconds between looks at the files; None looks
     once."""
 
     every_s: float | None
@@ -43,11 +45,11 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the user says of the paths.
+    """What the user says about the paths.
 
     captured_at: when they were copied, ISO-8601 or ms. order: folder names, oldest capture first.
-    as_replica: CLUSTER:NODE[:DIRECTORY] of a directory that doesn't say whose it is. verify: read
-    the bytes that the lake knows, too.
+    as_replica: CLUSTER:NODE[:DIRECTORY] of a directory that doesn't say whose it is. verify: also
+    read the bytes that the lake knows.
     """
 
     captured_at: str | None = None
@@ -56,7 +58,7 @@ class Reading:
     verify: bool = False
 
     def options(self) -> Options:
-        """The same, checked. UsageError."""
+        """The same, checked. Raises UsageError."""
         return Options(
             captured_at=capture_moment_of("--captured-at", self.captured_at),
             order=tuple(self.order),
@@ -67,7 +69,7 @@ class Reading:
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """keep: whether secrets go into the lake as they are. show_configs: names of configs that Kafka
-    doesn't know, and whose values are shown."""
+    doesn't know and whose values are shown."""
 
     keep: bool = False
     show_configs: Sequence[str] = ()
@@ -75,11 +77,11 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How an ingest runs, and what it says at its end.
+    """How an ingest runs, and what it prints at its end.
 
-    stream: ingest again whenever a log has grown. accept_damage: exit with 0 also where a row of
+    stream: ingest again whenever a log has grown. accept_damage: return 0 even where a row of
     bronze.damage was written. then_build: build the other tables in the same process. dry_run:
-    tell what an ingest would bring in, and write nothing. run_id: a UUID, of lineage.
+    print what an ingest would bring in, and write nothing. run_id: a UUID, for lineage.
     """
 
     stream: Stream | None = None
@@ -98,13 +100,14 @@ def run(
     secrets: Secrets = Secrets(),
     manner: Manner = Manner(),
 ) -> int:
-    """Ingest the paths; 0 where all was read, 1 where a row of bronze.damage was written, or where
-    a dry run knows a damaged place without decoding. Raises KraftlakeError."""
+    """Ingest the paths. Returns 0 where everything was read, 1 where a row of bronze.damage was
+    written, or where a dry run finds a damaged place without decoding. Raises KraftlakeError."""
     _check_stream(reading, manner)
     check_shown(secrets.keep, secrets.show_configs)
     hiding = _Hiding(secrets.keep, frozenset(secrets.show_configs))
+    course = Course("ingest", is_shown=not manner.json_output)
     work = _Work(
-        tuple(paths), lake, reading.options(), hiding, verify=reading.verify, run_id=manner.run_id
+        tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
     )
     refuse_foreign(lake)
     if manner.dry_run:
@@ -121,14 +124,19 @@ def run(
                 follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
+    of_build = Course("build", is_shown=not manner.json_output)
     if manner.then_build:
-        counts |= build.run_build(lake)
+        counts |= build.run_build(lake, course=of_build)
     write_counts(counts, json_output=manner.json_output)
+    if manner.then_build:
+        build.tell_next(of_build, lake)
+    elif stream is None:
+        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
     return 1 if total["bronze.damage"] and not manner.accept_damage else 0
 
 
 def _check_stream(reading: Reading, manner: Manner) -> None:
-    """UsageError where an option has no meaning for a stream."""
+    """Raises UsageError for an option that has no meaning for a stream."""
     if manner.stream is None:
         return
     if reading.captured_at is not None or reading.order:
@@ -142,7 +150,8 @@ def _check_stream(reading: Reading, manner: Manner) -> None:
 def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
     """Ingest the paths and build the tables, for a command that asks the lake next. What was done
     is told on stderr. Raises KraftlakeError."""
-    work = _Work(tuple(paths), lake, Options(order=tuple(order)), _Hiding(False, frozenset()))
+    hiding, course = _Hiding(False, frozenset()), Course("ingest", is_shown=False)
+    work = _Work(tuple(paths), lake, Options(order=tuple(order)), hiding, course)
     refuse_foreign(lake)
     check_writable(lake, ("bronze",))
     with interruptible("ingest", lambda: _AGAIN):
@@ -155,8 +164,8 @@ class _Hiding:
     """How an ingest hides secrets.
 
     keeps_secrets: whether secrets go into the lake as they are. shown_configs: names of configs
-    that Kafka doesn't know, and whose values are shown. key: the lake's redaction key, empty before
-    `of_lake` has read it. seal: how the lake shows hashes, read with the key.
+    that Kafka doesn't know and whose values are shown. key: the lake's redaction key, empty before
+    `of_lake` has read it. seal: how the lake shows hashes; it is read with the key.
     """
 
     keeps_secrets: bool
@@ -167,7 +176,7 @@ class _Hiding:
     def of_lake(self, lake: Lake) -> _Hiding:
         """The same with the lake's key and seal. A lake without a key gets a new one.
 
-        UsageError where the lake hides secrets and this ingest would keep them.
+        Raises UsageError where the lake hides secrets and this ingest would keep them.
         """
         key = lake_key(lake)
         seal = seal_of(lake, key, keeps_secrets=self.keeps_secrets)
@@ -179,14 +188,14 @@ class _Hiding:
         return replace(self, key=key, seal=seal)
 
     def redactor(self) -> Redactor | None:
-        """The redactor with the lake's key, which may not be written yet; None where secrets are
+        """The redactor with the lake's key, which may not be written yet. None where secrets are
         kept."""
         if self.keeps_secrets:
             return None
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
     def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
-        """How Spark's tasks redact. The lake's key file is made here; that of a remote lake is
+        """How Spark's tasks redact. The lake's key file is made here; for a remote lake it is
         copied into the spool. None where secrets are kept."""
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
@@ -202,6 +211,7 @@ class _Work:
     lake: Lake
     options: Options
     hiding: _Hiding
+    course: Course
     verify: bool = False
     run_id: str | None = None
 
@@ -222,13 +232,14 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        counts = _write(looks, self.lake, hiding, spool.root)
+                        with self.course.shown():
+                            counts = _write(looks, self.lake, hiding, spool.root, self.course)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
 
     def tell_plan(self, *, json_output: bool) -> bool:
-        """Tells what `run` would bring in; whether damage is known."""
+        """Print what `run` would bring in. Returns whether there is known damage."""
         from jobs.lake.ingest_plan import planned
 
         check_whole(self.lake)
@@ -242,7 +253,7 @@ class _Work:
         return bool(plan.damages or any(capture.damages for capture in plan.captures))
 
     def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
-        """What lies below the paths. A line on stderr tells of each thing that can't be read."""
+        """What lies below the paths. A line on stderr names each thing that can't be read."""
         known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
         looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
         for left_out in looks.left_out:
@@ -273,9 +284,12 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, int]:
+def _write(
+    looks: Looks, lake: Lake, hiding: _Hiding, spool: Path, course: Course
+) -> dict[str, int]:
     """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
     the user wants it there and a JVM runs already."""
+    from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
@@ -283,7 +297,7 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
     from pipelines.tables.bronze import BRONZE
     from pipelines.tasks import OnSpark, Tasks, threads
 
-    # first: where Spark can't start, nothing is left behind
+    # First, so that nothing is left behind where Spark can't start.
     tasks: Tasks = OnSpark(started_spark("ingest", lake)) if is_submitted() else threads()
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
@@ -296,16 +310,18 @@ def _write(looks: Looks, lake: Lake, hiding: _Hiding, spool: Path) -> dict[str, 
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
+        decoded = Decoded(course, [new_bytes(groups) for groups in looks.rounds])
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
-            progress = _progress(number, len(looks.rounds), name)
-            counts.update(ingest.run_round(groups, now, progress))
+            progress = _progress(course, number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, progress, decoded.more))
+            decoded.end_round()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
-def _progress(number: int, of: int, name: str | None) -> Callable[[str], None]:
+def _progress(course: Course, number: int, of: int, name: str | None) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
     if name is not None:
         head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
-    return lambda text: complain(f"{head}: {text}")
+    return lambda text: course.line(f"{head}: {text}")

@@ -1,7 +1,7 @@
-"""`kraftlake ingest --dry-run`: what an ingest would bring in.
+"""`kraftlake ingest --dry-run`: shows what an ingest would bring in.
 
-Nothing is written, and neither Spark nor the lake's lock is needed. So what another ingest brings
-in at the same time may be in the plan, too.
+Nothing is written, and neither Spark nor the lake's lock is needed. The plan may therefore hold
+what another ingest brings in at the same time.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 def planned(
     lake: Lake, look: Callable[[Spool], Looks], redactor: Redactor | None, *, json_output: bool
 ) -> Plan:
-    """Tells the plan on stdout, and gives it. look: reads the paths with copies in the spool, which
-    lies beside the system's temporary files. Raises KraftlakeError."""
+    """Print the plan, and return it. look: reads the paths, with copies in the spool, which lies
+    among the system's temporary files. Raises KraftlakeError."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-") as folder:
         own = None if lake.is_remote else lake.folder
         with Spool(Path(folder, "spool"), own) as spool:
@@ -51,7 +51,7 @@ def _summary(plan: Plan) -> str:
 
 
 def _rows(capture: NewCapture) -> list[tuple[object, ...]]:
-    """A row for each file with something new, or one that says that there is none."""
+    """A row for each file with something new, or one row that says that there is none."""
     head = (capture.replica.node_id, time_text(capture.captured_at))
     rows: list[tuple[object, ...]] = [
         (*head, part.file, _span(part.start, part.end), _offsets(part), part.batches)
@@ -69,7 +69,7 @@ def _offsets(part: NewRange) -> str:
 
 
 def _span(start: int, end: int) -> str:
-    """Offsets as ranges are written: the end is exclusive."""
+    """Offsets in the form of ranges; the end is exclusive."""
     return f"[{start}, {end})"
 
 

@@ -1,5 +1,4 @@
-"""`kraftlake maintain`: compacts a lake's tables, and deletes old files that nobody may ask for any
-more."""
+"""`kraftlake maintain`: compacts a lake's tables, and deletes files that no kept version needs."""
 
 from __future__ import annotations
 
@@ -27,9 +26,9 @@ def run(
     run_id: str | None = None,
     json_output: bool = False,
 ) -> int:
-    """Print what was done, or would be, to each table; 0. Raises KraftlakeError.
+    """Print what was done, or would be done, to each table. Returns 0. Raises KraftlakeError.
 
-    retain_days: keep what was removed longer than the tables promise. run_id: a UUID, of lineage.
+    retain_days: keep removed files longer than the tables promise. run_id: a UUID, for lineage.
     """
     names = tables_of(lake)
     with interruptible("maintain", lambda: f"run `kraftlake maintain --lake {lake}` again"):
@@ -56,7 +55,7 @@ def _upkeep(
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")
-            open_table(lake.table_uri(name))  # this refuses a log that names files elsewhere
+            open_table(lake.table_uri(name))  # This refuses a log that names files elsewhere.
             path = lake.path(*name.split("."))
             yield name, upkeep(spark, path, retain_days=retain_days, dry_run=dry_run)
 

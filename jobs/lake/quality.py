@@ -1,4 +1,4 @@
-"""`kraftlake quality`: every table of a lake held to what is expected of it."""
+"""`kraftlake quality`: checks every table of a lake against its expectations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def run(*, lake: Lake, run_id: str | None = None, json_output: bool = False) -> int:
-    """Judge the lake's tables and print what was found; 0, or 1 where an expectation is broken.
+    """Check the lake's tables and print the results. Returns 0, or 1 where an expectation is
+    broken.
 
-    Nothing is derived and nothing quarantined; the results go to the lake. run_id: as of build.
-    Raises KraftlakeError.
+    Nothing is derived or quarantined; the results go to the lake. run_id: as for build. Raises
+    KraftlakeError.
     """
     with interruptible("quality", lambda: f"run `kraftlake quality --lake {lake}` again"):
         results = _judged(lake, run_id)

@@ -1,4 +1,4 @@
-"""Checks that a job makes before it writes to a lake, and the line that says that it waits."""
+"""Checks before a job writes to a lake, and the line that says that a job waits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pipelines.lake.schema_version import check_schema_version
 
 
 def check_ready(lake: Lake, *schemas: str) -> None:
-    """Raises what would end a job that always starts Spark, before the job writes anything.
+    """Raises, before the job writes anything, the errors that would end a job that always starts
+    Spark.
 
-    schemas: of the tables that the job writes. UsageError: Spark can't start here, for example for
-    want of Java. UnwritableFileError: this user can't write to the lake.
+    schemas: of the tables that the job writes. UsageError: Spark can't start here, for example
+    because there is no Java. UnwritableFileError: this user can't write to the lake.
     """
     from pipelines.session import check_startable
 
@@ -24,14 +25,15 @@ def check_ready(lake: Lake, *schemas: str) -> None:
 
 
 def waiting(job: str, lake: Lake) -> Callable[[], None]:
-    """A function for pipelines.lake.lock, which says on stderr that `job` waits for another job."""
+    """A function for pipelines.lake.lock. It says on stderr that `job` waits for another job."""
     return lambda: complain(f"{job}: another job is at work on {lake}: waiting for it to end")
 
 
 def check_whole(lake: Lake) -> None:
-    """UsageError where the lake is of another schema version, or where a `forget` did not end.
+    """Raises UsageError where the lake has another schema version, or where a `forget` did not
+    finish.
 
-    A job that writes asks this once it holds the lock, because the job before it may have been
+    A job that writes calls this when it holds the lock, because the job before it may have been
     killed.
     """
     check_schema_version(lake)

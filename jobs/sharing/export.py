@@ -1,14 +1,16 @@
-"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that read no Delta.
+"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that don't read
+Delta.
 
 delta-rs reads the tables as for `kraftlake sql`, so neither Java nor Spark is needed. Batches
-stream through: memory doesn't grow with a table. What is written becomes visible at its end.
+stream through, so memory doesn't grow with a table. The result becomes visible when it is
+complete.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,19 +34,20 @@ FORMS = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
     "parquet": (".parquet",),
     "csv": (".csv",),
+    "views": (".sql",),
 }
-"""Each form with the endings by which a place is known to want it."""
+"""The forms, with the endings of -o that choose each."""
 _OF_FILES = ("parquet", "csv")
 ANSWER = "answer"
-"""What the table of a query's answer is called."""
+"""The name of the table with a query's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `export` was asked for.
+    """The options of `export`.
 
-    tables: names such as gold.findings; none for all. query: SQL instead of tables. form: None for
-    what output's ending says. overwrite: whether what lies at output may be replaced.
+    tables: names such as gold.findings; none for all tables. query: SQL instead of tables. form:
+    None for the form by output's ending. overwrite: whether an existing output may be replaced.
     """
 
     lake: Lake
@@ -57,10 +60,12 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Write the tables and print how many rows each has; 0. Raises KraftlakeError."""
+    """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
     form = _form(request)
     in_lake = tables_of(request.lake)
     queries = _queries(request, in_lake)
+    if form == "views":
+        return _told(request, _views(request, tuple(queries)))
     is_one_file = request.output.lower().endswith(FORMS[form])
     if form in _OF_FILES and is_one_file and len(queries) > 1:
         raise UsageError(
@@ -73,6 +78,24 @@ def run(request: Request) -> int:
             if len(queries) > 1:
                 complain(f"export: {name}")
             counts[name] = _written(target, name, _table(request.lake, name, query, in_lake))
+    return _told(request, counts)
+
+
+def _views(request: Request, tables: Sequence[str]) -> dict[str, int]:
+    """Write a file of views; the rows by table."""
+    from jobs.sharing.export_views import write_views
+
+    if request.query is not None:
+        raise UsageError(
+            f"-o {request.output}: views are of tables, not of an answer: leave --query and "
+            "--question out, or name another form"
+        )
+    with _replaced(request) as draft:
+        return write_views(draft, request.lake, tables)
+
+
+def _told(request: Request, counts: Mapping[str, int]) -> int:
+    """Print the rows of each table; 0."""
     if request.json_output:
         for name, rows in counts.items():
             write_json({"table": name, "rows": rows, "file": request.output})
@@ -82,7 +105,7 @@ def run(request: Request) -> int:
 
 
 def _form(request: Request) -> str:
-    """The form that --to names, or the ending of -o."""
+    """The form of --to, or of the ending of -o."""
     if request.form is not None:
         if request.form not in FORMS:
             raise UsageError(f"--to {request.form}: choose one of {', '.join(FORMS)}")
@@ -111,10 +134,10 @@ def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
 
 
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
-    """The table as it streams out of the lake."""
+    """The table as a stream from the lake."""
     from jobs.asking.sql_delta_rs import read
-    from jobs.sharing.export_arrow import json_columns, plain
     from jobs.sharing.export_targets import Exported
+    from pipelines.lake.json_view import json_columns, plain
 
     named = [one for one in tables_named(query) if one in in_lake]
     try:
@@ -126,12 +149,12 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
 
 
 def _written(target: Target, name: str, table: Exported) -> int:
-    """Errors of the database and of the disk as one line."""
+    """Write a table. Errors of the database and of the disk become one line."""
     try:
         return target.write(table)
     except OSError as error:
         raise UnwritableFileError(name, error.strerror or str(error)) from error
-    except Exception as error:  # each database has errors of its own
+    except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
             raise QueryError(f"{name}: {' '.join(str(error).split())}") from error
         raise
@@ -150,8 +173,7 @@ def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[Target]:
 
 @contextmanager
 def _replaced(request: Request) -> Iterator[Path]:
-    """A place beside -o to write to, which takes its name where all went well, and is gone where
-    something didn't."""
+    """A place beside -o. When all went well it is renamed to -o, otherwise it is removed."""
     output = Path(request.output)
     if os.path.lexists(output) and not request.overwrite:
         raise UsageError(
@@ -178,7 +200,7 @@ def _replaced(request: Request) -> Iterator[Path]:
 
 
 def _holds_other_things(folder: Path) -> bool:
-    """Whether a folder holds anything but the files of an earlier export."""
+    """Whether a folder holds other things than the files of an earlier export."""
     files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return any(path.is_symlink() or path.suffix[1:] not in _OF_FILES for path in files)
 

@@ -1,8 +1,8 @@
 # ruff: noqa: S608 (every name that is put into the SQL is quoted)
-"""What `kraftlake export` writes: a DuckDB or SQLite database, or Parquet or CSV files.
+"""The targets of `kraftlake export`: a DuckDB or SQLite database, or Parquet or CSV files.
 
-A target takes one table after another as a stream of Arrow batches in which every VARIANT is JSON
-text already, and tells how many rows it wrote. It writes only to the place that it was made with.
+A target takes one table after another as a stream of Arrow batches, in which each VARIANT is JSON
+text, and returns how many rows it wrote. It writes only to the place that it was made with.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pipelines.data_files import write_parquet
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A table on its way out. name: such as gold.findings, or `answer` of a query.
-    json_columns: the names of columns that were VARIANT and hold JSON text now."""
+    """A table to write. name: such as gold.findings, or `answer` for a query. json_columns: the
+    columns that were VARIANT and now hold JSON text."""
 
     name: str
     batches: pa.RecordBatchReader
@@ -41,10 +41,10 @@ class Target(Protocol):
     """Where tables go."""
 
     def write(self, table: Exported) -> int:
-        """Writes the whole table; its rows."""
+        """Write the whole table. Returns its number of rows."""
 
     def close(self) -> None:
-        """Ends the writing; everything is on disk afterwards."""
+        """End the writing. Afterwards everything is on disk."""
 
 
 class DuckDb:
@@ -140,7 +140,7 @@ class OneFile:
 
 
 def write_file(path: Path, form: str, table: Exported) -> int:
-    """Writes the table's rows to a Parquet or CSV file; how many."""
+    """Write the table's rows to a Parquet or CSV file. Returns how many there are."""
     if form == "parquet":
         return write_parquet(path, table.batches)
     count = 0
@@ -154,7 +154,8 @@ def write_file(path: Path, form: str, table: Exported) -> int:
 
 
 def target_of(form: str, place: Path, *, is_one_file: bool) -> Target:
-    """form: duckdb, sqlite, parquet or csv; is_one_file: of Parquet and CSV, no folder."""
+    """form: duckdb, sqlite, parquet or csv. is_one_file: one Parquet or CSV file instead of a
+    folder."""
     if form == "duckdb":
         return DuckDb(place)
     if form == "sqlite":

@@ -1,4 +1,4 @@
-"""`kraftlake mcp`: checks what is to be served, and serves it until the client goes away."""
+"""`kraftlake mcp`: checks what is to be served, and serves it until the client disconnects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from replica.errors import UsageError
 
 
 def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -> int:
-    """Serves on standard input and output; 0 when the client has closed them.
+    """Serve on standard input and output. Returns 0 when the client has closed them.
 
-    UsageError where neither or both of lake and paths are given, a path isn't there, or the lake
-    keeps its secrets.
+    Raises UsageError where neither or both of lake and paths are given, where a path doesn't exist,
+    or where the lake keeps its secrets.
     """
     from jobs.sharing.mcp_limits import Limits
     from jobs.sharing.mcp_server import Served, server_of

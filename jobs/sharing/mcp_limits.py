@@ -1,7 +1,6 @@
-"""A command of kraftlake run as a process of its own, within limits, for `kraftlake mcp`.
+"""Runs a command of kraftlake as a process within limits, for `kraftlake mcp`.
 
-A process can be ended whatever it is doing, so a question that takes too long costs no more than
-the time that it was given.
+A process can be ended whatever it does, so a question never takes longer than its limit.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 _COMMAND = (sys.executable, "-P", "-m", "jobs.cli")
-"""-P: a folder named jobs where the server was started must not be taken for ours."""
+"""-P: a folder named jobs in the server's working directory must not be taken for this one."""
 _ERROR = "kraftlake: error: "
 _MAX_LINE_BYTES = 1_000_000
 _MAX_COMPLAINTS_BYTES = 10_000
@@ -26,7 +25,7 @@ _MAX_COMPLAINTS_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one call: rows, bytes of these rows' JSON, and seconds until it ends."""
+    """The limits of one call: rows, the bytes of their JSON, and seconds."""
 
     rows: int = 200
     size_bytes: int = 200_000
@@ -35,9 +34,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a command printed. rows: its JSON lines, the first of them only where is_cut.
-    why_cut: the limit that was reached, empty where none was. error: its error line, without the
-    name of the command; empty where it succeeded."""
+    """What a command printed. rows: its JSON lines; only the first ones where is_cut. why_cut: the
+    limit that was reached, empty where none was. error: the error line, without the command's name;
+    empty where it succeeded."""
 
     rows: tuple[dict[str, Any], ...] = ()
     why_cut: str = ""
@@ -45,7 +44,8 @@ class Told:
 
 
 async def told_by(words: Sequence[str], limits: Limits, fine: Collection[int] = (0,)) -> Told:
-    """Runs `kraftlake WORDS`, which must print JSON lines. fine: exit codes that are no failure."""
+    """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
+    failure."""
     process = await anyio.open_process([*_COMMAND, *words], stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     complaints = bytearray()
     try:
@@ -69,7 +69,7 @@ async def told_by(words: Sequence[str], limits: Limits, fine: Collection[int] = 
 
 
 async def _read(process: Process, limits: Limits) -> tuple[list[dict[str, Any]], str]:
-    """The first rows, and the limit that the rest is beyond."""
+    """(the first rows, the limit that the rest exceeds)."""
     rows: list[dict[str, Any]] = []
     size = 0
     if process.stdout is None:
@@ -91,7 +91,7 @@ async def _read(process: Process, limits: Limits) -> tuple[list[dict[str, Any]],
 
 
 async def _keep_end(stream: ByteReceiveStream | None, kept: bytearray) -> None:
-    """Reads a stream to its end, so that its writer never waits, and keeps the last bytes."""
+    """Read a stream to its end, so that its writer never waits, and keep the last bytes."""
     if stream is None:
         return
     async for piece in stream:

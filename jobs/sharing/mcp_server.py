@@ -35,7 +35,7 @@ _FINDINGS = {
     "warning": "SELECT * FROM gold.findings WHERE severity IN ('warning', 'error')",
     "error": "SELECT * FROM gold.findings WHERE severity = 'error'",
 }
-"""The findings of a lake, of at least a severity."""
+"""The findings in a lake, of this severity or worse."""
 
 Severity = Literal["info", "warning", "error"]
 Cluster = Annotated[str | None, Field(description="Id of the cluster, where there are several")]
@@ -58,14 +58,14 @@ class Served:
         fine: Collection[int] = (0,),
     ) -> dict[str, Any]:
         """The rows that a command prints about what is served. options: by name; None and False
-        leave an option out, a list gives it several times. ToolError: the command's error."""
+        omit an option, a list gives it several times. Raises ToolError with the command's error."""
         words = [command, "--json", *_words(options or {})]
         if self.lake is not None:
             return await self._told([*words, f"--lake={self.lake}"], fine)
         return await self._told([*words, "--", *self.paths], fine)
 
     async def ask_lake(self, *words: str) -> dict[str, Any]:
-        """The rows that `sql` prints. ToolError where directories are served."""
+        """The rows that `sql` prints. Raises ToolError where directories are served."""
         if self.lake is None:
             raise ToolError("this server was started with directories; SQL needs --lake")
         return await self._told(["sql", "--json", f"--lake={self.lake}", *words], (0,))
@@ -82,7 +82,8 @@ class Served:
 
 
 def _words(options: Mapping[str, object]) -> list[str]:
-    """An option and its value are one word each, so that no value can be taken for an option."""
+    """The options as words. An option and its value are one word, so that no value can be taken for
+    an option."""
     words: list[str] = []
     for name, value in options.items():
         if value is None or value is False:

@@ -1,6 +1,6 @@
-"""`kraftlake publish`: a gold table's changes to a Kafka topic, to files, or to a webhook.
+"""`kraftlake publish`: sends a gold table's changes to a Kafka topic, to files, or to a webhook.
 
-It reads the table with delta-rs, and needs no Spark.
+It reads the table with delta-rs, without Spark.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """The options of --webhook. url, key, and each of headers (NAME: VALUE): @FILE reads the text
-    from that file. form, least, key: see webhook.Endpoint."""
+    """The options of --webhook. url, key, and each of headers (NAME: VALUE): @FILE stands for the
+    text in that file. form, least, key: see webhook.Endpoint."""
 
     url: str | None = field(repr=False)
     headers: Sequence[str] = field(default=(), repr=False)
@@ -67,7 +67,8 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """start: of the first run, snapshot or latest. interval_s: between looks with follow."""
+    """start: what the first run sends, snapshot or latest. interval_s: seconds between looks with
+    follow."""
 
     start: str = "snapshot"
     restart: bool = False
@@ -76,7 +77,7 @@ class Pace:
 
 
 def print_schema(table: str) -> int:
-    """The JSON Schema of what is published of a table; 0."""
+    """Print the JSON Schema of a table's messages. Returns 0."""
     write_text(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False) + "\n")
     return 0
 
@@ -90,9 +91,10 @@ def run(
     run_id: str | None = None,
     json_output: bool = False,
 ) -> int:
-    """0 when all is published, or --follow was interrupted. Raises KraftlakeError.
+    """Publish. Returns 0 when everything was published, or --follow was interrupted. Raises
+    KraftlakeError.
 
-    run_id: a UUID, of lineage.
+    run_id: a UUID, for lineage.
     """
     known = _feed(table)
     check_lake(lake)
@@ -100,7 +102,7 @@ def run(
     start = next((known for known in _STARTS if known == pace.start), None)
     if start is None:
         raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")
-    if pace.follow:  # a service manager's way to end it is as good as Ctrl-C
+    if pace.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     told = _Told(table, json_output)
     wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
@@ -125,15 +127,15 @@ def run(
 
 
 def _written(to: Destination) -> tuple[str, ...]:
-    """The name of the destination in lineage events. A webhook's URL is not in it, because it may
-    be a secret."""
+    """The destination's name in lineage events. A webhook's URL isn't in it, because it may be a
+    secret."""
     if to.kafka.topic is not None and to.kafka.bootstrap:
         return (f"kafka://{to.kafka.bootstrap.split(',')[0]}/{to.kafka.topic}",)
     return () if to.folder is None else (to.folder,)
 
 
 class _Told:
-    """Says what was published of each version: on stderr, and as JSON on stdout if wanted."""
+    """Says what was published of each version: on stderr and, if wanted, as JSON on stdout."""
 
     def __init__(self, table: str, json_output: bool) -> None:
         self.total = 0
@@ -154,7 +156,7 @@ class _Told:
 
 @contextmanager
 def _target(feed: ChangeFeed, to: Destination, *, patient: bool) -> Iterator[Target]:
-    """The destination that the options name. Only its own modules are imported."""
+    """The destination in the options. Only the modules that it needs are imported."""
     named = {"--topic": to.kafka.topic, "--to": to.folder, "--webhook": to.hook.url}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
@@ -195,8 +197,8 @@ def _feed(table: str) -> Feed:
 
 
 def _properties(kafka: Kafka) -> dict[str, str]:
-    """The settings of librdkafka: those of the file, over them those of -X, and the address of the
-    cluster."""
+    """The settings of librdkafka: those of the file, overridden by those of -X, and the cluster's
+    address."""
     found: dict[str, str] = {}
     if kafka.producer_config is not None:
         text = _file("--producer-config", kafka.producer_config).decode(ENCODING)
@@ -224,14 +226,14 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _content(option: str, text: str) -> str:
-    """The text of the file where `text` is @FILE, without blanks around it; any other text is taken
+    """The text of the file where `text` is @FILE, without blanks around it. Other text is returned
     as it is."""
     if not text.startswith("@"):
         return text
     try:
         return _file(option, text[1:]).decode().strip()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{option} {text}: is no text in UTF-8") from error
+        raise UsageError(f"{option} {text}: is not UTF-8 text") from error
 
 
 def _file(option: str, path: str) -> bytes:

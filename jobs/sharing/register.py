@@ -44,15 +44,16 @@ def run(
     drop: bool = False,
     json_output: bool = False,
 ) -> int:
-    """Register, or with `drop` take the names away, and print what was done; 0.
+    """Register, or with `drop` remove the names, and print what was done. Returns 0.
 
-    client_file: where to write Spark's settings for readers; None: into the catalog's folder.
-    Raises KraftlakeError.
+    client_file: where to write Spark's settings for readers; None for the catalog's folder. Raises
+    KraftlakeError.
     """
     if not _PREFIX.fullmatch(prefix):
         raise UsageError(f"--prefix {prefix}: small letters, digits and _, a letter first")
     settings = {} if catalog is None else metastore_settings(catalog)
-    in_lake = () if drop else tables_of(lake)  # names of a lake that is gone can go too
+    # The names of a lake that is gone can be removed too.
+    in_lake = () if drop else tables_of(lake)
     from pipelines.session import check_startable, client_settings
 
     check_startable()

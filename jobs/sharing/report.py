@@ -1,7 +1,7 @@
-"""`kraftlake report`: what a lake knows of an incident, as one HTML file; or directories, of which
-it makes a lake.
+"""`kraftlake report`: writes what a lake knows of an incident as one HTML file. Of directories it
+first makes a lake.
 
-It asks the lake with delta-rs as `kraftlake sql` does, so neither Java nor Spark is needed.
+It reads the lake with delta-rs, as `kraftlake sql` does, so neither Java nor Spark is needed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ def run(
     cluster: str | None = None,
     json_output: bool = False,
 ) -> int:
-    """Write the page and print each cluster's verdict; 0. Raises KraftlakeError.
+    """Write the page, and print each cluster's verdict. Returns 0. Raises KraftlakeError.
 
-    paths: what is ingested before, order: see ingest. lake: where to; None for one in a temporary
-    folder, which is gone afterwards. output: a file, or - for standard output, where the verdict
-    goes to stderr.
+    paths: ingested first; order: see ingest. lake: where to ingest; None for a temporary folder.
+    output: a file, or - for standard output, with the verdict on stderr.
     """
     from pipelines.report.page import make_report, render
 
@@ -86,8 +85,8 @@ def run(
 
 
 def source(lake: Lake) -> Source:
-    """The lake behind the report's port. UsageError where there is none, or one of another
-    schema version."""
+    """The lake behind the report's port. Raises UsageError where there is no lake, or one of
+    another schema version."""
     from jobs.asking.answer import QueryError
     from jobs.asking.sql_delta_rs import answer
     from pipelines.report.source import Source
@@ -98,7 +97,7 @@ def source(lake: Lake) -> Source:
         try:
             found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
             return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-        except QueryError as error:  # the query is ours, so that it is the lake that fails
+        except QueryError as error:  # The query is ours, so the lake is at fault.
             raise UnreadableFileError(
                 f"--lake {lake}",
                 f"a file of it is missing, damaged or of another release ({error}); fill a new "
@@ -132,13 +131,13 @@ def _plain(view: ClusterView) -> dict[str, Any]:
 
 
 def _write(output: str, page: str) -> None:
-    """A file is there whole or not at all. What is no plain file, such as a pipe, a device or a
-    link, is written into: a new file in its place would take it away."""
+    """Write a file atomically. An output that is no plain file, such as a pipe, a device or a link,
+    is written into, because a new file in its place would remove it."""
     is_special = os.path.lexists(output) and (os.path.islink(output) or not os.path.isfile(output))
     draft = output if is_special else f"{output}.{os.getpid()}.tmp"
     try:
         if not is_special:
-            Path(draft).unlink(missing_ok=True)  # a link there must not be written through
+            Path(draft).unlink(missing_ok=True)  # A link there must not be written through.
         with open(draft, "w" if is_special else "x", encoding="utf-8", newline="\n") as file:
             file.write(page)
         if not is_special:

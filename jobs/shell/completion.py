@@ -1,7 +1,7 @@
-"""`kraftlake completion SHELL`: commands and options that a shell completes, by typer.
+"""`kraftlake completion SHELL`: completes commands and options in a shell, by typer.
 
-The script that a shell loads asks kraftlake itself at each Tab, by an environment variable, so that
-it tells what this release has, with the help texts of `--help` where the shell shows them.
+The script that a shell loads asks kraftlake itself at each Tab, by an environment variable. So it
+knows this release's commands, with their help texts where the shell shows them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def run(shell: str, variable: str) -> int:
-    """Print the script that a shell loads. UsageError for a shell that is none of SHELLS.
+    """Print the script that a shell loads. Raises UsageError for a shell other than SHELLS.
 
-    variable: of the environment, by which the shell asks.
+    variable: the environment variable by which the shell asks.
     """
     if shell not in SHELLS:
         raise UsageError(f"completion {shell}: name one of these shells: {', '.join(SHELLS)}")
@@ -27,5 +27,5 @@ def run(shell: str, variable: str) -> int:
 
 
 def make_known() -> None:
-    """Have typer answer what a shell asks."""
+    """Let typer answer what a shell asks."""
     get_completion_inspect_parameters()

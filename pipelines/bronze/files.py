@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipelines.bronze.captured import Captured
+from pipelines.capture.looks import Group
 from pipelines.sources.files import SourceFile
 from replica.format.directory import SegmentFile, SnapshotFile
 
@@ -25,6 +26,18 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
     if not start:
         return SourceFile(path, shown)
     return SourceFile(path, shown, start, segment.scan.next_offset_of_known)
+
+
+def new_bytes(groups: Iterable[Group]) -> int:
+    """The bytes of segments that the lake didn't know when they were looked at. What an earlier
+    round of the same ingest brings in counts too."""
+    scans = (
+        segment.scan
+        for group in groups
+        for look in group.looks
+        for segment in (*look.directory.segments, *look.directory.deleted_segments)
+    )
+    return sum(max(0, scan.end_position - scan.sparse_until) for scan in scans)
 
 
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:

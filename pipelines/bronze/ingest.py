@@ -27,7 +27,7 @@ from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tasks import Tasks
+from pipelines.tasks import Tasks, Watched
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
@@ -61,11 +61,16 @@ class Ingest:
             ensure_table(self.lake, contract)
 
     def run_round(
-        self, groups: Iterable[Group], now: datetime, progress: Callable[[str], None]
+        self,
+        groups: Iterable[Group],
+        now: datetime,
+        progress: Callable[[str], None],
+        decoded: Callable[[int], None],
     ) -> Counts:
         """Ingest one round; groups that the lake has already are left out.
 
-        now: captured_at of looks without a time of their own; progress: told before each step.
+        now: captured_at of looks without a time of their own; progress: told before each step;
+        decoded: told how many bytes of logs have been decoded since it was told last.
         """
         captured = place(groups, known_captures(self.lake), now)
         if not captured:
@@ -75,7 +80,7 @@ class Ingest:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
         redactor = redactor_of(self.redaction)
-        return _Round(self.lake, captured, redactor, self.tasks).run(progress)
+        return _Round(self.lake, captured, redactor, self.tasks, decoded).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Damages that belong to no replica; ones the lake has already are left out."""
@@ -88,13 +93,14 @@ class _Round:
     """The steps of one round of captures.
 
     captured: what the round has looked at; redactor: None keeps secrets; tasks: where the work on
-    parts runs; known: of its captures' files, by capture and path.
+    parts runs; decoded: as of Ingest.run_round; known: of its captures' files, by capture and path.
     """
 
     lake: Lake
     captured: Sequence[Captured]
     redactor: Redactor | None
     tasks: Tasks
+    decoded: Callable[[int], None]
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
     def run(self, progress: Callable[[str], None]) -> Counts:
@@ -129,8 +135,9 @@ class _Round:
             for one in self.captured
             for segment in (*one.look.directory.segments, *one.look.directory.deleted_segments)
         }
+        tasks = Watched(self.tasks, lambda part: self.decoded(part.range.end - part.range.start))
         rows = write_new_records(
-            self.lake, self.captured, self.redactor, self.tasks, self._told(counts, capture_of)
+            self.lake, self.captured, self.redactor, tasks, self._told(counts, capture_of)
         )
         return counts | {bronze.LOG_RECORDS.name: rows}
 

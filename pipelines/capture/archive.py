@@ -1,8 +1,8 @@
-"""The members of tar and zip archives, one by one, as far as damage lets them be read.
+"""The members of tar and zip archives, one by one, as far as damage allows.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
-archive, and believes every size that a header states. Here each stop is looked at: what is no
-member is named, and reading goes on at the next header whose checksum is right.
+archive, and believes every size in a header. Here each stop is examined: bytes that are no member
+are named, and reading continues at the next header with a right checksum.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from replica.format.damage import DamageKind
 MAX_STREAM_BYTES = 128 * 1024**3
 ALWAYS_STREAM_BYTES = 16 * 1024**3
 MAX_STREAM_RATIO = 100
-"""A tar stream may inflate to the second of these, or to so many times the size of the bundle if
-that is more, but never to more than the first; unwanted members count."""
+"""A tar stream may inflate to the second number, or to so many times the size of the bundle where
+that is more, but never to more than the first. Unwanted members count."""
 _MAX_HEADER_BYTES = 16 * 1024 * 1024
-"""tarfile reads a long name or a pax header at once, of whatever size it says it has."""
+"""tarfile reads a long name or a pax header at once, whatever size it claims."""
 _CHUNK_BYTES = 64 * 1024
 _SEARCH_BYTES = 1024 * 1024
 _BLOCK = tarfile.BLOCKSIZE
@@ -40,18 +40,18 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": open_zstd,
-    b"\x50\x2a\x4d\x18": open_zstd,  # pzstd begins with a frame to be skipped
+    b"\x50\x2a\x4d\x18": open_zstd,  # pzstd begins with a frame that readers skip.
 }
-"""By the first bytes of a file, whatever its suffix."""
+"""The decompressor by the first bytes of a file, whatever its suffix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an archive, or, with an empty name, a place where there should be one.
+    """A member of an archive or, with an empty name, a place where there should be one.
 
-    problem: why it can't be unpacked whatever its name, "" for a plain file; kind: of that.
-    size: how many bytes it says it has, None where it doesn't.
-    chunks: its bytes, what can be read of them; may raise what the standard library raises.
+    problem: why it can't be unpacked, whatever its name; "" for a plain file. kind: of the problem.
+    size: how many bytes it claims, None where it claims none. chunks: the bytes that can be read;
+    reading them may raise what the standard library raises.
     """
 
     name: str
@@ -74,14 +74,14 @@ def zip_members(bundle: str) -> Iterator[Member]:
             def chunks(info: zipfile.ZipInfo = info) -> Iterator[bytes]:
                 return _zip_chunks(archive, info)
 
-            # orig_filename: what stands in `filename` was cut at a NUL
+            # `filename` is cut at a NUL; orig_filename isn't.
             yield Member(info.orig_filename, info.header_offset, chunks, problem)
 
 
 def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     crc = 0
     with cast(zipfile.ZipExtFile, archive.open(info)) as source:
-        # checked below instead: zipfile would withhold the last bytes of a member with a wrong CRC
+        # It is checked below: zipfile would withhold the last bytes of a member with a wrong CRC.
         source._expected_crc = None  # type: ignore[attr-defined]
         while chunk := source.read1(_CHUNK_BYTES):
             crc = zlib.crc32(chunk, crc)
@@ -118,7 +118,7 @@ def _opened(bundle: str) -> Any:
 
 
 class _Stream:
-    """The inflated archive, as tarfile reads it. limit: the last byte that is looked at."""
+    """The inflated archive, as tarfile reads it. limit: reading stops at this byte."""
 
     def __init__(self, file: Any, limit: int) -> None:
         self._file = file
@@ -136,7 +136,7 @@ class _Stream:
         return bytes(self._file.read(size))
 
     def region(self, position: int, size: int) -> Iterator[bytes]:
-        """Bytes of a member; what there is of them comes before the error that they are cut."""
+        """The bytes of a member. What there is of them comes before the error that they are cut."""
         self.seek(position)
         while size > 0:
             chunk = self._file.read1(min(size, _CHUNK_BYTES))
@@ -147,10 +147,10 @@ class _Stream:
 
 
 class _Run:
-    """Members that follow each other from a header on, up to what is no header.
+    """Members that follow each other, from a header to bytes that are no header.
 
-    resume_at: where to look for the next header after the run; problem: why the run ended, ""
-    where it ended at what tarfile takes for the end of the archive.
+    resume_at: where to look for the next header. problem: why the run ended; "" where it ended at
+    what tarfile takes for the end of the archive.
     """
 
     def __init__(self, stream: _Stream, start: int) -> None:
@@ -170,14 +170,14 @@ class _Run:
                 last = info
                 if not info.isdir():
                     problem = "" if info.isfile() else "a link or device, not a file"
-                    # a damaged size of a plain member says how far to read, and no more
+                    # A damaged size of a plain member only says how far to read.
                     size = info.size if info.issparse() else None
                     chunks = self._chunks(archive, info)
                     yield Member(info.name, info.offset, chunks, problem, size=size)
             self.resume_at = archive.offset if last else self._start + _BLOCK
         except _DAMAGED_HEADER as error:
             self.problem = f"no member can be read here: {' '.join(str(error).split())[:120]}"
-            # a wrong size may have swallowed the members behind
+            # A wrong size may have included the members behind.
             self.resume_at = self._start + _BLOCK if last is None else last.offset_data
 
     def _chunks(
@@ -198,7 +198,7 @@ def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[
 def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
     """(the next block that looks like a header, what is wrong with the bytes before it).
 
-    Nothing is wrong with zeros: they end an archive, and fill the space between joined ones.
+    Zeros are not wrong: they end an archive, and fill the space between joined ones.
     """
     stream.seek(start)
     position, used = start, 0

@@ -1,8 +1,8 @@
-"""Unpacking .tar(.gz, .zst and so on) and .zip bundles that may be hostile.
+"""Unpacks .tar(.gz, .zst and so on) and .zip bundles that may be hostile.
 
-Only files of Kafka's kinds are written, and only below the destination. Of an absolute name the
-leading / is dropped, as tar and unzip do. A member with a name that points elsewhere (..), a link,
-or bytes past the limits becomes a Damage; the others are unpacked.
+Only Kafka's kinds of files are written, and only below the destination. An absolute name loses its
+leading /, as with tar and unzip. A member whose name points elsewhere (..), a link, and bytes
+beyond the limits become a Damage; the other members are unpacked.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ SUFFIXES = (
 )  # fmt: skip
 MAX_MEMBERS = 200_000
 MAX_FOLDERS = 10_000
-"""With files of Kafka's kinds in them: as many as 5,000 nodes have."""
+"""The most folders with Kafka's kinds of files: those of 5,000 nodes."""
 MAX_TOTAL_BYTES = 64 * 1024**3
-"""Unpacked bytes of one bundle; half of the free disk space where that is less."""
+"""The most unpacked bytes of one bundle; half of the free disk space where that is less."""
 MAX_ZERO_BYTES = 8 * 1024**3
-"""Of these so many may be zeros, which take no disk: a file that was preallocated is made of them,
+"""How many of these bytes may be zeros, which take no disk. A preallocated file consists of zeros,
 and a sparse member claims as many as it likes."""
 _MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
     EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError,
 )  # fmt: skip
-"""What the standard library raises on damaged archives; RuntimeError for an encrypted member."""
+"""What the standard library raises for damaged archives; RuntimeError for an encrypted member."""
 
 
 def is_bundle(path: str) -> bool:
@@ -51,7 +51,7 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """How an unpacking went. `damages` name files as <bundle>/<member>."""
+    """The result of unpacking. `damages` name files as <bundle>/<member>."""
 
     folder: str
     files: int
@@ -61,9 +61,10 @@ class Unpacked:
 def unpack(
     bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES, shown: str | None = None
 ) -> Unpacked:
-    """Unpack the Kafka files of a bundle below `folder`, which exists. Never raises on content.
+    """Unpack the Kafka files of a bundle below `folder`, which exists. It never raises because of
+    content.
 
-    shown: the user's name of the bundle, where it isn't its path.
+    shown: the user's name of the bundle, where that isn't its path.
     """
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
@@ -141,15 +142,15 @@ class _Unpacking:
             except _BROKEN as error:
                 problem = _one_line(error)
             size = out.tell()
-            out.truncate(size)  # to end in a hole, if it does
+            out.truncate(size)  # So that the file can end in a hole.
         whole = not over
         if problem is not None:
             self.damage(member.name, DamageKind.CONTENT, problem, member.position)
         if not whole:
             detail = f"unpacks past {over}; it and the rest are left out"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
-        # what could be read stays, as a cut segment is still a segment; an empty file would be
-        # taken for one that Kafka left empty
+        # What could be read stays, because a cut segment is still a segment. An empty file is
+        # removed: it would be taken for one that Kafka left empty.
         if not whole or (problem is not None and not size):
             target.unlink()
         else:
@@ -157,9 +158,10 @@ class _Unpacking:
         return whole
 
     def _copy(self, member: Member, out: IO[bytes]) -> str:
-        """The limit that the bundle as a whole is over, "" for none."""
+        """Copy the member's bytes. Returns the limit that the bundle exceeds, "" for none."""
         for chunk in member.chunks():
-            if len(chunk) > self.bytes_left:  # zeros, too: nobody knows before what they are
+            # Zeros count too: before reading it isn't known what the bytes are.
+            if len(chunk) > self.bytes_left:
                 return "the size limit"
             zeros = write_with_holes(out, chunk)
             self.bytes_left -= len(chunk) - zeros
@@ -176,7 +178,7 @@ def _is_wanted(name: str) -> bool:
 
 
 def _most_bytes(name: str) -> int:
-    """As many of a file are read at most."""
+    """How many bytes of a file with this name are read at most."""
     kind = classify(PurePosixPath(name).name).kind
     is_log = kind in (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
     return MAX_LOG_BYTES if is_log else MAX_STATE_BYTES
@@ -195,7 +197,8 @@ def _hostile(name: str) -> str:
 
 
 def _is_control(char: str) -> bool:
-    """Control characters, line separators, and the stand-ins for bytes that aren't UTF-8."""
+    """Whether it is a control character, a line separator, or a stand-in for bytes that aren't
+    UTF-8."""
     return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or _is_surrogate(char)
 
 
@@ -204,5 +207,5 @@ def _is_surrogate(char: str) -> bool:
 
 
 def _one_line(value: object) -> str:
-    """Fit for a terminal: no line break, no escape sequence."""
+    """The text for a terminal: without line breaks and escape sequences."""
     return ascii(" ".join(str(value).split()))[1:-1][:200]

@@ -1,9 +1,9 @@
 """Where a capture is written: a local folder, or a place in an object store.
 
-What lies there already may be a stranger's work. In a local folder no link is followed: each part
-of a path is opened below the one before it, and a file is always made new, so that a second name
-of a file elsewhere isn't written into either. Folders of other users are refused. What is made is
-its owner's only.
+What is there already may be a stranger's. In a local folder no link is followed: each part of a
+path is opened below the part before it. A file is always made new, because an existing one may be a
+second name of a file elsewhere. Folders of other users are refused. Only the owner may read what is
+made.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from replica.message.primitives import Buffer
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
-"""What open(2) says of a link where O_NOFOLLOW is given, without and with O_DIRECTORY."""
+"""The errors of open(2) for a link with O_NOFOLLOW, without and with O_DIRECTORY."""
 
 _WITH_FOLDERS = ("local", "hdfs")
-"""pyarrow's names of file systems; elsewhere a folder is but the beginning of names."""
+"""pyarrow's names of file systems that have folders. In others a folder is only the beginning of
+names."""
 
 
 class Destination(Protocol):
     """Files by their paths, '/' between the parts, below one root. Raises UnwritableFileError."""
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes, None where there is no such file."""
+        """The file's bytes. None where there is no such file."""
 
     def write(self, path: str, blocks: Iterable[Buffer]) -> None:
-        """A file with just these bytes, and the folders above it."""
+        """Write a file with exactly these bytes, and make the folders above it."""
 
     def replace(self, path: str, data: bytes) -> None:
-        """As `write`; after a crash it is the old file or the new one."""
+        """As `write`, atomically: after a crash there is the old file or the new one."""
 
     def delete(self, path: str) -> None:
-        """The file, where there is one."""
+        """Delete the file, if it exists."""
 
     def holds(self, file: CapturedFile) -> bool:
-        """Whether the file is there with its content. An object store says only its size: what
-        it holds is compared by hash when the capture is read."""
+        """Whether the file is there with its content. An object store tells only the size; its
+        content is compared by hash when the capture is read."""
 
     def is_empty(self) -> bool:
         """Whether there is no file at or below the root."""
@@ -104,7 +105,7 @@ def _local(root: str, shown: str) -> Iterator[Destination]:
 
 
 def _distrust(folder: os.stat_result) -> str | None:
-    """Why nothing is written to a folder that was there before; None where nothing speaks against
+    """Why nothing is written to a folder that was there before. None where nothing speaks against
     it."""
     if folder.st_uid != os.geteuid():
         return f"another user owns it (uid {folder.st_uid})"
@@ -114,7 +115,7 @@ def _distrust(folder: os.stat_result) -> str | None:
 
 
 class _Folder(Destination):
-    """A local folder. handle: of the folder, open as long as this is in use."""
+    """A local folder. handle: of the folder; open as long as this object is used."""
 
     def __init__(self, handle: int, shown: str) -> None:
         self._root = handle
@@ -126,14 +127,14 @@ class _Folder(Destination):
         return None
 
     def _opened(self, path: str) -> OpenFile:
-        """To be read; FileNotFoundError where there is no such file."""
+        """The file for reading. Raises FileNotFoundError where there is no such file."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with self._inside(path) as (folder, name):
             handle = os.open(name, flags, dir_fd=folder)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             os.close(handle)
-            raise UnwritableFileError(f"{self._shown}/{path}", "no plain file")
+            raise UnwritableFileError(f"{self._shown}/{path}", "expected a plain file")
         return OpenFile(f"{self._shown}/{path}", handle, status.st_size)
 
     def write(self, path: str, blocks: Iterable[Buffer]) -> None:
@@ -172,8 +173,8 @@ class _Folder(Destination):
 
     @contextmanager
     def _inside(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """(the open folder that holds the file, the file's name in it). FileNotFoundError where
-        such a folder is missing and isn't to be made."""
+        """(the open folder that holds the file, the file's name in it). Raises FileNotFoundError
+        where such a folder is missing and isn't to be made."""
         *names, file_name = path.split("/")
         with self._refusals(path), ExitStack() as opened_folders:
             folder = self._root
@@ -237,7 +238,7 @@ class _Store(Destination):
                     out.write(block)
 
     def replace(self, path: str, data: bytes) -> None:
-        self.write(path, [data])  # a store shows an object when it is whole
+        self.write(path, [data])  # A store shows an object only when it is whole.
 
     def delete(self, path: str) -> None:
         with self._refusals(path), suppress(FileNotFoundError):

@@ -1,5 +1,5 @@
-"""Which replica a directory is of, and which directories were looked at together, as ingest and
-check tell it."""
+"""Which replica a directory belongs to, and which directories were captured together, for ingest
+and check."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from replica.model.keys import ReplicaId
 
 
 def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:
-    """What tells the group: the name in --order, else the folder of capture.json, else nothing.
+    """The text that identifies the group: the name in --order, else the folder of capture.json,
+    else "".
 
-    argument: the path of the user below which the directory lies.
+    argument: the user's path below which the directory lies.
     """
     if not order:
         return capture_file(location) or ""
@@ -31,7 +32,7 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
 
 
 def capture_file(location: DirectoryPath) -> str | None:
-    """The capture.json in the node's folder, or in the one above beside its siblings."""
+    """The capture.json in the node's folder, or in the folder above it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     for folder in (node_folder, os.path.dirname(node_folder)):
         path = os.path.join(folder, capture.FILE_NAME)
@@ -41,7 +42,7 @@ def capture_file(location: DirectoryPath) -> str | None:
 
 
 def replica_at(path: str) -> ReplicaId | None:
-    """The replica of a directory, by its meta.properties, where that file can be read."""
+    """The replica of a directory, by its meta.properties. None where that can't be read."""
     for folder in (path, os.path.dirname(os.path.abspath(path))):
         try:
             data = read_own_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
@@ -60,7 +61,7 @@ def unused_names(order: Sequence[str], batches: Sequence[str]) -> UsageError | N
 
 
 class AmbiguousOrderError(UsageError):
-    """Two captures of one replica whose order nobody knows; `captures` names them."""
+    """Two captures of one replica in unknown order; `captures` names them."""
 
     def __init__(self, captures: str, hint: str) -> None:
         super().__init__(f"{captures}: {hint}")
@@ -68,7 +69,7 @@ class AmbiguousOrderError(UsageError):
 
 
 def ambiguous(one: str, other: str, node_id: int) -> AmbiguousOrderError:
-    """The error for two captures of one replica whose order nobody knows, by their shown names."""
+    """The error for two captures of one replica in unknown order, by their shown names."""
     names = _differing_parts(one, other)
     example = ",".join(names) if names else "NAME,NAME"
     return AmbiguousOrderError(

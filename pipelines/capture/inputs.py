@@ -18,9 +18,10 @@ from replica.format.discovery import DirectoryPath, Found, discover
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A local path to search; `shown` stands for it in every name.
+    """A local path to search. `shown` stands for it in every message.
 
-    is_ours: a copy that was made for this call. damages: of the download or the bundle.
+    is_ours: whether it is a copy that was made for this call. damages: of the download or the
+    bundle.
     """
 
     path: str
@@ -29,9 +30,9 @@ class Input:
     damages: tuple[Damage, ...] = ()
 
     def find(self, spool: Spool, damages: list[Damage]) -> tuple[Found, ...]:
-        """What there is to read, in the user's names; folders that can't be listed are damages.
+        """What there is to read, in the user's names. Folders that can't be listed become damages.
 
-        Raises UsageError where a path that the user has holds nothing.
+        Raises UsageError where a path of the user holds nothing.
         """
 
         def unreadable(error: UnreadableFileError) -> None:
@@ -55,9 +56,9 @@ class Input:
         return self.shown if relative == "." else f"{self.shown}/{relative}"
 
     def mark(self, location: DirectoryPath, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with what its download or bundle withheld among its own damages.
+        """The directory, with what its download or bundle lacks among its damages.
 
-        A log that is cut by its bundle must not look like one that Kafka truncated.
+        A log that its bundle cut must not look like one that Kafka truncated.
         """
         folder = os.path.basename(os.path.abspath(location.path))
         withheld = []

@@ -1,4 +1,4 @@
-"""What the lake knows of a replica's files, by the replica's newest capture. It is read without
+"""What the lake knows of a replica's files from the replica's newest capture, read without
 Spark."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Base:
-    """A replica's newest capture. at: its captured_at; files: what need not be read again, by
-    canonical path (replica.format.capture); has_deleted: whether it held .log.deleted files."""
+    """A replica's newest capture. at: its captured_at. files: those that needn't be read again, by
+    canonical path (replica.format.capture). has_deleted: whether it held .log.deleted files."""
 
     replica: ReplicaId
     capture_id: str
@@ -40,16 +40,17 @@ class Base:
 
 @dataclass(frozen=True)
 class KnownCaptures:
-    """The newest captures of a lake's bronze.captures.
+    """The newest captures in a lake's bronze.captures.
 
-    lake: None knows nothing; seal: the lake's.
+    lake: None for no captures. seal: the lake's.
     """
 
     lake: Lake | None
     seal: Seal = OPEN
 
     def of(self, replica: ReplicaId) -> Base | None:
-        """The replica's, None where the lake has none. UsageError for a table that is no table."""
+        """The replica's newest capture. None where the lake has none. Raises UsageError for a
+        broken table."""
         return self._bases.get(replica)
 
     @cached_property
@@ -62,10 +63,11 @@ NOTHING_KNOWN = KnownCaptures(None)
 
 
 def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
-    """How the lake's hashes are sealed; of a lake without a capture, how they are to be sealed.
+    """How the lake seals hashes or, where it has no capture, will seal them.
 
-    key: of the lake. keeps_secrets: whether what comes in keeps its secrets. UsageError where the
-    lake was sealed by another key, or where secrets would go into a lake that hides them.
+    key: of the lake. keeps_secrets: whether the new captures keep their secrets. Raises UsageError
+    where the lake was sealed with another key, or where secrets would go into a lake that hides
+    them.
     """
     rows = _captures(lake, _ANY_FILES)
     if not rows:
@@ -86,7 +88,7 @@ def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
 
 
 def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
-    """What a query says of bronze.captures, the table t; nothing where there is none."""
+    """The answer of a query of bronze.captures, the table t. Empty where there is no such table."""
     folder = lake.table_uri("bronze.captures")
     if not lake.has_folder("bronze/captures/_delta_log"):
         return []
@@ -94,7 +96,7 @@ def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
 
     try:
         return rows_of(open_table(folder), query)
-    except Exception as error:  # delta-rs raises just Exception where a data file is gone
+    except Exception as error:  # delta-rs raises Exception itself where a data file is missing.
         reason = " ".join(str(error).split())
         raise UsageError(
             f"{folder} can't be read ({reason}): restore it, or use a new lake"
@@ -124,7 +126,7 @@ def _aware(value: int | datetime) -> datetime:
 
 
 def known_file(file: Mapping[str, Any], known: Mapping[str, Any], seal: Seal) -> KnownFile | None:
-    """A known file, from an element of bronze.captures.files; None where another key has sealed
+    """A known file, from an element of bronze.captures.files. None where another key has sealed
     it."""
     content = seal.open(file["sha256"])
     chunks, headers = seal.open(known["chunk_hash"]), seal.open(known["headers_hash"])
@@ -148,7 +150,7 @@ def _places(rows: list[Mapping[str, Any]]) -> tuple[Place, ...]:
 
 
 def known_column(known: KnownFile, seal: Seal) -> dict[str, Any]:
-    """What `known_file` reads, as bronze.captures.files.known."""
+    """What `known_file` reads, in the form of bronze.captures.files.known."""
     return {
         "sound_bytes": known.sound_bytes,
         "next_offset": known.next_offset,

@@ -1,8 +1,8 @@
-"""Which replicas one call looks at, and which of them belong together in a capture group.
+"""Which replicas one call looks at, and which looks belong to the same capture group.
 
 A group is what one capture.json, or one name of `--order`, or else the whole call brings of one
-cluster. Two looks at one replica in the same group would say nothing about their order, so that
-is refused with the option that settles it.
+cluster. Two looks at one replica in the same group would be in unknown order, so they are refused
+with the option that tells the order.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """captured_at: aware; order: folder names, oldest first; replica: who bare files are of;
-    known: captures whose files need not be read again; seal: of the lake."""
+    """captured_at: aware. order: folder names, oldest first. replica: the owner of single files.
+    known: captures whose files needn't be read again. seal: of the lake."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
@@ -60,11 +60,11 @@ class Options:
 class Look:
     """One replica's directory as it was read, and where its copy lies.
 
-    captured_at: when the directory was looked at; None where nothing told that, and the time of the
-    ingest stands for it. batch: looks with the same text here were taken together. base: an earlier
-    capture that holds the bytes which this look did not read; None where it read all bytes.
-    round_name: the name in --order that the look belongs to; None without --order. seal: how the
-    lake shows hashes of files.
+    captured_at: when the directory was looked at; None where that is unknown, so that the time of
+    the ingest is taken. batch: looks with the same text here were taken together. base: an earlier
+    capture that holds the bytes which this look did not read; None where it read all. round_name:
+    the name in --order that the look belongs to; None without --order. seal: how the lake shows
+    hashes.
     """
 
     replica: ReplicaId
@@ -79,7 +79,7 @@ class Look:
     seal: Seal = OPEN
 
     def shown_hash(self, file: FoundFile) -> str:
-        """What the lake keeps of the hash of the file's content."""
+        """The form in which the lake shows the hash of the file's content."""
         return self.seal.close(file.sha256)
 
     def shown_file(self, file: FoundFile | str) -> str:
@@ -115,7 +115,7 @@ class Group:
 class Looks:
     """rounds: groups to ingest one after another, oldest first; each holds one per cluster.
 
-    damages: what belongs to no replica, its files named as the user would. left_out: a sentence on
+    damages: of files that belong to no replica, by the user's names. left_out: a sentence about
     each partition that is no metadata log.
     """
 
@@ -125,11 +125,11 @@ class Looks:
 
 
 def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
-    """Read everything below the paths once, copying it into the spool.
+    """Read everything below the paths once, and copy it into the spool.
 
-    Where nothing at all can be read there are only damages. Raises UsageError for a path that has
-    nothing to read below it, where there are only partitions that are no metadata log, and where
-    the order of captures is open.
+    Where nothing can be read there are only damages. Raises UsageError for a path without anything
+    to read below it, where all partitions are other than metadata logs, and where the order of
+    captures is unknown.
     """
     damages: list[Damage] = []
     looking = _Looking(options, spool, damages)
@@ -156,7 +156,8 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
 
 
 def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
-    """The batches as groups. A group whose content came before is the same look once more."""
+    """The batches as groups. A group with the same content as an earlier one is left out: it is the
+    same look again."""
     known: set[str] = set()
     rounds = []
     for batch in batches:
@@ -183,13 +184,13 @@ def _groups(looks: Iterable[Look]) -> Iterator[Group]:
 
 @dataclass(frozen=True)
 class _Looking:
-    """One call: what it was asked for, and what it has found so far."""
+    """One call: what was asked for, and what was found so far."""
 
     options: Options
     spool: Spool
     damages: list[Damage]
     seen: set[str] = field(default_factory=set)
-    """Real paths of directories, which may be reached by several of the user's paths."""
+    """Real paths of directories: several of the user's paths may lead to the same one."""
     left_out: list[str] = field(default_factory=list)
 
     def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
@@ -207,8 +208,8 @@ class _Looking:
         yield from self._look_at_files(single)
 
     def _is_metadata(self, shown: str, partition: Partition) -> bool:
-        """Whether a lake has tables for the partition. Where it has none, a sentence says what the
-        partition is."""
+        """Whether a lake has tables for the partition. Where it has none, a sentence about the
+        partition is noted."""
         if not partition.is_metadata:
             self.left_out.append(
                 f"{shown}: {partition.what}; a lake holds metadata logs alone: name a node's "
@@ -219,7 +220,7 @@ class _Looking:
     def look(
         self, location: DirectoryPath, given: Input, known: KnownCaptures
     ) -> Iterator[tuple[Look, Input]]:
-        """The look at a directory, or the reason against it among the damages."""
+        """The look at a directory. Where there is none, the reason is noted among the damages."""
         manifest = manifest_of(location)
         self.damages.extend(one for one in manifest.damages if one not in self.damages)
         if manifest.is_unfinished:
@@ -257,7 +258,7 @@ class _Looking:
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
             return
-        # since the capture that it was compared with, the directory got to be of another replica
+        # The directory belongs to another replica since the capture that it was compared with.
         if base is not None and base.replica != replica_id:
             yield from self.look(location, given, NOTHING_KNOWN)
             return
@@ -279,7 +280,7 @@ class _Looking:
     def _base(
         self, location: DirectoryPath, known: KnownCaptures, captured_at: datetime | None
     ) -> Base | None:
-        """The capture that this look will come right after, None where it is another one."""
+        """The capture directly before this look. None where that is another one."""
         if self.options.order:
             return None
         replica = replica_at(location.path) or self.options.replica
@@ -308,7 +309,7 @@ class _Looking:
             make_folder(source)
             for file in known:
                 target = source / os.path.basename(file.path)
-                if not os.path.lexists(target):  # the same file, named twice
+                if not os.path.lexists(target):  # Skipped where the same file was named twice.
                     os.symlink(os.path.abspath(file.path), target)
             location = DirectoryPath(str(source), shown, is_whole=False)
             given = Input(str(source), shown)
@@ -318,10 +319,10 @@ class _Looking:
 def _whole_where_several(
     looking: _Looking, looks: list[tuple[Look, Input]]
 ) -> list[tuple[Look, Input]]:
-    """The looks, with those at a replica that was looked at more than once read whole.
+    """The looks; where a replica was looked at more than once, its looks are read whole.
 
-    Only the first of these looks follows the lake's newest capture, and which one is first is known
-    later.
+    Only the first of these looks follows the lake's newest capture, and which one is the first is
+    known later.
     """
     counts = Counter(look.replica for look, _ in looks)
     found: list[tuple[Look, Input]] = []
@@ -359,7 +360,7 @@ def _why_not(file: FilePath) -> str:
 
 
 def parse_replica(text: str) -> ReplicaId:
-    """CLUSTER:NODE[:DIRECTORY] of --as; UsageError otherwise."""
+    """The replica in CLUSTER:NODE[:DIRECTORY] of --as. Raises UsageError for another text."""
     match = _REPLICA.fullmatch(text)
     if match is None or int(match["node"]) > _MAX_NODE_ID:
         raise UsageError(f"--as {text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")
@@ -367,10 +368,10 @@ def parse_replica(text: str) -> ReplicaId:
 
 
 def next_free(moment: datetime, taken: set[datetime]) -> datetime:
-    """`moment`, or the first microsecond after it that is not taken.
+    """`moment`, or the first microsecond after it that no capture has.
 
-    Captures of one replica are ordered by (captured_at, ingest order); giving each a time of its
-    own makes captured_at alone that order.
+    Captures of one replica are ordered by (captured_at, ingest order). With distinct times,
+    captured_at alone gives that order.
     """
     while moment in taken:
         moment += _TICK

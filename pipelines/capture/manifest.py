@@ -20,10 +20,10 @@ from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a directory's capture; info: None without a readable capture.json.
+    """What is known of a directory's capture. info: None without a readable capture.json.
 
     folder: where the directory's node lies in the capture, "" for its root. damages: of
-    capture.json itself, or that there is none yet, for which the directory must be left out.
+    capture.json itself; also that there is none yet, so that the directory must be left out.
     """
 
     info: CaptureInfo | None = None
@@ -37,7 +37,8 @@ class Manifest:
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each file that is missing or isn't what was captured.
+        """The directory with a Damage for each file that is missing or differs from what was
+        captured.
 
         What a copy lost on its way must not look like something that Kafka truncated or deleted.
         """
@@ -56,7 +57,7 @@ class Manifest:
                 yield Damage(0, 0, DamageKind.UNREADABLE, _difference(here, captured), path)
 
     def _captured(self, log_folder: str) -> Iterator[tuple[str, CapturedFile]]:
-        """What was captured of this directory, by its path below the node's folder."""
+        """The captured files of this directory, by path below the node's folder."""
         prefix = f"{self.folder}/" if self.folder else ""
         for file in self.info.files if self.info else ():
             inside = file.path.removeprefix(prefix)
@@ -72,7 +73,8 @@ def _difference(here: FoundFile, captured: CapturedFile) -> str:
 
 
 def manifest_of(location: DirectoryPath) -> Manifest:
-    """What capture.json, in the node's folder or the one above, says of a directory there."""
+    """What the capture.json in the node's folder, or in the folder above it, says of a
+    directory."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     path = capture_file(location)
     if path is None:

@@ -1,4 +1,4 @@
-"""Files and folders for unredacted bytes. Only their owner has rights, whatever the umask is."""
+"""Files and folders for unredacted bytes. Whatever the umask is, only their owner has rights."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ _ZEROS = bytes(_PIECE_BYTES)
 
 
 def make_folder(folder: Path) -> None:
-    """The folder and what is missing above it; what is there stays as it is. OSError."""
+    """Make the folder and the missing folders above it. Existing ones stay as they are. Raises
+    OSError."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(FOLDER_MODE, exist_ok=True)
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Made new, to be written; never through a link. OSError, FileExistsError among them."""
+    """A new file for writing. It never follows a link. Raises OSError, also FileExistsError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return open(os.open(path, flags, FILE_MODE), "wb")
 
 
 def write_with_holes(out: IO[bytes], data: Buffer) -> int:
-    """Write the data at the file's place, and leave holes where it has long runs of zeros; bytes
-    that were left out. Who ends a file in a hole truncates it to its size. OSError."""
+    """Write the data at the file's present position, and leave holes for long runs of zeros.
+    Returns how many bytes were left out. A caller that ends a file with a hole must truncate it to
+    its size. Raises OSError."""
     view = memoryview(data)
     zeros = 0
     for at in range(0, len(view), _PIECE_BYTES):

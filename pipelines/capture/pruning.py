@@ -1,4 +1,4 @@
-"""Old captures, taken away: the files that their capture.json names, and no other."""
+"""Removes old captures: the files that their capture.json names, and no others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from replica.format.capture import CaptureInfo
 
 @dataclass(frozen=True, slots=True)
 class OldCapture:
-    """A capture that is old enough to go. path: of its folder; size_bytes: of the files that its
-    capture.json names."""
+    """A capture that is old enough to remove. path: of its folder. size_bytes: of the files that
+    its capture.json names."""
 
     path: str
     captured_at: datetime
@@ -26,10 +26,10 @@ class OldCapture:
 
 
 def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
-    """The captures in the folder that were taken before a moment, the oldest first; also what an
-    interrupted capture or `remove` left. Other files and folders are passed over, and so are links.
+    """The captures in the folder that were taken before a moment, oldest first; also what an
+    interrupted capture or `remove` left. Other files and folders, and links, are skipped.
 
-    UsageError where there is no such folder.
+    Raises UsageError where there is no such folder.
     """
     try:
         names = sorted(
@@ -55,9 +55,9 @@ def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
 
 
 def remove(old: OldCapture) -> None:
-    """Take a capture away. Whoever ingests it meanwhile takes it for one that is not finished; what
-    a crash leaves of it, the next `old_captures` names again. Files that the capture doesn't name
-    stay, and so does the folder then. UnwritableFileError."""
+    """Remove a capture. An ingest at the same time takes it for an unfinished one. What a crash
+    leaves of it is found again by the next `old_captures`. Files that the capture doesn't name
+    stay, and so does the folder then. Raises UnwritableFileError."""
     with destination_at(old.path) as place:
         info = _info(place)
         if info is None:
@@ -68,7 +68,7 @@ def remove(old: OldCapture) -> None:
             place.delete(file.path)
         place.delete(capture.PART_NAME)
     for folder, _, _ in os.walk(old.path, topdown=False):
-        with suppress(OSError):  # not empty: somebody else's files
+        with suppress(OSError):  # The folder isn't empty: it has files of others.
             os.rmdir(folder)
 
 
@@ -76,7 +76,7 @@ _NAMES = (capture.FILE_NAME, capture.PART_NAME)
 
 
 def _info(place: Destination) -> CaptureInfo | None:
-    """None where no capture.json can be read: such a folder is left alone."""
+    """The capture.json of a folder. None where it can't be read: such a folder is left alone."""
     for name in _NAMES:
         data = place.read(name)
         if data is not None:

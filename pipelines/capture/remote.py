@@ -1,4 +1,4 @@
-"""Reading what lies below a URI (s3://, gs://, hdfs://, ...), and bringing it to a local folder."""
+"""Reads what lies below a URI (s3://, gs://, hdfs://, ...), and copies it to a local folder."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class RemoteFile:
     relative: str
     name: str
     path: str
-    """The file in the words of its store."""
+    """The file's path in its store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """file: the local copy where the URI names a single file. damages: named by the shown URI."""
+    """file: the local copy where the URI names a single file. damages: by the shown URI."""
 
     file: str | None
     damages: tuple[Damage, ...]
 
 
 def download(uri: str, folder: str) -> Downloaded:
-    """Copy the files of the metadata directories at or below the URI, keeping relative paths.
+    """Copy the files of the metadata directories at or below the URI, with their relative paths.
 
-    Raises UsageError for a scheme pyarrow doesn't know or a URI with nothing below it,
-    UnreadableFileError where the store refuses as a whole, or can't be reached any more; one file
-    that can't be read is a damage.
+    Raises UsageError for a scheme that pyarrow doesn't know, or a URI with nothing below it;
+    UnreadableFileError where the store refuses everything, or can't be reached. A single file that
+    can't be read is a damage.
     """
     files = remote_files(uri)
     if not files:
@@ -72,8 +72,8 @@ def download(uri: str, folder: str) -> Downloaded:
 def remote_files(uri: str) -> list[RemoteFile]:
     """The files of the metadata directories at or below a URI, and those beside them, by name.
 
-    As local paths are searched: a folder called __cluster_metadata-0, one that holds a quorum-state
-    file, or the named one. A URI of a file stands for this file, whatever its name.
+    Directories are found as among local paths: a folder called __cluster_metadata-0, one with a
+    quorum-state file, or the named one. A URI of a file stands for this file, whatever its name.
     Raises UsageError and UnreadableFileError as `download` does.
     """
     with opened(uri) as (store, root):
@@ -96,20 +96,21 @@ def remote_files(uri: str) -> list[RemoteFile]:
 
 
 def read_remote(uri: str, start: int, end: int | None) -> bytes:
-    """Bytes [start, end) of the file at a URI, to its end where `end` is None."""
+    """The bytes start (inclusive) to end (exclusive) of the file at a URI; to the file's end where
+    `end` is None."""
     with opened(uri) as (store, path), store.open_input_file(path) as file:
         size = file.size() if end is None else end
         return bytes(file.read_at(max(0, size - start), start))
 
 
 def size_of(uri: str) -> int:
-    """Bytes of the file at a URI."""
+    """The size in bytes of the file at a URI."""
     with opened(uri) as (store, path), store.open_input_file(path) as file:
         return int(file.size())
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    """False for keys such as a/../b, which object stores allow and no folder can hold."""
+    """False for keys such as a/../b, which object stores allow, but which no folder can hold."""
     parts = path.removeprefix(prefix).split("/")
     return path.startswith(prefix) and not {"", ".", ".."} & set(parts)
 
@@ -132,7 +133,7 @@ def _wanted(relative: Iterable[str]) -> list[str]:
 
 
 def _folders(file: PurePosixPath) -> Iterator[PurePosixPath]:
-    """The partition's folder that a file may belong to."""
+    """The possible folders of the partition that a file belongs to."""
     yield file.parent
     if file.parent.name == DRAFT_FOLDER:
         yield file.parent.parent

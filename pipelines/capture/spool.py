@@ -33,17 +33,17 @@ from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_file,
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
 FOLDER = "_spool"
-"""Below the lake; Delta tables never start with an underscore."""
+"""The name of the folder below the lake. Delta tables never start with an underscore."""
 PLACE_VARIABLE = "KRAFTLAKE_SPOOL"
-"""Names a folder for the spools of lakes in object stores."""
+"""The variable that names a folder for the spools of lakes in object stores."""
 _NAME = re.compile("[0-9a-f]{32}")
 """The name of one ingest's spool."""
 
 
 @dataclass
 class BytesRead:
-    """Of the files that were looked at: the bytes that were read, and the bytes that the files
-    hold."""
+    """Of the files that were looked at: how many bytes were read, and how many bytes the files
+    have."""
 
     read: int = 0
     held: int = 0
@@ -51,25 +51,26 @@ class BytesRead:
 
 @dataclass
 class Spool:
-    """A folder that lives as long as one ingest, its owner's only. Use as a context manager."""
+    """A folder that exists as long as one ingest. Only its owner may read it. Use it as a context
+    manager."""
 
     root: Path
     lake: Path | None = None
-    """The lake around the spool, which is never examined, whatever it lies below."""
+    """The lake that holds the spool. It is never examined, wherever it lies."""
     spools: Path | None = None
-    """The folder of all spools of its place, which goes with the last of them."""
+    """The folder of all spools in one place. It is removed with the last of them."""
     bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 
     @staticmethod
     def below(lake: Lake) -> Spool:
-        """A new spool. Its path is absolute, as Spark's workers need not share our working
-        directory. UsageError where a link stands in the place of the spools."""
+        """A new spool. Its path is absolute, because Spark's workers may have another working
+        directory. Raises UsageError where a link stands in the place of the spools."""
         spools = local_place(lake) / FOLDER
         if spools.is_symlink():
             raise UsageError(
-                f"{spools}: a link, and copies of what is read must stay in a folder of their own: "
-                "give it another name"
+                f"{spools}: is a link, but copies of what is read must stay in the lake's own "
+                "folder: rename the link"
             )
         root = _folder_of(spools, lake) / uuid.uuid4().hex
         return Spool(root, None if lake.is_remote else lake.folder, spools)
@@ -91,7 +92,7 @@ class Spool:
             _remove_empty(self.root.parent, self.spools)
 
     def new_folder(self) -> Path:
-        """An empty folder of its own."""
+        """A new, empty folder."""
         self._count += 1
         folder = self.root / f"{self._count:05d}"
         private.make_folder(folder)
@@ -99,8 +100,8 @@ class Spool:
 
 
 def remove_left_over(lake: Lake) -> None:
-    """Remove the spools of ingests of this lake that were killed. The caller holds the lake's lock,
-    so no ingest is at work."""
+    """Remove the spools of killed ingests of this lake. The caller must hold the lake's lock, so
+    that no ingest runs."""
     spools = _place_of(lake) / FOLDER
     folder = _folder_of(spools, lake)
     if spools.is_symlink() or not folder.is_dir():
@@ -114,15 +115,15 @@ def remove_left_over(lake: Lake) -> None:
 
 
 def _remove_empty(*folders: Path) -> None:
-    """Remove empty folders upward, to the first one that holds something, such as the spool of a
-    running ingest."""
+    """Remove empty folders upward, until one holds something, such as the spool of a running
+    ingest."""
     with suppress(OSError):
         for folder in dict.fromkeys(folders):
             folder.rmdir()
 
 
 def _folder_of(spools: Path, lake: Lake) -> Path:
-    """The folder of the lake's own spools. Lakes in object stores share a place."""
+    """The folder of this lake's spools. Lakes in object stores share a place."""
     if not lake.is_remote:
         return spools
     same = lake.place.replace("s3a://", "s3://", 1).rstrip("/")
@@ -130,9 +131,9 @@ def _folder_of(spools: Path, lake: Lake) -> Path:
 
 
 def local_place(lake: Lake) -> Path:
-    """The folder for what an ingest keeps in files that grow, have holes or are renamed: the lake's
-    own, and a local one where it is in an object store. UsageError where that is another user's,
-    or a link that nobody named."""
+    """The folder for files that an ingest lets grow, fills with holes or renames: the lake's own,
+    or a local folder where the lake is in an object store. Raises UsageError where it belongs to
+    another user, or is a link that the user did not name."""
     place = _place_of(lake)
     if not lake.is_remote:
         return place
@@ -153,13 +154,12 @@ def _place_of(lake: Lake) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """A way to read files that leaves a copy: the `read` and `resume` ports of
-    replica.format.directory.
+    """Reads files and leaves a copy: the `read` and `resume` ports of replica.format.directory.
 
-    node_folder: the node's log directory, which relative paths count from. known: what need not be
-    read again, by canonical path; snapshot_ends: offsets; room: the memory for one file. The
-    copy of a known file is sparse: what was read lies at its place, between holes.
-    follow_links: whether the folder's links are our own, to files that the user named.
+    node_folder: the node's log directory, from which relative paths start. known: what needn't be
+    read again, by canonical path. snapshot_ends: offsets. room: the memory for one file. The copy
+    of a known file is sparse: what was read lies at its place, between holes. follow_links: whether
+    the folder's links were made by this program, to files that the user named.
     """
 
     node_folder: str
@@ -171,7 +171,7 @@ class Copying:
     follow_links: bool = False
 
     def __call__(self, path: str, limit: int) -> Source:
-        """The file's copy, which nobody else writes to."""
+        """The file's copy, which no other process writes to."""
         relative = os.path.relpath(path, self.node_folder)
         with self._opened(path, limit) as file:
             self.count.read += self._copy(relative, file, [(0, file.size)])
@@ -205,12 +205,14 @@ class Copying:
         return (open_file if self.follow_links else open_own_file)(path, limit)
 
     def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
-        """Write stretches of the file to their places in its copy; how many bytes they had."""
+        """Write stretches of the file to their places in its copy. Returns how many bytes they
+        had."""
         target = self.copy_of(relative)
         count = 0
         try:
             private.make_folder(target.parent)
-            target.unlink(missing_ok=True)  # of a look that did not hold still
+            # It is of an earlier look, during which the directory changed.
+            target.unlink(missing_ok=True)
             with private.new_file(target) as out:
                 for position, size in wanted:
                     out.seek(position)
@@ -219,7 +221,7 @@ class Copying:
                     for block in blocks(part):
                         private.write_with_holes(out, block)
                         count += len(block)
-                    if part.size < whole:  # it was cut short meanwhile
+                    if part.size < whole:  # The file was cut meanwhile.
                         file.size = position + part.size
                 out.truncate(file.size)
         except OSError as error:

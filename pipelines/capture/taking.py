@@ -35,15 +35,16 @@ from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan_ends
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
-"""An interrupted capture sends again at most so many bytes, besides the file it was at."""
+"""The most bytes that an interrupted capture sends again, besides the file that it was sending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One directory of a capture. folder: its place in it; shown: its place as the user named it.
+    """One directory of a capture. folder: its place in the capture. shown: its place in the user's
+    words.
 
-    sent_bytes: what was written; the rest of size_bytes had arrived before. damages: by the user's
-    names; what can be read of a damaged file is in the capture.
+    sent_bytes: what was written now; the rest of size_bytes was written before. damages: by the
+    user's names; the capture has what can be read of a damaged file.
     """
 
     folder: str
@@ -58,7 +59,8 @@ class Taken:
 def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     """The metadata directories at or below local paths.
 
-    UsageError where there is none, for a URI, and for a single file, which is no node's directory.
+    Raises UsageError where there is none, for a URI, and for a single file, which is no node's
+    directory.
     """
     for path in paths:
         if is_uri(path):
@@ -82,11 +84,11 @@ def take(
 ) -> tuple[Taken, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
-    Nothing is locked or changed in them. progress: told after each directory. redactor: the copies
-    are those of replica.redacted.files; None copies all bytes as they are.
-    Raises UsageError where the destination holds a finished capture or anything else, or is a
-    folder that isn't the caller's own, or lies in a node's log directory, UnreadableFileError where
-    a directory can't be listed, UnwritableFileError where the destination refuses.
+    The directories are neither locked nor changed. progress: called after each directory. redactor:
+    the copies are those of replica.redacted.files; None copies all bytes as they are. Raises
+    UsageError where the destination holds a finished capture or other files, or is a folder of
+    another user, or lies in a node's log directory; UnreadableFileError where a directory can't be
+    listed; UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)
@@ -101,7 +103,7 @@ def take(
 
 
 def _named(found: Iterable[DirectoryPath]) -> Iterator[tuple[str, DirectoryPath]]:
-    """Each directory with a name of its own: by its node's id, or as its folder is called."""
+    """Each directory with a distinct name: by its node's id, or by the name of its folder."""
     used: set[str] = set()
     for one in found:
         stem = _stem(one)
@@ -120,7 +122,7 @@ def _stem(one: DirectoryPath) -> str:
 
 @dataclass
 class _Target:
-    """The place of one capture. arrived: what lies there, by its path below the place."""
+    """The place of one capture. arrived: the files that are there, by path below the place."""
 
     place: Destination
     shown: str
@@ -129,11 +131,12 @@ class _Target:
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
-    """Paths of what this call has written, or found there with its content."""
+    """Paths of files that this call has written, or found there with their content."""
     _unsaved_bytes: int = 0
 
     def resume(self) -> None:
-        """Learn what an interrupted capture left; UsageError where the place is taken."""
+        """Learn what an interrupted capture left. Raises UsageError where the place is used
+        otherwise."""
         if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
         journal = self.place.read(capture.PART_NAME)
@@ -144,7 +147,7 @@ class _Target:
         self._save()
 
     def _journaled(self, journal: bytes) -> tuple[CapturedFile, ...]:
-        """The files that a journal names, none of which a capture can't have written."""
+        """The files that a journal names. A file that no capture writes is refused."""
         try:
             files = capture.decode(journal).files
             for file in files:
@@ -163,7 +166,8 @@ class _Target:
         directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
-            # the file belongs to a look that was repeated: the node deleted it meanwhile
+            # The file belongs to a look that was repeated, because the node deleted the file
+            # meanwhile.
             self.wanted.pop(path)
         return Taken(
             folder=folder,
@@ -176,13 +180,13 @@ class _Target:
         )
 
     def put(self, file: CapturedFile, data: Source) -> int:
-        """Bytes sent: none where the same content has arrived before. file: as `data` was hashed;
-        a file that a node changes meanwhile is captured as it was sent."""
+        """Send a file. Returns the bytes sent: 0 where the same content arrived before. file:
+        describes `data`; if the node changes the file meanwhile, it is captured as it was sent."""
         self.wanted[file.path] = file
         if self.arrived.get(file.path) == file and self._is_there(file):
             return 0
         if self.arrived.pop(file.path, None) is not None:
-            self._save()  # otherwise the journal would vouch for bytes that are being replaced
+            self._save()  # Otherwise the journal would vouch for bytes that are being replaced.
         sent = ContentHash(classify(os.path.basename(file.path)))
         self.place.write(file.path, sent.passing(blocks(data)))
         file = replace(file, size_bytes=sent.size, content_hash=sent.digest)
@@ -194,7 +198,7 @@ class _Target:
         return sent.size
 
     def finish(self) -> None:
-        """Remove what the capture doesn't need any more, then say that it is whole."""
+        """Remove what the capture no longer needs, and then note that it is complete."""
         for path in sorted(set(self.arrived) - set(self.wanted)):
             self.place.delete(path)
         files = tuple(self.wanted[path] for path in sorted(self.wanted))
@@ -207,7 +211,7 @@ class _Target:
         self._unsaved_bytes = 0
 
     def _is_there(self, file: CapturedFile) -> bool:
-        """Whether the destination holds the file. The journal alone is not believed."""
+        """Whether the destination holds the file. The journal alone isn't enough."""
         if file.path not in self._seen and self.place.holds(file):
             self._seen.add(file.path)
         return file.path in self._seen
@@ -215,7 +219,7 @@ class _Target:
 
 @dataclass
 class _Sending:
-    """The `read` port of read_directory, which sends what it reads to the capture."""
+    """The `read` port of read_directory. It sends what it reads to the capture."""
 
     target: _Target
     folder: str
@@ -224,7 +228,7 @@ class _Sending:
     copied_as: str
     sent_bytes: int = 0
     copied: dict[str, int] = field(default_factory=dict)
-    """Bytes of the copy by its path in the capture."""
+    """The bytes of each copy, by its path in the capture."""
 
     def __call__(self, path: str, limit: int) -> Source:
         data = own_source(path, limit)
@@ -238,7 +242,7 @@ class _Sending:
         return data
 
     def name_of(self, inside: str) -> str:
-        """The path in the capture of a file, from its path below the node's folder."""
+        """The path of a file in the capture, from its path below the node's folder."""
         first, slash, rest = inside.partition("/")
         if slash and first == self.log_folder:
             return f"{self.folder}/{self.copied_as}/{rest}"
@@ -246,8 +250,8 @@ class _Sending:
 
 
 def _log_folder(one: DirectoryPath) -> tuple[str, str]:
-    """The name of a directory, and that of its copy: a folder that is a metadata directory only
-    because the user named it has to be found as one in the capture."""
+    """The names of a directory and of its copy. Where a folder is a metadata directory only because
+    the user named it, the copy gets a name by which it is found."""
     name = os.path.basename(os.path.abspath(one.path))
     return name, name if is_metadata_folder(one.path) else METADATA_FOLDER
 

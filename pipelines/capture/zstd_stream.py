@@ -1,7 +1,7 @@
-"""A Zstandard file read as a stream of any size, backwards too, as tar archives are read.
+"""Reads a Zstandard file as a stream of any size, backwards too, as tar archives need.
 
-cramjam, which decodes the batches of a log, hands a frame out only whole; one frame can be a whole
-archive. pyarrow decodes in pieces.
+cramjam, which decodes the batches of a log, returns frames only as a whole, and one frame can be a
+whole archive. pyarrow decodes in pieces.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import io
 from typing import Any
 
 _PIECE_BYTES = 4096
-"""Decoded at a time: at a damaged place, what was decoded of the piece around it is lost."""
+"""The bytes decoded at a time. At a damaged place, the rest of the piece around it is lost."""
 
 
 def open_zstd(path: str) -> io.BufferedReader:
-    """The content of all frames of the file, one after the other; frames that are to be skipped are
-    skipped. Reading raises OSError at damage, and where the file ends inside a frame."""
+    """The content of all frames of the file, one after the other; skippable frames are skipped.
+    Reading raises OSError at damage, and where the file ends within a frame."""
     return io.BufferedReader(_Frames(path))
 
 
 class _Frames(io.RawIOBase):
-    """pyarrow's decoder, which only reads forwards."""
+    """pyarrow's decoder, which can only read forwards."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class _Frames(io.RawIOBase):
         self._decoder = self._begin()
 
     def _begin(self) -> Any:
-        import pyarrow  # this import takes a quarter of a second, and only these bundles need it
+        import pyarrow  # This import takes a quarter of a second, and only these bundles need it.
 
         return pyarrow.CompressedInputStream(pyarrow.OSFile(self._path), "zstd")
 
@@ -46,8 +46,8 @@ class _Frames(io.RawIOBase):
         return len(piece)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Seek from the beginning, or from the current position. Going back decodes everything
-        before it again."""
+        """Seek from the beginning, or from the current position. Seeking backwards decodes
+        everything before it again."""
         target = self._position + offset if whence == io.SEEK_CUR else offset
         if target < self._position:
             self._decoder.close()

@@ -1,4 +1,4 @@
-"""What Spark's functions make of many values, or of one, as plain Python."""
+"""Spark's aggregate functions, and some of its scalar ones, as plain Python."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _HOUR_US = 3_600_000_000
 
 
 def largest(values: Iterable[_T | None]) -> _T | None:
-    """Spark's max: None is passed over; None where nothing else is there."""
+    """Spark's max: the largest value that isn't None. None where there is no such value."""
     return max((v for v in values if v is not None), key=nulls_first, default=None)
 
 
 def smallest(values: Iterable[_T | None]) -> _T | None:
-    """Spark's min: None is passed over; None where nothing else is there."""
+    """Spark's min: the smallest value that isn't None. None where there is no such value."""
     return min((v for v in values if v is not None), key=nulls_first, default=None)
 
 
 def distinct(values: Iterable[_T | None]) -> list[_T]:
-    """array_sort(collect_set()): each value but None once, ascending."""
+    """array_sort(collect_set()): each value except None once, ascending."""
     return sorted({v for v in values if v is not None}, key=nulls_first)
 
 
 def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]:
-    """The rows of each key, in their order; the keys in the order of their first rows."""
+    """The rows of each key, in their order. The keys are in the order of their first rows."""
     found: dict[Any, list[_T]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
@@ -43,7 +43,8 @@ def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]
 
 
 def percentile_of(ascending: Longs, part: float) -> int:
-    """Spark's percentile_disc: the least value that this part of the values doesn't exceed.
+    """Spark's percentile_disc: the smallest value that is at least as large as this part of the
+    values.
 
     ascending: sorted, not empty. part: above 0, at most 1.
     """
@@ -51,13 +52,13 @@ def percentile_of(ascending: Longs, part: float) -> int:
 
 
 def hour_of(at: datetime | None) -> datetime | None:
-    """Start of the hour; at: in UTC."""
+    """The start of the hour. at: in UTC."""
     return None if at is None else at.replace(minute=0, second=0, microsecond=0)
 
 
 def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
-    """Each hour, None where there is no time, with the indexes of its times; times: as in
-    Batches."""
+    """Each hour with the indexes of its times; None stands for the hour of unknown times. times: as
+    in Batches."""
     hours = np.where(times == NO_TIME, NO_TIME, times // _HOUR_US)
     order = np.argsort(hours, kind="stable")
     bounds = (np.flatnonzero(hours[order][1:] != hours[order][:-1]) + 1).tolist()
@@ -67,5 +68,5 @@ def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
 
 
 def rounded(value: float) -> int:
-    """To the nearest integer, a half away from zero, as Spark's round()."""
+    """The nearest integer. A half is rounded away from zero, as in Spark's round()."""
     return int(Decimal(value).to_integral_value(rounding=ROUND_HALF_UP))

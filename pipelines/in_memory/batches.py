@@ -1,4 +1,4 @@
-"""The batches of one cluster as columns: of a million of them they take a hundred megabytes."""
+"""The batches of one cluster as columns: a million batches take a hundred megabytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class _Spans:
-    """Over which times captures held batches, both ends inclusive: a span for each index."""
+    """The times over which captures held batches: a span for each index, both ends inclusive."""
 
     place: Places
     first: Longs
@@ -47,9 +47,9 @@ class _Spans:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches, sorted by replica, base offset, last offset, epoch, and digest.
+    """Batches, sorted by replica, base offset, last offset, epoch and digest.
 
-    replicas: in the order of their keys; replica: the index of a batch's replica among them.
+    replicas: in the order of their keys. replica: the index of each batch's replica in `replicas`.
     entries_end: the offset behind the last record, exclusive. max_timestamp: us, or NO_TIME.
     is_sound: whether any capture held the batch undamaged. told: the other columns of COLUMNS.
     """
@@ -88,14 +88,13 @@ class Batches:
 
     @cached_property
     def entries_end(self) -> Longs:
-        """As many offsets as records, each of which takes a byte at least: a header may claim
-        more."""
+        """The end (exclusive) of each batch's offsets, of which there are at most as many as its
+        bytes: each record takes a byte at least, but a header may claim more."""
         records = np.minimum(self.record_count, self.size_bytes)
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in the same order if the places are in order; without
-        `told`."""
+        """The batches at these places, in their order, without `told`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
@@ -104,7 +103,7 @@ class Batches:
         return Batches(self.replicas, **columns, told=self.told.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
-        """Where the batches of a replica lie."""
+        """The range of a replica's batches."""
         if replica not in self._codes:
             return slice(0, 0)
         code = self._codes[replica]
@@ -128,7 +127,7 @@ class Batches:
         return None
 
     def keys(self, places: Places) -> Iterator[tuple[Any, ...]]:
-        """The values of BATCH_KEYS of the batches at these places."""
+        """The values of BATCH_KEYS for each of the batches at these places."""
         of = self.base_offset, self.leader_epoch, self.crc
         columns = (column[places].tolist() for column in (self.replica, *of))
         for code, *key in zip(*columns, strict=True):
@@ -136,7 +135,7 @@ class Batches:
             yield (replica.cluster_id, replica.node_id, replica.directory_id, *key)
 
     def ids(self) -> pa.Table:
-        """The values of BATCH_KEYS of all batches, without the cluster's."""
+        """The values of BATCH_KEYS of all batches, without the cluster's id."""
         codes = pa.array(self.replica)
         nodes = pa.array([one.node_id for one in self.replicas], pa.int32())
         directories = pa.array([one.directory_id for one in self.replicas], pa.string())
@@ -145,7 +144,7 @@ class Batches:
         return pa.table([*columns, epochs, pa.array(self.crc)], names=[*BATCH_KEYS[1:]])
 
     def identity(self, place: int) -> tuple[int, int, int]:
-        """base_offset, leader_epoch and crc of a batch, the same on all replicas."""
+        """(base_offset, leader_epoch, crc) of a batch, which are the same on all replicas."""
         columns = self.base_offset, self.leader_epoch, self.crc
         base_offset, leader_epoch, crc = (int(column[place]) for column in columns)
         return base_offset, leader_epoch, crc
@@ -221,13 +220,13 @@ def _told(rows: pa.Table) -> pa.Table:
 
 
 def digests(crc: Longs, size_bytes: Longs) -> Longs:
-    """CRC and size of batches in one number: a CRC has 32 bits, and a size, an int32 that is not
-    negative, has 31."""
+    """CRC and size of each batch in one number: a CRC has 32 bits, and a size, which is an int32
+    and not negative, has 31."""
     return (crc << 31) | size_bytes
 
 
 def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
-    """The indexes of the ranges that don't begin inside an earlier one."""
+    """The indexes of the ranges that don't begin within an earlier one."""
     kept, end = [], -1
     for index, (start, last) in enumerate(zip(starts, lasts, strict=True)):
         if start > end:
@@ -241,14 +240,14 @@ def _longs(column: pa.ChunkedArray) -> Longs:
 
 
 def _times(column: pa.ChunkedArray | pa.Array) -> Longs:
-    """Microseconds, NO_TIME for None."""
+    """Microseconds since the epoch, NO_TIME for None."""
     numbers = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(NO_TIME)
     return np.array(numbers.to_numpy(), np.int64)
 
 
 def first_of_each(keys: Sequence[Longs], then: Sequence[Longs] = ()) -> Places:
-    """The first index of each combination of keys, ascending by them; of equal keys the one that is
-    least by `then` comes first, and of equal ones of those the lowest index."""
+    """The first index of each combination of `keys`, ascending by them. Of equal keys, the index
+    that is least by `then` comes first, and then the lowest index."""
     order = np.lexsort([*keys, *then][::-1])
     is_new = np.ones(len(order), bool)
     if len(order):

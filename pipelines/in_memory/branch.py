@@ -33,7 +33,7 @@ _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload
 
 def branch_batches(committed: Committed, batches: Batches) -> Batches:
     """The batches of the branch, each once, as the first of the replicas that held it undamaged has
-    it; batches: all of the cluster, where every replica has its own."""
+    it. batches: all of the cluster, in which each replica has its own."""
     is_agreed = batches.is_sound & _is_agreed(committed, batches)
     sound = batches.at(np.flatnonzero(is_agreed))
     return sound.at(first_of_each([sound.base_offset, sound.leader_epoch, sound.crc]))
@@ -61,10 +61,10 @@ def branch_records(committed: Committed, records: Iterable[Row]) -> list[Row]:
 
 
 class Tail(NamedTuple):
-    """What replicas once held behind the agreed branch. position: the fork's offset, the first at
-    which such a log holds another entry than the agreed one; tail_id: a capture that shows it;
-    commitment: superseded where the agreed entry at the fork is proven, else unproven; places: the
-    indexes of its batches from the fork on."""
+    """Batches that replicas once held behind the agreed branch. position: the offset of the fork,
+    the first offset at which such a log holds another entry than the branch. tail_id: a capture
+    that shows it. commitment: superseded where the agreed entry at the fork is proven, else
+    unproven. places: the indexes of its batches from the fork on."""
 
     position: int
     tail_id: str
@@ -73,8 +73,8 @@ class Tail(NamedTuple):
 
 
 def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
-    """Each branch that lost, told apart by what is last in it: below that Raft's logs are the
-    same. Two of them may begin with the same batches."""
+    """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
+    are equal. Two such branches may begin with the same batches."""
     batches = held.batches
     is_off = ~_is_agreed(committed, batches)
     is_forked = is_off & (committed.places(batches.base_offset) >= 0)
@@ -97,9 +97,9 @@ def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
 
 
 def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) -> Iterator[Row]:
-    """What replicas once held behind the agreed branch, record by record.
+    """The records that replicas once held behind the agreed branch.
 
-    Rows: position, tail_id and commitment of a Tail, and the columns of bronze.log_records.
+    A row has position, tail_id and commitment of a Tail, and the columns of bronze.log_records.
     """
     of_batch: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for tail in tails_of(held, committed):

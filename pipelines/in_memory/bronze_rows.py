@@ -1,4 +1,4 @@
-"""What bronze's tables have of one cluster."""
+"""The rows of one cluster in bronze's tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pipelines.in_memory.rows import Row
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """The rows of one cluster in the tables of bronze.DERIVED_FROM, in its order and in the tables'
-    columns.
+    """The rows of one cluster in the tables of bronze.DERIVED_FROM, in that order and with the
+    tables' columns.
 
-    records, snapshot_records: of a large cluster only the control records; the others are replayed
-    by Spark's workers.
+    records, snapshot_records: of a large cluster only the control records; Spark's workers replay
+    the others.
     """
 
     captures: Sequence[Row]

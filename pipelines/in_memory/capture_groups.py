@@ -30,7 +30,7 @@ def group_findings(captures: Iterable[Row], logs: ReplicaLogs) -> list[Row]:
 
 
 def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLog]]:
-    """(capture_id, log) of each replica, in the order of their keys; of a replica that occurs twice
+    """(capture_id, log) of each replica, in the order of their keys. Where a replica occurs twice,
     the newest capture counts."""
     newest = {
         logs.key(row["capture_id"]): row["capture_id"]
@@ -40,5 +40,5 @@ def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLo
 
 
 def moment(group: Row) -> tuple[Any, ...]:
-    """The values by which the newer of two groups is found."""
+    """The values by which groups are ordered in time."""
     return group["captured_at"], group["ingest_seq"], group["capture_group"]

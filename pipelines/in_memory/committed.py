@@ -1,8 +1,8 @@
 """silver.committed_log: the agreed branch of a cluster, entry by entry, over all captures.
 
-What is proven in one capture group stays so, up to where a newer group proves another history (in
-a cluster that broke Raft's promises). Of what no group proves the newest group decides whose branch
-reaches the offset, as it does for gold.leader_epoch_history.
+What one capture group proves stays proven, up to where a newer group proves another history (in a
+cluster that broke Raft's promises). Where no group proves anything, the newest group whose branch
+reaches an offset decides, as in gold.leader_epoch_history.
 """
 
 from __future__ import annotations
@@ -27,23 +27,21 @@ from replica.history.ranges import Ranges, union
 
 _PROVEN, _UNPROVEN = "proven", "unproven"
 COMMITMENTS = (_UNPROVEN, _PROVEN)
-"""By whether an entry is proven."""
+"""The commitment of an entry, by whether it is proven."""
 _END = (1 << 63) - 1
-"""Above every offset."""
+"""A number above every offset."""
 _MOST_PIECES = 4_000_000
-"""So many equal pieces are held at once, besides those that differ."""
+"""How many equal pieces are held at once, besides those that differ."""
 _ROWS_AT_ONCE = 1_000_000
 
 Batch = tuple[int, int, int]
-"""base_offset, leader_epoch, crc."""
-_Moment = tuple[Any, ...]
+"""(base_offset, leader_epoch, crc)."""
 _Columns = TypeVar("_Columns", bound="_Ranges")
 
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of offsets of batches, a range for each index, from low (inclusive) to high
-    (exclusive)."""
+    """Ranges of offsets of batches: for each index one from low (inclusive) to high (exclusive)."""
 
     low: Longs
     high: Longs
@@ -63,7 +61,7 @@ class _Ranges:
 @dataclass(frozen=True)
 class Committed(_Ranges):
     """The agreed branch: ranges that don't overlap, ascending. Offsets that no replica holds are in
-    none of them."""
+    no range."""
 
     cluster_id: str = ""
 
@@ -80,11 +78,11 @@ class Committed(_Ranges):
 
     @property
     def entries(self) -> int:
-        """How many offsets there are."""
+        """The number of offsets."""
         return int((self.high - self.low).sum())
 
     def tables(self) -> Iterator[pa.Table]:
-        """The rows of silver.committed_log, some at a time."""
+        """The rows of silver.committed_log, in several tables."""
         first = 0
         for end in _cuts(self.high - self.low):
             yield self.at(np.arange(first, end)).table()
@@ -108,7 +106,7 @@ class Committed(_Ranges):
         )
 
     def places(self, offsets: Longs) -> Longs:
-        """The index of the range that holds each offset, -1 where none does."""
+        """The index of the range that holds each offset. -1 where no range does."""
         found = np.searchsorted(self.low, offsets, side="right") - 1
         if not len(self):
             return found
@@ -128,7 +126,7 @@ class Committed(_Ranges):
         }
 
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
-        """Whether the entry at each offset is of a batch with this epoch and CRC."""
+        """Whether the entry at each offset is in a batch with this epoch and CRC."""
         if not len(self):
             return np.zeros(len(offsets), bool)
         places = self.places(offsets)
@@ -148,7 +146,7 @@ class Committed(_Ranges):
 
 
 def _cuts(lengths: Longs) -> Iterator[int]:
-    """The indexes behind the parts into which ranges of these lengths are cut, each part of some
+    """The indexes behind the parts into which ranges of these lengths are cut, each of some
     rows."""
     parts = (np.cumsum(lengths) - 1) // _ROWS_AT_ONCE
     yield from (np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist()
@@ -157,7 +155,7 @@ def _cuts(lengths: Longs) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Pieces(_Ranges):
-    """Pieces of batches that the branches of some groups hold. moment: the rank of the newest such
+    """Pieces of batches in the branches of some groups. moment: the rank of the newest such
     group."""
 
     base_offset: Longs
@@ -165,7 +163,7 @@ class _Pieces(_Ranges):
 
 
 def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> Committed:
-    """The branch; groups: from group_findings."""
+    """The branch. groups: from group_findings."""
     in_order = sorted(groups, key=moment)
     pieces = _cut(_newest_of_each(_pieces(held, in_order)), in_order)
     best = best_of_overlapping(
@@ -178,7 +176,7 @@ def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> 
 
 
 def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:
-    """For each part of each group's branch its batches; groups: ascending by their moments."""
+    """The batches of each part of each group's branch. groups: ascending by their moments."""
     for rank, group in enumerate(groups):
         for part in group["branch_parts"]:
             places, low, high = _cut_to(held, part)
@@ -190,8 +188,8 @@ def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:
 
 
 def _cut_to(held: HeldBatches, part: Row) -> tuple[Longs, Longs, Longs]:
-    """Indexes of the batches that reach into a part of its capture's log, and from where to where
-    they do."""
+    """(indexes of the batches that reach into a part of its capture's log, from where they do, to
+    where)."""
     batches, places = held.batches, held.places(part["capture_id"])
     low = np.maximum(part["start"], batches.base_offset[places])
     high = np.minimum(part["end"], batches.entries_end[places])
@@ -232,9 +230,10 @@ def _joined(pieces: Sequence[_Pieces]) -> _Pieces:
 
 
 def _cut(pieces: _Pieces, groups: Sequence[Row]) -> _Pieces:
-    """Without what newer groups speak against; groups: ascending by their moments.
+    """The pieces without what newer groups contradict. groups: ascending by their moments.
 
-    A newer group may prove that a newer epoch began, and of what isn't proven its branch decides.
+    A newer group may prove that a newer epoch began; where nothing is proven, its branch
+    decides.
     """
     newer = _NewerGroups(groups)
     pieces = pieces.at(np.lexsort([pieces.moment, pieces.leader_epoch]))
@@ -254,13 +253,13 @@ def _cut(pieces: _Pieces, groups: Sequence[Row]) -> _Pieces:
 
 
 def _within(pieces: _Pieces, start: int, end: int) -> _Pieces:
-    """The parts of the ranges that lie within these offsets."""
+    """The parts of the ranges within these offsets."""
     low, high = np.maximum(pieces.low, start), np.minimum(pieces.high, end)
     return replace(pieces, low=low, high=high).at(low < high)
 
 
 def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
-    """The offsets between, before and behind ranges that are in order."""
+    """The offsets between, before and behind ranges, which must be in order."""
     start = 0
     for one in ranges:
         yield OffsetRange(start, one.start)
@@ -269,15 +268,15 @@ def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
 
 
 class _NewerGroups:
-    """What the groups of one cluster that are newer than a moment say of the branch; groups:
+    """What those groups of one cluster that are newer than a moment say of the branch. groups:
     ascending by their moments."""
 
     def __init__(self, groups: Sequence[Row]) -> None:
         self._groups = [(rank, group) for rank, group in enumerate(groups) if group["branch"]]
 
     def first_successor(self, epoch: int, rank: int) -> int:
-        """The offset where the first newer epoch begins that the groups prove. No record of `epoch`
-        was committed at that offset or later."""
+        """The offset at which the groups prove that the first newer epoch begins. No record of
+        `epoch` was committed there or later."""
         starts = (
             entry["start_offset"]
             for group in self._newer_than(rank)
@@ -287,8 +286,8 @@ class _NewerGroups:
         return min(starts, default=_END)
 
     def passed(self, epoch: int, rank: int) -> Ranges:
-        """The offsets where the groups' branches hold an entry, or will hold another one than that
-        of `epoch`."""
+        """The offsets at which the groups' branches hold an entry, or will hold another entry than
+        that of `epoch`."""
         return union(
             OffsetRange(
                 group["branch_start"],
@@ -302,7 +301,7 @@ class _NewerGroups:
 
 
 def _proven_end(group: Row) -> int:
-    """The end (exclusive) of what the group proves; -1 where it proves nothing."""
+    """The end (exclusive) of what the group proves. -1 where it proves nothing."""
     proven = (part["end"] for part in group["branch_parts"] if part["commitment"] == _PROVEN)
     return max(proven, default=-1)
 
@@ -310,8 +309,8 @@ def _proven_end(group: Row) -> int:
 def proven_ranges(
     held: HeldBatches, groups: Iterable[Row], wanted: Iterable[Batch]
 ) -> Mapping[Batch, Ranges]:
-    """What of the wanted batches some capture group proves to be committed, also where another
-    proof contradicts it."""
+    """The parts of the wanted batches that some capture group proves to be committed, even where
+    another proof contradicts it."""
     found: dict[Batch, list[OffsetRange]] = {batch: [] for batch in wanted}
     bases = np.array(sorted({base_offset for base_offset, _, _ in found}), np.int64)
     for group in groups if found else ():

@@ -1,4 +1,4 @@
-"""Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, out of the bytes of records."""
+"""Decodes Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, from the bytes of records."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ SnapshotKey = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class ControlRecords:
-    """The control records of one batch. leader_change: None without one; voter_sets: one for each
-    KRAFT_VOTERS record."""
+    """The control records of one batch. leader_change: None where it has none. voter_sets: one for
+    each KRAFT_VOTERS record."""
 
     leader_change: Row | None
     voter_sets: list[Row]
 
 
 def batch_key(row: Mapping[str, Any]) -> BatchKey:
-    """Of a row of bronze.log_batches or bronze.log_records."""
+    """The key of the batch that a row of bronze.log_batches or bronze.log_records is about."""
     return tuple(row[name] for name in BATCH_KEYS)
 
 
 def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
-    """Of a row of bronze.snapshots or bronze.snapshot_records."""
+    """The key of the snapshot that a row of bronze.snapshots or bronze.snapshot_records is
+    about."""
     return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
 def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
-    """The control records of each batch that has any; records: rows of bronze.log_records."""
+    """The control records of each batch that has any. records: rows of bronze.log_records."""
     changes: dict[BatchKey, list[Row]] = defaultdict(list)
     sets: dict[BatchKey, list[Row]] = defaultdict(list)
     for row in records:
@@ -66,7 +67,7 @@ def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
 
 
 def snapshot_voter_sets(snapshot_records: Iterable[Row]) -> dict[SnapshotKey, list[Row]]:
-    """The voter sets of each snapshot that has any; their offset is the snapshot's end offset.
+    """The voter sets of each snapshot that has any. Their offset is the snapshot's end offset.
 
     snapshot_records: rows of bronze.snapshot_records.
     """

@@ -1,7 +1,7 @@
 """What the derived tables of one cluster are made from.
 
-What is made of records one by one comes from a Records: of a small cluster this process walks over
-them, of a large one Spark's workers.
+Tables that need every record get them from a Records: for a small cluster this process walks over
+the records, for a large one Spark's workers do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pipelines.in_memory.snapshots import judged_snapshots
 
 @dataclass(frozen=True)
 class Silver:
-    """What silver's tables are made from, and what they are made of it on the way."""
+    """The input of silver's tables, and intermediate results that several tables share."""
 
     cluster_id: str
     bronze: BronzeRows
@@ -61,7 +61,7 @@ class Silver:
 
     @cached_property
     def groups(self) -> list[Row]:
-        """Rows of group_findings."""
+        """The rows of group_findings."""
         logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
         return group_findings(self.bronze.captures, logs)
 
@@ -71,7 +71,7 @@ class Silver:
 
 
 class Records(Protocol):
-    """What is made of the cluster's records one by one."""
+    """Results that need the cluster's records one by one."""
 
     @property
     def lengths(self) -> pa.Table:
@@ -92,8 +92,8 @@ class Records(Protocol):
 
 @dataclass(frozen=True)
 class Gold:
-    """What gold's tables are made from, and what they are made of it on the way. committed: as the
-    gate behind silver lets it through."""
+    """The input of gold's tables, and intermediate results that several tables share. committed: as
+    the gate behind silver passed it."""
 
     silver: Silver
     committed: Committed
@@ -116,7 +116,7 @@ class Gold:
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:
-        """The voters that the files of each capture name, as stated_voters gives them."""
+        """The voters that the files of each capture name, by stated_voters."""
         of, sets = self.bronze, self.silver.snapshot_sets
         return stated_voters(of.captures, self.silver.held, of.snapshots, sets, of.state)
 
@@ -141,7 +141,7 @@ class Gold:
 
     @cached_property
     def judged(self) -> list[Row]:
-        """The verdicts on snapshots, as judged_snapshots gives them."""
+        """The verdicts on snapshots, by judged_snapshots."""
         return judged_snapshots(self.bronze, self.records.compared)
 
     @cached_property
@@ -157,7 +157,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class SmallRecords:
-    """Records of a small cluster, replayed in this process."""
+    """The records of a small cluster, replayed in this process."""
 
     silver: Silver
     committed: Committed
@@ -175,7 +175,7 @@ class SmallRecords:
 
     @property
     def written(self) -> pa.Table:
-        """WRITTEN: what each record writes."""
+        """WRITTEN: what each record changes."""
         return self._replayed.written
 
     @property

@@ -1,4 +1,4 @@
-"""silver.leader_epochs, silver.voter_sets, and every epoch that a cluster was seen to have."""
+"""silver.leader_epochs, silver.voter_sets, and every epoch that was seen in a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def leader_epochs(bronze: BronzeRows, held: HeldBatches) -> Iterator[Row]:
 
 
 class _InLog(NamedTuple):
-    """An epoch as a capture's log has it. start: its lowest offset; last: its highest; changes: its
+    """An epoch in a capture's log. start: its lowest offset. last: its highest offset. changes: its
     LEADER_CHANGE records."""
 
     start: int
@@ -106,7 +106,8 @@ def _epoch_row(look: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
 
 
 def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
-    """It is the epoch's first record; absent only where deletion cut the epoch's head."""
+    """Whether the epoch's first record is its LEADER_CHANGE. It may be absent where the epoch's
+    head was deleted."""
     start, change = found["start_offset"], found["leader_change"]
     if start is None:
         return True
@@ -116,9 +117,10 @@ def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
 
 
 def _checkpoint_agrees(found: Row, look: Row, *, is_newest: bool) -> bool:
-    """The checkpoint starts at the log start: LeaderEpochFileCache.truncateFromStart.
+    """Whether the checkpoint has the epoch where it must. The checkpoint starts at the log start
+    (LeaderEpochFileCache.truncateFromStart).
 
-    So an epoch that ends at or below the log start is absent, unless it is the one in force there,
+    An epoch that ends at or below the log start is absent, unless it is the one in force there,
     which the cache never loses. An epoch without batches is the newest one, at the log end: the
     leader enters it before it writes (KafkaMetadataLog.initializeLeaderEpoch).
     """
@@ -140,17 +142,17 @@ def voter_sets(
     control: Mapping[BatchKey, ControlRecords],
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> list[Row]:
-    """Rows of silver.voter_sets; control: from control_records; snapshot_sets: from
+    """Rows of silver.voter_sets. control: from control_records. snapshot_sets: from
     snapshot_voter_sets.
 
-    The log's records are those of truncated branches and of .log.deleted files too.
+    Records of truncated branches and of .log.deleted files count too.
     """
     named: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for replica, source, found, voters in _named(bronze, control, snapshot_sets):
         if voters is not None and found["epoch"] is not None:
             named[*replica, source, found["offset"], found["epoch"]].append(voters)
-    # The same record lies in several captures' files; where contents differ under one key (only
-    # damage or a broken quorum leaves that), max() chooses the same one every time.
+    # The same record is in the files of several captures. Where contents under one key differ (only
+    # damage or a broken quorum causes that), max() always chooses the same one.
     names = (*REPLICA_KEYS, "source", "offset", "epoch")
     rows = [
         {**dict(zip(names, key, strict=True)), "voters": max(found, key=nulls_first)}
@@ -164,7 +166,7 @@ def _named(
     control: Mapping[BatchKey, ControlRecords],
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> Iterator[tuple[tuple[Any, ...], str, Row, list[Row] | None]]:
-    """REPLICA_KEYS' values, source, offset and epoch, voters."""
+    """(values of REPLICA_KEYS, source, offset and epoch, voters)."""
     for key, records in control.items():
         for found in records.voter_sets:
             yield key[:3], "kraft_voters", found, found["voters"]
@@ -182,7 +184,8 @@ def _named(
 
 
 def _without_repetitions(rows: Iterable[Row]) -> list[Row]:
-    """Once a voters record names the voters (KIP-853), LEADER_CHANGE only repeats their ids."""
+    """The rows without each LEADER_CHANGE behind a voters record, whose ids it only repeats
+    (KIP-853)."""
     rows = list(rows)
     firsts: dict[str, int] = {}
     for row in rows:
@@ -200,12 +203,11 @@ def _without_repetitions(rows: Iterable[Row]) -> list[Row]:
 def known_epochs(
     bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]
 ) -> dict[tuple[str, int], Row]:
-    """Of each (cluster_id, epoch) that any file of any replica was ever seen to name: start_offset,
-    and leader_id, voters, granting_voters, started_at by its LEADER_CHANGE record.
+    """For each (cluster_id, epoch) that any file of any replica named: start_offset, and leader_id,
+    voters, granting_voters and started_at of its LEADER_CHANGE record.
 
-    What that record would tell is None where it is gone everywhere, but leader_id, which
-    quorum-states may still name. Truncated branches and .log.deleted files count: what was seen
-    stays known.
+    Where that record is gone everywhere these are None, except that quorum-states may still name
+    the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
     """
     offsets: dict[tuple[str, int], list[int]] = defaultdict(list)
     changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
@@ -234,9 +236,9 @@ def known_epochs(
 
 
 def _stated_leaders(state: Iterable[Row]) -> dict[tuple[str, int], int]:
-    """Whom all quorum-states that know a leader of an epoch name.
+    """The leader of each epoch by the quorum-states that know it.
 
-    An epoch has one leader; where two are named, neither is taken.
+    An epoch has one leader; where quorum-states name two, neither is taken.
     """
     named: dict[tuple[str, int], set[int]] = defaultdict(set)
     for row in state:

@@ -1,4 +1,4 @@
-"""What one capture group shows, as a row: the reasoning of replica.history over its logs."""
+"""What the logs of one capture group show, as a row, by the reasoning of replica.history."""
 
 from __future__ import annotations
 

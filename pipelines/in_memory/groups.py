@@ -1,4 +1,4 @@
-"""Which capture group of a cluster is the newest one."""
+"""Finds the newest capture group of each cluster."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pipelines.in_memory.rows import Row, nulls_first
 
 
 def newest_groups(groups: Iterable[Row]) -> set[tuple[str, str]]:
-    """(cluster_id, capture_group) of each cluster's newest group; groups: rows of group_findings.
+    """(cluster_id, capture_group) of each cluster's newest group. groups: rows of group_findings.
 
-    Of groups with one captured_at the one with the highest ingest_seq is the newest, and of those
-    with one ingest_seq too, the one whose name comes first.
+    Of groups with the same captured_at, the one with the highest ingest_seq is the newest; of those
+    with the same ingest_seq, the one whose name comes first.
     """
     newest: dict[str, tuple[tuple[Any, ...], str]] = {}
     for row in sorted(groups, key=lambda row: str(row["capture_group"]), reverse=True):

@@ -53,7 +53,7 @@ def health_of(judged: Sequence[Row]) -> Health:
 
 
 def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """HISTORY: the entities of the state, and what those of WATCHED_ENTITIES were before."""
+    """HISTORY: the entities of the state, and earlier versions of those of WATCHED_ENTITIES."""
     begin, end = look["from_offset"], look["end_offset"]
     for row in _versions(written, look["cluster_id"]):
         entity, key, value, start, stop, start_ms, stop_ms, record = row
@@ -69,7 +69,7 @@ def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, 
 
 
 def _versions(written: pa.Table, cluster_id: str) -> Iterator[tuple[Any, ...]]:
-    """_COLUMNS of a cluster's versions of JUDGED, times in ms."""
+    """_COLUMNS of a cluster's versions of JUDGED, with times in ms."""
     mine = pc.and_(pc.equal(written["what"], VERSION), pc.equal(written["cluster_id"], cluster_id))
     is_judged = pc.is_in(written["entity"], pa.array(JUDGED, pa.string()))
     versions = written.filter(pc.and_(mine, is_judged))

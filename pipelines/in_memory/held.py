@@ -1,4 +1,4 @@
-"""Which batches the log of each capture held, and its whole log as replica.history compares it."""
+"""Which batches the log of each capture held, and the log as replica.history compares it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
-"""Batches in all logs that are kept because they may be asked for again."""
+"""How many batches may be in the logs that are kept for later questions."""
 
 
 def replica_of(row: Mapping[str, Any]) -> ReplicaId:
-    """The replica of any row that has REPLICA_KEYS."""
+    """The replica of a row that has REPLICA_KEYS."""
     return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
-    """capture_id, REPLICA_KEYS, captured_at, log_start_offset, log_end_offset, source.
+    """One row for each capture: capture_id, REPLICA_KEYS, captured_at, log_start_offset,
+    log_end_offset, source.
 
-    captures: rows of bronze.captures, where an unchanged replica has the same capture_id in several
-    groups. All of them saw the same files, so the first time, and the first place, stand for all.
+    captures: rows of bronze.captures, in which an unchanged replica has the same capture_id in
+    several groups. All of these saw the same files, so the first time and the first source
+    count.
     """
     looks: dict[str, list[Row]] = defaultdict(list)
     for row in captures:
@@ -64,7 +66,7 @@ class HeldBatches:
         self._places: dict[str, Places] = {}
 
     def places(self, capture_id: str) -> Places:
-        """Indexes of `batches`, by offset; of a capture that nobody knows none."""
+        """Indexes of `batches`, by offset. Empty for an unknown capture."""
         if capture_id not in self._places:
             if capture_id not in self.looks:
                 return np.zeros(0, np.int64)
@@ -75,7 +77,7 @@ class HeldBatches:
         return self._places[capture_id]
 
     def control(self, capture_id: str) -> list[ControlRecords]:
-        """Of each batch of the capture that has control records, in their order."""
+        """The control records of the capture's batches that have any, in their order."""
         places, records = self._with_control
         is_held = np.isin(places, self.places(capture_id), assume_unique=True)
         return [records[index] for index in np.flatnonzero(is_held).tolist()]
@@ -91,15 +93,15 @@ class HeldBatches:
 
 
 def covers(span: Row, moment: Any) -> bool:
-    """Whether `moment` is in the span, whose end is open while the newest capture holds it."""
+    """Whether `moment` is in the span. A span is open while the newest capture holds the batch."""
     return bool(span["from"] <= moment and (span["to"] is None or moment <= span["to"]))
 
 
 class ReplicaLogs:
-    """The log of each capture; held: what the captures held; snapshot_sets: from
+    """The log of each capture. held: what the captures held. snapshot_sets: from
     snapshot_voter_sets.
 
-    A log is made when it is asked for, and the last few are kept.
+    A log is made when it is asked for; the last few are kept.
     """
 
     def __init__(
@@ -119,12 +121,12 @@ class ReplicaLogs:
         self._entries: dict[int, LogBatch] = {}
 
     def key(self, capture_id: str) -> ReplicaKey:
-        """The replica whose log it is."""
+        """The replica that the capture's log belongs to."""
         look = self._held.looks[capture_id]
         return ReplicaKey(look["node_id"], look["directory_id"])
 
     def log(self, capture_id: str) -> ReplicaLog:
-        """The log of a capture. KeyError for a capture that is not known."""
+        """The log of a capture. Raises KeyError for an unknown capture."""
         if capture_id not in self._known:
             while sum(len(one.batches) for one in self._known.values()) > _MOST_PLACES:
                 del self._known[next(iter(self._known))]

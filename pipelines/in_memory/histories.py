@@ -22,7 +22,7 @@ from replica.model.keys import ReplicaId
 
 
 def leader_epoch_history(known: Mapping[tuple[str, int], Row], groups: Iterable[Row]) -> list[Row]:
-    """Rows of gold.leader_epoch_history; known: from known_epochs; groups: from group_findings."""
+    """Rows of gold.leader_epoch_history. known: from known_epochs. groups: from group_findings."""
     of_cluster: dict[str, list[Row]] = defaultdict(list)
     for group in groups:
         of_cluster[group["cluster_id"]].append(group)
@@ -47,8 +47,8 @@ def leader_epoch_history(known: Mapping[tuple[str, int], Row], groups: Iterable[
 def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
     """The epoch's commitment, and whether it is on the agreed branch.
 
-    A proven epoch is, a superseded one is not. Of another one the newest group decides whose branch
-    reaches it; an epoch below every branch (heads deleted everywhere) has nothing beside it.
+    A proven epoch is on it, a superseded one isn't. For another epoch the newest group whose branch
+    reaches it decides. An epoch below every branch (all heads were deleted) is on it.
     """
     if any(_is_proven(epoch, group) for group in groups):
         return "proven", True
@@ -59,21 +59,24 @@ def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
 
 
 def _reaches(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group's branch holds the epoch's first offset, or will hold another one there."""
+    """Whether the group's branch holds the epoch's first offset, or will hold another entry
+    there."""
     if not group["branch"] or group["branch_start"] > start:
         return False
     return bool(start < group["branch_end"] or group["branch"][-1]["epoch"] > epoch)
 
 
 def _is_proven(epoch: int, group: Row) -> bool:
-    """An epoch has one leader, so any proven entry of it proves those before."""
+    """Whether the group proves the epoch. An epoch has one leader, so any proven entry of it proves
+    its earlier entries."""
     return any(
         head["epoch"] == epoch and head["commitment"] == "proven" for head in group["epochs"]
     )
 
 
 def _is_superseded(epoch: int, start: int, group: Row) -> bool:
-    """The group holds the head and knows that it lost, or proves another entry at its offset."""
+    """Whether the group holds the epoch's head and knows that it lost, or proves another entry at
+    its offset."""
     head = {"epoch": epoch, "start_offset": start, "commitment": "superseded"}
     is_proven_there = any(
         part["commitment"] == "proven" and part["start"] <= start < part["end"]
@@ -89,7 +92,7 @@ def _has(epoch: int, group: Row) -> bool:
 def divergence_points(
     groups: Iterable[Row], captures: Iterable[Row], newest: Container[tuple[str, str]]
 ) -> Iterator[Row]:
-    """Rows of gold.divergence_points; captures: rows of bronze.captures; newest: from
+    """Rows of gold.divergence_points. captures: rows of bronze.captures. newest: from
     newest_groups."""
     names: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in captures:
@@ -108,7 +111,7 @@ def divergence_points(
 
 
 class _Gone(NamedTuple):
-    """What of a batch is gone: offsets from start (inclusive) to end (exclusive)."""
+    """The part of a batch that is gone: offsets from start (inclusive) to end (exclusive)."""
 
     start: int
     end: int
@@ -126,8 +129,8 @@ def truncations(
 ) -> Iterator[Row]:
     """Rows of gold.truncations: one for each run of offsets that one capture shows to be gone.
 
-    proven: proven_ranges of some batches; captures: bronze's rows. What was deleted behind a
-    snapshot is no truncation: that is removed_at.
+    proven: proven_ranges of some batches. captures: bronze's rows. What was deleted behind a
+    snapshot is no truncation: it has removed_at.
     """
     rounds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for row in captures:
@@ -162,7 +165,7 @@ def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
 
 
 def _runs(entries: Iterable[_Gone]) -> Iterator[list[_Gone]]:
-    """Runs of offsets that follow each other; entries: by offset."""
+    """Runs of consecutive offsets. entries: by offset."""
     run: list[_Gone] = []
     end = -1
     for entry in entries:
@@ -188,8 +191,8 @@ def _of_run(run: Sequence[_Gone], committed: Committed, proven: Mapping[Batch, R
 
 
 def _lost(one: _Gone, committed: Committed, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
-    """How many entries. committed: the vanished entry itself is proven; superseded: another one at
-    its offset is."""
+    """How many entries were lost, by commitment. committed: the vanished entry itself is proven.
+    superseded: another entry at its offset is."""
     whole = (OffsetRange(one.start, one.end),)
     beside = difference(whole, proven[one.batch])
     superseded = _size(intersection(beside, committed.proven))

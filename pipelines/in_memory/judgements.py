@@ -35,14 +35,14 @@ def findings(
     groups: Iterable[Row],
     of_health: Iterable[Row] = (),
 ) -> list[Row]:
-    """The rows of gold.findings, but for those between clusters.
+    """The rows of gold.findings, except the findings between clusters.
 
-    judged: from judged_snapshots; replayed: what Records has as `compared`; groups: from
-    group_findings; of_health: from health.
+    judged: from judged_snapshots. replayed: a Records' `compared`. groups: from group_findings.
+    of_health: from health.
 
-    A record that can't be applied is a finding of each capture that holds it. Divergence is one of
-    who would be truncated; a conflict, and a divergence where neither would win, of the first of
-    the pair.
+    A record that can't be applied is a finding of each capture that holds it. A divergence is a
+    finding of the replica that would be truncated. A conflict, and a divergence in which neither
+    replica would win, is a finding of the first of the pair.
     """
     worded = chain(map(refusal, refused_records(replayed, committed)), *map(of_group, groups))
     found = chain(
@@ -57,9 +57,9 @@ def findings(
 
 def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
     """A row for each cluster whose log holds records that can't be applied: cluster_id, refused
-    (how many), first_refused (dict: offset, record_type, reason, because), its leader_epoch.
+    (how many), first_refused (dict: offset, record_type, reason, because) and its leader_epoch.
 
-    replayed: what Replayed has as `compared`.
+    replayed: a Replayed's `compared`.
     """
     of_cluster: defaultdict[str, list[Row]] = defaultdict(list)
     for row in replayed:
@@ -83,7 +83,7 @@ def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
 
 
 def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
-    """Each finding with the captures that it may be of, and where these were."""
+    """Each finding with the captures that it may be about, and their places."""
     looks: defaultdict[str, list[Row]] = defaultdict(list)
     for look in one_row_per_capture(captures):
         looks[look["cluster_id"]].append(look)
@@ -95,7 +95,7 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
-    """The findings with file and byte of the batch that holds the offset in the capture's log."""
+    """The findings with file and byte of the batch that holds their offset in the capture's log."""
     for found in located:
         if found["offset"] is not None:
             for place in batches.at_offset(replica_of(found), found["epoch"], found["offset"]):

@@ -28,8 +28,8 @@ _NO_STATE: Row = dict.fromkeys(_STATE)
 
 
 class Member(NamedTuple):
-    """A capture in a round. row: what the rules want to know of it but for its batches; held: a row
-    for each batch of its log, in columns of _ENTRY."""
+    """A capture in a round. row: what the rules need, without the batches. held: a row for each
+    batch of its log, in columns of _ENTRY."""
 
     ingest_seq: int
     row: Row
@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 
 def with_neighbours(captures: Iterable[Row]) -> set[str]:
-    """The clusters that were captured in one round with another one: of these the first records are
+    """The clusters that were captured in one round with another cluster. Their first records are
     compared."""
     rounds: defaultdict[int, set[str]] = defaultdict(set)
     for row in captures:
@@ -48,9 +48,9 @@ def with_neighbours(captures: Iterable[Row]) -> set[str]:
 def members_of(
     bronze: BronzeRows, snapshot_sets: Mapping[SnapshotKey, Sequence[Row]], *, compared: bool
 ) -> Iterator[Member]:
-    """A member for each capture of a cluster; of bronze captures, states and batches are read.
+    """A member for each capture of a cluster. Of bronze, captures, states and batches are read.
 
-    snapshot_sets: from snapshot_voter_sets. compared: whether the cluster has neighbours.
+    snapshot_sets: from snapshot_voter_sets. compared: whether another cluster was in its rounds.
     """
     held = HeldBatches(bronze, {})
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
@@ -72,7 +72,7 @@ def members_of(
 
 
 def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
-    """PLACED; members: of all clusters of the rounds that they were in."""
+    """PLACED. members: of all clusters in the rounds."""
     rounds: defaultdict[int, list[Member]] = defaultdict(list)
     for member in members:
         rounds[member.ingest_seq].append(member)
@@ -87,7 +87,7 @@ def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
 def _initial_voters(
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> dict[ReplicaId, list[Row]]:
-    """The voters that a replica's bootstrap snapshot names."""
+    """The voters in the bootstrap snapshot of each replica."""
     named: defaultdict[ReplicaId, list[list[Row]]] = defaultdict(list)
     for (cluster_id, node_id, directory_id, end_offset, *_), sets in snapshot_sets.items():
         voters = [found["voters"] for found in sets]
@@ -98,7 +98,7 @@ def _initial_voters(
 
 
 def _entries(members: Sequence[Member]) -> dict[str, Row]:
-    """Of a round with several clusters, by capture_id: first_offset, and `entries`, the batches
+    """By capture_id, for a round with several clusters: first_offset, and `entries`, the batches
     that hold the first offset of any log of the round."""
     if len({member.row["cluster_id"] for member in members}) < 2:
         return {}

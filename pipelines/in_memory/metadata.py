@@ -17,7 +17,7 @@ _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
 def metadata_history(written: pa.Table) -> pa.Table:
-    """The versions of entities; written: WRITTEN."""
+    """The versions of entities. written: WRITTEN."""
     return _of(written, VERSION, OF_VERSION)
 
 
@@ -27,7 +27,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
-    if not repeated.num_rows:  # so it is in every cluster that never lost a branch
+    if not repeated.num_rows:  # True for every cluster that never lost a branch.
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
     is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())
@@ -36,7 +36,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
 
 
 def state_ranges(written: pa.Table) -> pa.Table:
-    """The end offsets at which the state is known; written: WRITTEN."""
+    """The end offsets at which the state is known. written: WRITTEN."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     return _of(written, RANGE, OF_RANGE, columns)
 
@@ -47,7 +47,7 @@ def _of(
     columns: Sequence[str],
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
-    """The rows of one kind, in these columns and cluster_id; renamed: old names to new ones."""
+    """The rows of one kind, in these columns and cluster_id. renamed: old names to new ones."""
     of_kind = written.filter(pc.equal(written["what"], what)).select(["cluster_id", *columns])
     return of_kind.rename_columns([renamed.get(name, name) for name in of_kind.column_names])
 
@@ -57,10 +57,10 @@ def _keys(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
 
 
 def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
-    """Of changes with one key those of the agreed branch, and one of others."""
+    """One of the changes with the same key: the one of the agreed branch, where it has one."""
     agreed = [row for row in rows if row["commitment"] == _PROVEN]
     others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
-    # where a quorum broke its promises, one epoch has two records at an offset
+    # Where a quorum broke its promises, one epoch has two records at an offset.
     taken = {
         key
         for key in map(_key, agreed)
@@ -74,8 +74,8 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _one_of_each(changes: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """By key. Branches that lost may share their first records, and each tells them: unproven goes
-    before superseded before none."""
+    """One change for each key. Branches that lost may share their first records, and each tells
+    them: unproven comes before superseded, and that before None."""
     first: dict[tuple[Any, ...], Row] = {}
     for row in sorted(changes, key=lambda row: nulls_first([row["new"], row["old"]])):
         key = _key(row)

@@ -1,4 +1,4 @@
-"""Ranges of offsets that overlap, each with a rank: which of them counts at each offset."""
+"""Finds which of overlapping ranges counts at each offset, by their ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipelines.in_memory.batches import Longs
 
 
 class Best(NamedTuple):
-    """Ranges that don't overlap, ascending, from low (inclusive) to high (exclusive); claim: the
+    """Ranges that don't overlap, ascending, from low (inclusive) to high (exclusive). claim: the
     index of the given range that counts there."""
 
     low: Longs
@@ -25,13 +25,15 @@ class Best(NamedTuple):
 def best_of_overlapping(
     ranges: tuple[Longs, Longs], ranks: Sequence[npt.NDArray[np.generic]]
 ) -> Best:
-    """ranges: where each begins (inclusive) and ends (exclusive), none empty. ranks: the range with
-    the highest counts; the first rank counts most, and of equal ones the first range."""
+    """The ranges that count. ranges: where each begins (inclusive) and ends (exclusive); none is
+    empty. ranks: the range with the highest rank counts. The first of the ranks decides first; of
+    equal ranges the first one counts."""
     low, high = ranges
     if not len(low):
         return Best(low, high, np.zeros(0, np.int64))
     place = np.empty(len(low), np.int64)
-    # the higher, the more it counts; lexsort is stable, so that of equals the first one is highest
+    # The higher the place, the more a range counts. lexsort is stable, so of equals the first is
+    # highest.
     place[np.lexsort([one[::-1] for one in ranks[::-1]])] = np.arange(len(low))
     place = place[::-1]
     order = np.lexsort([-place, high, low])
@@ -57,7 +59,8 @@ def best_of_overlapping(
 
 
 def _swept(claims: Longs, low: Longs, high: Longs, place: Longs) -> Iterator[tuple[int, int, int]]:
-    """Of ranges that overlap, sorted by where they begin; each offset between is in some of them.
+    """The ranges that count, of ranges that are sorted by their begins and leave no offset between
+    them out.
 
     place: the higher, the more a range counts.
     """

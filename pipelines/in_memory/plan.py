@@ -11,7 +11,7 @@ from pipelines.replay.plan import Plan, PlannedSnapshot, Run
 
 
 class PlannedContent(NamedTuple):
-    """A whole snapshot's content under one id. timestamp_us: as in PlannedSnapshot; can_begin:
+    """The content of a whole snapshot under one id. timestamp_us: as in PlannedSnapshot. can_begin:
     whether a replay may begin with it."""
 
     cluster_id: str
@@ -27,8 +27,8 @@ def plans_of(
 ) -> Mapping[str, Plan]:
     """The plan of each cluster that has records to replay or a whole snapshot, by cluster_id.
 
-    branch: rows with cluster_id, offset and leader_epoch, an offset once in a cluster; known: those
-    of its rows that can be replayed.
+    branch: rows with cluster_id, offset and leader_epoch; each offset once in a cluster. known:
+    those of its rows that can be replayed.
     """
     epochs: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for row in branch:
@@ -48,7 +48,7 @@ def plans_of(
 
 
 def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """(start, end (exclusive)) of each run without a hole, ascending; offsets: each once."""
+    """(start, end (exclusive)) of each run without a hole, ascending. offsets: each once."""
     runs: list[tuple[int, int]] = []
     for offset in sorted(offsets):
         if runs and runs[-1][1] == offset:
@@ -71,7 +71,7 @@ def _plan(
 
 
 def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
-    """The oldest of the snapshots with which the run can begin; None for a run from offset 0."""
+    """The oldest of the snapshots with which the run can begin. None for a run from offset 0."""
     fits = (
         one
         for one in begins

@@ -38,9 +38,9 @@ _IDS = itemgetter(*CONTENT_IDS)
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one walk over the agreed branch tells. written: WRITTEN, what each record of it, and of
-    the branches that lost, writes. compared: rows of REPLAYED, the snapshots beside it, and which
-    of its records can't be applied."""
+    """The results of one walk over the agreed branch. written: WRITTEN, what each record of it, and
+    of the branches that lost, changes. compared: rows of REPLAYED, the snapshots beside it, and
+    which of its records can't be applied."""
 
     written: pa.Table
     compared: list[Row]
@@ -81,8 +81,8 @@ def replayed(
 
 
 def is_unknown(row: Row) -> bool:
-    """Whether a row of bronze's records is of an api key, version or control type that nobody here
-    knows (see json_text and UnknownControl)."""
+    """Whether a row of bronze's records has an api key, version or control type that this release
+    doesn't know (see json_text and UnknownControl)."""
     if row["is_control"]:
         return row["record_type"] not in KNOWN_CONTROL
     payload = row["payload"]
@@ -93,7 +93,7 @@ def is_unknown(row: Row) -> bool:
 
 
 def _times_of(snapshots: Iterable[Row]) -> dict[_Ids, int | None]:
-    """The ids of whole snapshots, and the time of the last record that each contains."""
+    """The ids of whole snapshots, with the time of the last record that each contains."""
     latest: dict[_Ids, int | None] = {}
     for row in snapshots:
         if row["is_whole"]:
@@ -111,7 +111,7 @@ def _of_log(known: Iterable[Row]) -> Iterator[_Placed]:
 
 
 def _of_snapshots(records: Iterable[Row], wanted: Iterable[_Ids]) -> Iterator[_Placed]:
-    """The records of each wanted id, each once, whichever replica's snapshot has it."""
+    """The records of each wanted id, each once, from any replica's snapshot."""
     contents: defaultdict[tuple[str, str], dict[int, Row]] = defaultdict(dict)
     for row in records:
         contents[row["cluster_id"], row["content_sha256"]].setdefault(row["index"], row)
@@ -131,7 +131,7 @@ def _of_tails(tails: Iterable[Row]) -> Iterator[_Placed]:
 
 
 def _has_state(row: Row) -> bool:
-    """Whether a replay applies the record, or has to know that it is there."""
+    """Whether a replay applies the record, or must know that it is there."""
     if row["is_control"]:
         return row["record_type"] in STATEFUL_CONTROL and row["value"] is not None
     return row["record_type"] in _STATEFUL or is_unknown(row)

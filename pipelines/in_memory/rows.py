@@ -1,4 +1,4 @@
-"""Rows of tables, and what orders them."""
+"""The type of tables' rows, their times, and their order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def milliseconds(at: datetime) -> int:
-    """Whole ms since the epoch, rounded down, as Spark's unix_millis."""
+    """Whole ms since the epoch, rounded down, as in Spark's unix_millis."""
     return (at - EPOCH) // _MILLISECOND
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Whole us since the epoch; None for None."""
+    """Whole us since the epoch. None for None."""
     return None if at is None else (at - EPOCH) // MICROSECOND
 
 
@@ -28,7 +28,7 @@ def from_microseconds(at: int) -> datetime:
 
 
 def nulls_first(value: Any) -> tuple[Any, ...]:
-    """A key that sorts values as Spark does: None before all others, structs (dicts, in the order
+    """A key that sorts values as Spark does: None before all others; structs (dicts, in the order
     of their fields) and arrays (lists) by their elements."""
     if value is None:
         return (0,)

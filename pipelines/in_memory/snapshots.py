@@ -1,7 +1,7 @@
-"""The snapshots of a small lake beside the replay: verdicts, and those of one id beside each other.
+"""The snapshots of a small lake: verdicts on them, compared with the replay and with each other.
 
-`replayed` is what Replayed of pipelines.in_memory.replay has as `compared`. A cluster is replayed
-in one part, so that each of its rows is the whole of what is said.
+`replayed` is the `compared` of pipelines.in_memory.replay's Replayed. A cluster is replayed in one
+part, so each row says everything about its snapshot.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
 
 
 def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
-    """Rows of gold.snapshot_validity; judged: from judged_snapshots."""
+    """Rows of gold.snapshot_validity. judged: from judged_snapshots."""
     same = (*REPLICA_KEYS, "end_offset", "epoch", "capture_id", "verdict")
     return [
         {
@@ -63,8 +63,9 @@ def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
 
 
 def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Iterator[Row]:
-    """PLACED. Each snapshot is held against the first replica's of its id in the capture group; one
-    that can't be read as a whole says nothing, and the bootstrap snapshot 0-0 is no state."""
+    """PLACED. Each snapshot is compared with the first replica's snapshot of the same id in the
+    capture group. A snapshot that can't be read as a whole, and the bootstrap snapshot 0-0, which
+    is no state, are left out."""
     compared = {
         (*_ids(row), row["against_sha256"]): row
         for row in replayed
@@ -115,7 +116,7 @@ def _of_one_id(bronze: BronzeRows) -> dict[tuple[Any, ...], list[Row]]:
 
 def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
     """A row for each complete snapshot of each capture: SNAPSHOT_KEYS, capture_id, is_whole, and
-    `file`, as it was named to ingest."""
+    `file`, by its name at ingest."""
     sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     for row in bronze.snapshots:
         name = _SHOWN_NAME.search(row["file"])
@@ -140,7 +141,7 @@ def _told(found: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _first_unknown(found: Iterable[Row]) -> dict[str, int]:
-    """By capture_id, the offset of the first record in its log that this release doesn't know."""
+    """By capture_id: the offset of the first record in its log that this release doesn't know."""
     first: dict[str, int] = {}
     for row in found:
         is_told = row["rule"] in NOT_KNOWN and row["snapshot_end_offset"] is None

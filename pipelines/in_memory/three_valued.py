@@ -1,4 +1,4 @@
-"""SQL's logic of three values: None is a condition of which nobody knows whether it holds."""
+"""SQL's three-valued logic. None is a condition of which it is unknown whether it holds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def both(*conditions: bool | None) -> bool | None:
 
 
 def every(conditions: Iterable[bool | None]) -> bool | None:
-    """False where any condition is False, else None where any is None. True of no conditions."""
+    """False where any condition is False, else None where any is None. True for no conditions."""
     found = set(conditions)
     return False if False in found else None if None in found else True
 
 
 def some(conditions: Iterable[bool | None]) -> bool | None:
-    """True where any condition is True, else None where any is None. False of no conditions."""
+    """True where any condition is True, else None where any is None. False for no conditions."""
     found = set(conditions)
     return True if True in found else None if None in found else False

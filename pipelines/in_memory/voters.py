@@ -1,7 +1,7 @@
-"""Voters as silver.voter_sets' column `voters` has them, out of what names them.
+"""Voters in the form of silver.voter_sets' column `voters`, from each source that names voters.
 
 A voter is a dict of voter_id, directory_id, endpoints, min_supported_version and
-max_supported_version, in this order; what the source doesn't tell is None.
+max_supported_version, in this order. What the source doesn't say is None.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ def known_directory(directory: str | None) -> str | None:
 
 
 def node_ids_as_voters(ids: Sequence[int] | None) -> list[Row] | None:
-    """Of a source that knows a voter by its node id only. None for None; sorted."""
+    """Voters of a source that gives node ids only, sorted. None for None."""
     return None if ids is None else _in_order([voter(node) for node in ids])
 
 
 def configured_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
-    """Of controller.quorum.voters: dicts of voter_id, host and port. None for None; sorted."""
+    """Voters of controller.quorum.voters: dicts of voter_id, host and port; sorted. None for
+    None."""
     if voters is None:
         return None
     return _in_order([voter(one["voter_id"], endpoints=[_endpoint(one)]) for one in voters])
 
 
 def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
-    """Of a LEADER_CHANGE: dicts of voter_id and directory_id. None for None; in their order."""
+    """Voters of a LEADER_CHANGE: dicts of voter_id and directory_id; in their order. None for
+    None."""
     if voters is None:
         return None
     return [voter(one["voter_id"], one["directory_id"]) for one in voters]
@@ -46,7 +48,8 @@ def voter(
     endpoints: list[Row] | None = None,
     versions: tuple[int | None, int | None] = (None, None),
 ) -> Row:
-    """An element of the column; versions: the lowest and the highest kraft.version it supports."""
+    """An element of the column. versions: the lowest and the highest kraft.version that it
+    supports."""
     return {
         "voter_id": node,
         "directory_id": directory,

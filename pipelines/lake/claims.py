@@ -37,9 +37,10 @@ _TRIED_EVERY_S = 2.0
 
 @contextmanager
 def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lake; `waiting` is told once where another process does.
+    """Hold the lake. `waiting` is called once where another process holds it.
 
-    UnwritableFileError: the store refuses. UsageError, at the end: the claim was lost meanwhile.
+    Raises UnwritableFileError where the store refuses; UsageError, at the end, where the claim was
+    lost meanwhile.
     """
     with opened(lake.place, UnwritableFileError) as (store, root):
         claim = Claim(store, f"{root}/{FOLDER}")
@@ -58,13 +59,13 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
                 "begun: run this one again"
             )
     finally:
-        with suppress(OSError):  # our claim expires by itself
+        with suppress(OSError):  # Without this the claim expires by itself.
             claim.give_back()
 
 
 @dataclass
 class Claim:
-    """store: a file system of pyarrow.fs. folder: of all claims."""
+    """store: a file system of pyarrow.fs. folder: holds all claims."""
 
     store: Any
     folder: str
@@ -75,7 +76,7 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Try to take the lake; whether it worked. Where it didn't, nothing of ours is left."""
+        """Try to take the lake. Returns whether it worked; if not, the claim is removed."""
         self.renew()
         if not self._others():
             return True
@@ -94,13 +95,13 @@ class Claim:
             self.store.delete_file(self.path)
 
     def _others(self) -> list[str]:
-        """Claims of other writers that live; claims of killed writers are removed. Our own claim
-        must just have been written."""
+        """The claims of other live writers. Claims of killed writers are removed. This writer's own
+        claim must just have been written."""
         from pyarrow import fs
 
         found = self.store.get_file_info(fs.FileSelector(self.folder))
         times = {info.path: info.mtime for info in found if info.is_file}
-        # our claim was just written, so its time is the store's time now
+        # Our claim was just written, so its time is the store's present time.
         mine = times.pop(self.path)
         expired = [
             path for path, at in times.items() if mine - at > timedelta(seconds=EXPIRED_AFTER_S)
@@ -113,12 +114,12 @@ class Claim:
 
 @contextmanager
 def _renewed(claim: Claim) -> Iterator[None]:
-    """Renews the claim while the block runs."""
+    """Renew the claim while the block runs."""
     is_over = threading.Event()
 
     def renew() -> None:
         while not is_over.wait(RENEWED_EVERY_S):
-            with suppress(OSError):  # the next may come through
+            with suppress(OSError):  # The next renewal may work.
                 if not claim.is_held():
                     claim.is_lost = True
                     return

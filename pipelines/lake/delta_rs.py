@@ -14,15 +14,15 @@ from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
 
 WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
-"""For every commit in which delta-rs writes rows: it keeps as much of a least or greatest text in a
-table's log as Spark does, where delta-rs's default is 64 characters."""
+"""The properties of every commit in which delta-rs writes rows. As Spark does, it keeps the first
+32 characters of a least or greatest text in a table's log; delta-rs's default is 64."""
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
-    """The table at a version, by default the newest. uri: as Lake.table_uri has it.
+    """Open a table at a version; None for the newest. uri: as from Lake.table_uri.
 
-    Raises what deltalake raises: TableNotFoundError, DeltaError, OSError; but UnreadableFileError
-    for what is known to be an object store's refusal, and for a table with a file elsewhere.
+    Raises what deltalake raises: TableNotFoundError, DeltaError, OSError. Raises
+    UnreadableFileError where an object store refuses, and for a table with a file elsewhere.
     """
     try:
         table = DeltaTable(uri, version=version, storage_options=storage_options(uri))
@@ -36,9 +36,10 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
 
 
 def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
-    """A lake's table by its name, such as bronze.captures; None where the lake has no such table.
+    """Open a lake's table by its name, such as bronze.captures. None where the lake has no such
+    table.
 
-    Raises what open_table raises, but for TableNotFoundError.
+    Raises what open_table raises, except TableNotFoundError.
     """
     try:
         return open_table(lake.table_uri(name))
@@ -47,21 +48,21 @@ def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
 
 
 def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
-    """What a query answers of the table, which it names t. Raises what delta-rs raises: just
-    Exception where a data file is gone."""
+    """The answer of a query of the table, which the query calls t. Raises what delta-rs raises:
+    Exception itself where a data file is missing."""
     found = QueryBuilder().register("t", table).execute(query).read_all()
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def newest_versions(lake: Lake, names: Iterable[str]) -> dict[str, int]:
-    """By name, the newest version of each of the tables that the lake has."""
+    """The newest version of each of these tables that the lake has, by name."""
     return {name: version for name, (_, version) in newest_states(lake, names).items()}
 
 
 def newest_states(lake: Lake, names: Iterable[str]) -> dict[str, tuple[str, int]]:
-    """By name, id and newest version of each of the tables that the lake has. A table keeps its id
-    for as long as it lives, copied to another place, too."""
+    """Id and newest version of each of these tables that the lake has, by name. A table keeps its
+    id as long as it exists, even when it is copied elsewhere."""
     opened = ((name, open_if_there(lake, name)) for name in names)
     return {
         name: (str(table.metadata().id), table.version())

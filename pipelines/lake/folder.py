@@ -1,8 +1,8 @@
-"""A look at a lake's folder before a job writes to it: whether a lake may be made there, and
-whether this user can write.
+"""Looks at a lake's folder before a job writes to it: whether a lake may be made there, and whether
+this user can write.
 
-Both are checked before anything is written, and before Spark starts: Spark would show a stack
-trace.
+Both are checked before anything is written and before Spark starts, because Spark would show a
+stack trace.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ _OURS = (
     "_spool", "_trial",
 )  # fmt: skip
 """Beginnings of the names that a job makes in a lake beside its tables. An ingest that ended early
-may have left some of them."""
+may have left some."""
 
 
 def refuse_foreign(lake: Lake) -> None:
-    """UsageError for a folder, or a prefix of an object store, that holds other things and no lake.
+    """Raises UsageError for a folder, or a prefix of an object store, that holds other things and
+    no lake.
 
-    UnreadableFileError where it can't be listed.
+    Raises UnreadableFileError where it can't be listed.
     """
     if schema_version(lake) is not None:
         return
@@ -39,9 +40,9 @@ def refuse_foreign(lake: Lake) -> None:
 
 
 def check_writable(lake: Lake, schemas: Sequence[str]) -> None:
-    """UnwritableFileError naming the first folder of the lake in which this user can't make files:
-    the lake's own, or one of a table of these schemas. A lake that isn't there is left to whoever
-    makes it."""
+    """Raises UnwritableFileError, which names the first folder of the lake in which this user can't
+    make files: the lake's own, or one of a table of these schemas. A lake that doesn't exist yet
+    passes."""
     if lake.is_remote:
         _try_file(lake)
         return
@@ -58,7 +59,7 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 
 
 def _try_file(lake: Lake) -> None:
-    """Makes a file and removes it: the only way to know."""
+    """Make a file and remove it: only that shows whether it is possible."""
     name = f"_trial.{uuid.uuid4().hex}"
     try:
         lake.write(name, b"")
@@ -88,7 +89,7 @@ def _table_folders(root: Path, schemas: Sequence[str]) -> Iterator[Path]:
 def _names(lake: Lake) -> list[str]:
     if not lake.is_remote:
         return names_in(lake.folder)
-    from pyarrow import fs  # for remote lakes only: it takes a quarter of a second
+    from pyarrow import fs  # Only remote lakes need it, and it takes a quarter of a second.
 
     with opened(lake.place) as (store, root):
         selector: Any = fs.FileSelector(root.rstrip("/"), allow_not_found=True)

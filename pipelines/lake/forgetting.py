@@ -1,7 +1,7 @@
-"""What of a lake is to be forgotten, as a file in the lake while the work is not done.
+"""Notes in a file of the lake what is being forgotten, until that is done.
 
-bronze.captures still has what is half forgotten, and an ingest would rely on it. So every job that
-writes to the lake calls `refuse_half_forgotten` first.
+While a table is half forgotten, bronze.captures still has its rows, and an ingest would rely on
+them. So every job that writes to the lake first calls `refuse_half_forgotten`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Targets:
         return Targets(self.captures | other.captures, self.clusters | other.clusters)
 
     def has(self, capture_id: str, capture_group: str, cluster_id: str) -> bool:
-        """Whether a row of bronze.captures is meant."""
+        """Whether a row of bronze.captures is among the targets."""
         return bool({capture_id, capture_group} & self.captures) or cluster_id in self.clusters
 
 
 def begun(lake: Lake) -> Targets:
-    """What an earlier run began to forget and did not finish."""
+    """The targets of an earlier run that did not finish."""
     content = lake.read(FILE_NAME)
     if content is None:
         return Targets()
@@ -41,23 +41,23 @@ def begun(lake: Lake) -> Targets:
         return Targets(frozenset(fields["captures"]), frozenset(fields["clusters"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{lake}/{FILE_NAME}: not what `kraftlake forget` writes: restore it"
+            f"{lake}/{FILE_NAME}: not a file of `kraftlake forget`: restore it"
         ) from error
 
 
 def begin(lake: Lake, targets: Targets) -> None:
-    """Write durably, whole or not at all, what is to be forgotten. Nothing is changed before."""
+    """Note the targets durably and atomically, before anything is changed."""
     fields = {"captures": sorted(targets.captures), "clusters": sorted(targets.clusters)}
     lake.write(FILE_NAME, json.dumps(fields).encode())
 
 
 def end(lake: Lake) -> None:
-    """The work is done: remove the file."""
+    """Remove the note: the work is done."""
     lake.remove(FILE_NAME)
 
 
 def refuse_half_forgotten(lake: Lake) -> None:
-    """UsageError where a run of `kraftlake forget` did not come to its end."""
+    """Raises UsageError where a run of `kraftlake forget` did not finish."""
     if lake.read(FILE_NAME) is not None:
         raise UsageError(
             f"{lake}: a `kraftlake forget` was interrupted: run `kraftlake forget --lake {lake} "

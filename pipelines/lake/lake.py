@@ -1,7 +1,7 @@
 """A lake is one folder, local or in an object store: <lake>/<schema>/<table>, and small files.
 
-Loads neither pyspark nor deltalake, because `kraftlake sql` starts here. The names of small files
-begin with an underscore, as no table's does.
+This module loads neither pyspark nor deltalake, because `kraftlake sql` starts here. The names of
+small files begin with an underscore, which no table's name does.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SCHEMAS = ("bronze", "silver", "gold")
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """place: a folder or a URI, as its user named it, which is how messages name it. root: the same
-    for Spark, whose JVM need not share our working directory: an absolute path, or a URI that
-    Hadoop knows (s3:// is s3a://). Two lakes of one root are equal."""
+    """place: a folder or a URI in its user's words, which messages repeat. root: the same for
+    Spark, whose JVM may have another working directory: an absolute path, or a URI that Hadoop
+    knows (s3:// becomes s3a://). Lakes with the same root are equal."""
 
     place: str = field(compare=False)
     root: str
@@ -56,20 +56,21 @@ class Lake:
         return Path(self.place.removeprefix("file://").removeprefix("file:"))
 
     def table_uri(self, table: str) -> str:
-        """Where a table such as bronze.captures lies, as delta-rs names it."""
+        """Where a table such as bronze.captures lies, in delta-rs's form."""
         root = self.place.replace("s3a://", "s3://", 1) if self.is_remote else str(self.folder)
         return f"{root.rstrip('/')}/{table.replace('.', '/')}"
 
     def path(self, schema: str, table: str) -> str:
-        """Where a table lies, as Spark names it."""
+        """Where a table lies, in Spark's form."""
         return f"{self.root}/{schema}/{table}"
 
     def path_of(self, contract: Contract) -> str:
-        """Where the contract's table lies, as Spark names it."""
+        """Where the contract's table lies, in Spark's form."""
         return self.path(contract.schema_name, contract.table_name)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a small file, None where there is none. UnreadableFileError, OSError."""
+        """The content of a small file, None where it doesn't exist. Raises UnreadableFileError,
+        OSError."""
         if not self.is_remote:
             try:
                 return read_file(str(self.folder / name), MAX_STATE_BYTES)
@@ -83,7 +84,7 @@ class Lake:
                 return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file, whole or not at all, and durably. UnwritableFileError, OSError."""
+        """Write a small file, atomically and durably. Raises UnwritableFileError, OSError."""
         if self.is_remote:
             with opened(self.place, UnwritableFileError) as (store, root):
                 with store.open_output_stream(f"{root}/{name}") as file:
@@ -101,7 +102,7 @@ class Lake:
             draft.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Remove a small file, where there is one. UnwritableFileError, OSError."""
+        """Remove a small file, if it exists. Raises UnwritableFileError, OSError."""
         if not self.is_remote:
             (self.folder / name).unlink(missing_ok=True)
             return
@@ -112,8 +113,8 @@ class Lake:
             store.delete_file(f"{root}/{name}")
 
     def replace_folder(self, name: str, files: Mapping[str, bytes]) -> None:
-        """Make the files, by name, all that a folder of the lake holds. UnwritableFileError,
-        OSError."""
+        """Make these files, by name, the whole content of a folder of the lake. Raises
+        UnwritableFileError, OSError."""
         if not self.is_remote:
             folder = self.folder / name
             folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ class Lake:
             self.remove(f"{name}/{file}")
 
     def has_folder(self, name: str) -> bool:
-        """Whether anything lies below the name. UnreadableFileError."""
+        """Whether anything lies below the name. Raises UnreadableFileError."""
         if not self.is_remote:
             return (self.folder / name).is_dir()
         with opened(self.place) as (store, root):

@@ -1,8 +1,8 @@
-"""What a lake of files may not contain, because the lake may come from somebody else.
+"""Refuses what a lake of files must not contain, because the lake may come from a stranger.
 
-A link in place of a table's folder or file would make a reader open, and VACUUM delete, files
-elsewhere. A pipe would make a reader wait. A path in a commit, such as ../../other.parquet, would
-name a file elsewhere. kraftlake itself writes none of these.
+Through a link in place of a table's folder or file, a reader would open, and VACUUM would delete,
+files elsewhere. A pipe would let a reader wait. A path in a commit, such as ../../other.parquet,
+would name a file elsewhere. kraftlake writes none of these.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from replica.errors import UnreadableFileError, UsageError
 
 
 def refuse_links(lake: Lake) -> None:
-    """UsageError for a lake on a file system where something that is neither a folder nor a file
-    lies among its tables, or in the place of its small files. What vanishes meanwhile is passed
-    over. The lake's own folder may be a link: its user has named it."""
+    """Raises UsageError for a lake on a file system that has something other than folders and files
+    among its tables, or in the place of its small files. What vanishes meanwhile is skipped. The
+    lake's own folder may be a link, because its user has named it."""
     if lake.is_remote:
         return
     for entry in _entries(lake.folder):
@@ -30,10 +30,10 @@ def refuse_links(lake: Lake) -> None:
 
 
 def refuse_paths_elsewhere(uri: str, paths: Iterable[str]) -> None:
-    """UnreadableFileError where a path of a table's commits, as Delta writes them (a URI relative
-    to the table's folder, or an absolute one), doesn't lead to below that folder.
+    """Raises UnreadableFileError where a path in a table's commits leads outside the table's
+    folder. paths: as Delta writes them, a URI relative to that folder, or an absolute one.
 
-    uri: the table's place, to be named.
+    uri: the table's place, for the message.
     """
     for path in paths:
         plain = unquote(path)
@@ -67,5 +67,5 @@ def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except OSError:  # it is gone; the code that opens it reports that
+    except OSError:  # It vanished; the code that opens it reports that.
         return []

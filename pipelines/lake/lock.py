@@ -1,7 +1,8 @@
-"""One writer at a time: a lock on a file of the lake. The system frees the lock with the process.
+"""Lets one writer at a time change a lake, by a lock on a file of the lake. The system frees the
+lock when the process ends.
 
-An object store has claims instead: pipelines.lake.claims. The process that holds the lock knows
-that no ingest runs, and removes the spools of ingests that were killed.
+An object store has claims instead: pipelines.lake.claims. The holder of the lock knows that no
+ingest runs, and removes the spools of ingests that were killed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ FILE_NAME = "_ingest.lock"
 
 @contextmanager
 def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lake's lock; `waiting` is told where another process has it.
+    """Hold the lake's lock. `waiting` is called where another process holds it.
 
-    It is known to this machine, and to others where the file system hands locks on (NFS 4 does).
-    UnwritableFileError where the lake's folder can't be made or written to.
+    The lock works between processes of this machine, and between machines where the file system
+    shares locks (NFS 4 does). Raises UnwritableFileError where the lake's folder can't be made or
+    written to.
     """
     if lake.is_remote:
         with claimed(lake, waiting):
@@ -44,8 +46,8 @@ def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """As `locked` in an object store, where two drivers' commits to a table would overwrite each
-    other; on a file system, where Delta refuses the second, nothing is held."""
+    """As `locked`, for an object store, in which commits of two drivers to a table would overwrite
+    each other. On a file system Delta refuses the second commit, and nothing is held."""
     if lake.is_remote:
         with locked(lake, waiting):
             yield
@@ -70,7 +72,7 @@ def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
 
 
 def _is_taken(file: BinaryIO) -> bool:
-    """Whether the lock was free, and is ours from here on."""
+    """Take the lock if it is free. Returns whether it was."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

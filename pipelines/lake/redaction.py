@@ -1,5 +1,5 @@
-"""The key of a lake's fingerprints. It is made once and is in no table; with it a second run gives
-equal fingerprints."""
+"""The key of a lake's fingerprints. It is made once, and is in no table. Because of it, a second
+run gives the same fingerprints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """How a lake hides secrets. key_file: its key's, or a copy of that. shown_configs: names of
-    configs that Kafka doesn't know and the user does (replica.metadata.redact). keeps_crcs: for a
-    lake whose batches have their own CRCs, secrets or not."""
+    """How a lake hides secrets. key_file: of its key, or a copy of that file. shown_configs: names
+    of configs that Kafka doesn't know, whose values the user wants to see
+    (replica.metadata.redact). keeps_crcs: whether batches keep their own CRCs even where they hold
+    secrets."""
 
     key_file: str
     shown_configs: frozenset[str] = frozenset()
@@ -29,7 +30,7 @@ class Redaction:
 
 
 def redactor_of(redaction: Redaction | None) -> Redactor | None:
-    """The redactor; None where secrets are kept. OSError."""
+    """The redactor. None where secrets are kept. Raises OSError."""
     if redaction is None:
         return None
     key = Path(redaction.key_file).read_bytes()
@@ -37,8 +38,8 @@ def redactor_of(redaction: Redaction | None) -> Redactor | None:
 
 
 def lake_key(lake: Lake) -> bytes:
-    """The lake's key, or a new one, which nobody has written yet. UsageError where its file is
-    there and empty."""
+    """The lake's key, or a new one that isn't written yet. Raises UsageError where the key's file
+    is empty."""
     key = lake.read(FILE_NAME)
     if key is None:
         return secrets.token_bytes(_KEY_BYTES)
@@ -52,11 +53,11 @@ def lake_key(lake: Lake) -> bytes:
 
 
 def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
-    """The path of the lake's key file, readable by its owner only; made where it is absent. It is
-    absolute: Spark's workers need not share our working directory.
+    """The absolute path of the lake's key file, which is made where it is absent, and which only
+    its owner may read. It is absolute because Spark's workers may have another working directory.
 
-    key: as lake_key has told; copies: where a copy of a key goes that lies in an object store. Two
-    that make one at once need not agree, so only who holds the lake's lock may ask.
+    key: from lake_key. copies: the folder for a copy of a key that lies in an object store. Two
+    processes that make a key at once may not agree, so the caller must hold the lake's lock.
     """
     if lake.is_remote:
         assert copies is not None, "a key in an object store has no path"
@@ -73,10 +74,10 @@ def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
 
 
 def keep_to_owner(lake: Lake) -> bool:
-    """Take the rights of all but its owner from the folder of a lake that will hold secrets;
-    whether there were any. In an object store the bucket's own policy says who may read.
+    """Let only the owner read the folder of a lake that will hold secrets. Returns whether others
+    could. In an object store the bucket's own policy decides.
 
-    UsageError where the folder is another user's.
+    Raises UsageError where the folder belongs to another user.
     """
     if lake.is_remote:
         return False
@@ -94,8 +95,7 @@ def keep_to_owner(lake: Lake) -> bool:
 
 
 def _create(path: Path, key: bytes) -> None:
-    """Write the key whole or not at all. Of several processes that do so at once, the first one
-    decides."""
+    """Write the key atomically. Of several processes that do so at once, the first one wins."""
     draft = path.with_name(f"{FILE_NAME}.{uuid.uuid4().hex}")
     try:
         _write_new(draft, key)

@@ -1,4 +1,4 @@
-"""Which release's tables a lake holds: a number that rises when a table's meaning changes."""
+"""The schema version of a lake: a number that rises when the meaning of its tables changes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
 VERSION = 4
-"""A change that gives a table of this lake another meaning, or another column, raises it."""
+"""Raise it with a change that gives a table of an existing lake another meaning or another
+column."""
 
 
 def schema_version(lake: Lake) -> int | None:
-    """The version of the lake's tables, None where the lake has none yet.
+    """The version of the lake's tables. None where the lake has none yet.
 
-    A lake with tables and without the file is of version 0. UsageError where the file holds no
+    A lake with tables but without the file has version 0. Raises UsageError where the file holds no
     number.
     """
     content = lake.read(FILE_NAME)
@@ -28,7 +29,7 @@ def schema_version(lake: Lake) -> int | None:
 
 
 def check_schema_version(lake: Lake) -> None:
-    """Raises UsageError where the lake's tables have another schema version than this release's:
+    """Raises UsageError where the lake's tables have another schema version than this release:
     their columns may mean something else.
 
     A lake without tables passes.
@@ -49,5 +50,5 @@ def check_schema_version(lake: Lake) -> None:
 
 
 def write_schema_version(lake: Lake, version: int = VERSION) -> None:
-    """Say of which version the lake's tables are; before the first of them is made."""
+    """Note the version of the lake's tables, before the first of them is made."""
     lake.write(FILE_NAME, f"{version}\n".encode("ascii"))

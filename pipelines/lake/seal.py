@@ -1,13 +1,13 @@
-"""Hashes of files as a lake keeps them. Without the lake's key nobody can tell of which bytes they
-are.
+"""Hashes of files in the form in which a lake shows them. Without the lake's key they don't tell
+the files' bytes.
 
-A lake shows everything of a file except its secrets. So anybody could guess the secrets, compute
-the file's hash and compare. Sealed hashes are equal where the hashes are equal. With the key a
-sealed hash is opened again, because an ingest goes on with the hash of bytes that it doesn't read
-again (replica.format.content_hash).
+A lake shows everything of a file except its secrets. With a plain hash, anybody could guess the
+secrets, compute the file's hash and compare. Sealed hashes are equal where the hashes are equal.
+With the key a hash is opened again, because an ingest continues from the hash of bytes that it
+doesn't read again (replica.format.content_hash).
 
-The form is a synthetic initialization vector: 16 bytes of HMAC-SHA256 over the hash; behind them
-the hash, exclusive-ored with an HMAC-SHA256 over those 16 bytes.
+The form is a synthetic initialization vector: 16 bytes of HMAC-SHA256 over the hash, and then the
+hash, exclusive-ored with an HMAC-SHA256 over those 16 bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Seal:
     key: bytes | None = field(default=None, repr=False)
 
     def close(self, digest: str) -> str:
-        """The form in which a lake keeps a hash, given as at most 64 hex digits; "" stays ""."""
+        """The form of a hash that a lake keeps. digest: at most 64 hex digits; "" stays ""."""
         if self.key is None or not digest:
             return digest
         raw = bytes.fromhex(digest)
@@ -37,7 +37,7 @@ class Seal:
         return (tag + _xor(raw, self._pad(self.key, tag))).hex()
 
     def open(self, text: str) -> str | None:
-        """The hash; None where another key, or none, has sealed it."""
+        """The hash. None where another key, or no key, has sealed it."""
         if self.key is None or not text:
             return text
         sealed = bytes.fromhex(text)
@@ -59,7 +59,7 @@ OPEN = Seal()
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a lake's hash of a file, 64 hex digits where it isn't, was sealed."""
+    """Whether a lake's hash of a file was sealed. One that wasn't has 64 hex digits."""
     return len(text) == _SEALED_DIGITS
 
 

@@ -1,4 +1,4 @@
-"""bronze.lake_versions, by delta-rs: for a single row a Spark job would take seconds."""
+"""bronze.lake_versions, by delta-rs: a Spark job for a single row would take seconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
     for column in LAKE_VERSIONS.columns
 )
 _CHECKOUT = "unknown"
-"""The release of code that is not installed."""
+"""The release of code that isn't installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class LakeVersion:
 
 
 def lake_versions(lake: Lake) -> list[LakeVersion]:
-    """All rows, oldest first; none of a lake that has no such table."""
+    """All rows, oldest first. Empty for a lake without such a table."""
     try:
         table = open_table(lake.table_uri(LAKE_VERSIONS.name))
     except TableNotFoundError:
@@ -50,9 +50,9 @@ def lake_versions(lake: Lake) -> list[LakeVersion]:
 
 
 def note_written(lake: Lake, schema_version: int, *, is_new: bool) -> None:
-    """Adds a row unless the last one has this release and version already.
+    """Add a row, unless the last one has this release and version already.
 
-    is_new: whether the lake has no tables yet. Who calls this holds the lake's lock.
+    is_new: whether the lake has no tables yet. The caller must hold the lake's lock.
     """
     rows = lake_versions(lake)
     if rows and (rows[-1].schema_version, rows[-1].release) == (schema_version, release()):

@@ -123,10 +123,6 @@ class Suite:
         """The expectations of the contract, then the suite's own."""
         return (*self._by_contract(), *self.own)
 
-    def with_action(self, action: Action) -> tuple[Expectation, ...]:
-        """The expectations with this action."""
-        return tuple(one for one in self.expectations if one.action is action)
-
     def _by_contract(self) -> Iterable[Expectation]:
         least = self.least_rows
         yield Expectation(

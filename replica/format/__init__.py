@@ -1,6 +1,7 @@
-"""What is on disk: pure functions over buffers, one module per file kind.
+"""The files of a metadata directory: a module for each kind of file.
 
-Every decoder is total: it returns a value or raises a replica.errors.DataError that names the
-byte. Every encoder gives back the bytes that Kafka writes. Only `directory` touches the file
-system, and only to read.
+Every decoder is total: it returns a value, or raises a replica.errors.DataError that names the
+byte. Every encoder gives the bytes that Kafka writes. These functions are pure, over buffers. Only
+`byte_source`, `reading`, `listing`, `discovery` and `directory` touch the file system, and they
+only read it.
 """

@@ -1,7 +1,10 @@
-"""Whether the base offset of a frame can be believed: the CRC doesn't cover it, the batches around
-it must bear it out. A frame that isn't where it is expected is judged with the two behind it; one
-that leaps, over more offsets than the bytes before it can have held, with all of the next MiB: a
-block of another part of the log, written here by a fault, must not push out what follows it.
+"""Whether the base offset of a frame can be believed. The CRC doesn't cover it, so the frames
+around must confirm it.
+
+A frame with another base offset than expected is judged by the next two frames. A frame leaps if it
+skips more offsets than the bytes before it can have held. Then it is judged by all frames of the
+next MiB: a fault may have written a block of another part of the log here, and to believe that
+would lose the right frames behind it.
 """
 
 from __future__ import annotations
@@ -14,20 +17,19 @@ from replica.format.damage import Damage, DamageKind
 from replica.format.walk import LocatedBatch
 
 _WITNESSES = 2
-"""Frames behind a doubtful one that are asked about it."""
+"""How many frames behind a doubtful one judge it."""
 _LEAP_BYTES = 1024 * 1024
-"""Bytes whose frames are asked about one that leaps, its own among them."""
+"""A frame that leaps is judged by the frames of so many bytes, its own included."""
 _RUNS = 64
-"""Of these frames, the runs that are asked: there are few, unless a file was made to be slow."""
+"""The most runs of those frames that are looked at. There are fewer, unless a file is hostile."""
 
 
 class OffsetJudgement:
-    """Takes the frames of a walk in order and gives those whose base offsets can be believed.
+    """Takes the frames of a walk in order, and returns those whose base offsets can be believed.
 
-    expected: the base offset that the next frame should have, None where any will do.
-    end: the byte of the file where frames begin.
-    damages: gaps, and the frames that are not believed. A frame with a wrong CRC is believed where
-    its header fits its place; its damage is known already.
+    expected: the base offset of the next frame, None for any. end: the byte of the file where the
+    frames begin. damages: gaps, and the frames that are not believed. A frame with a wrong CRC,
+    whose damage the walk has recorded, is believed where its header fits its place.
     """
 
     def __init__(self, expected: int | None, end: int) -> None:
@@ -35,22 +37,22 @@ class OffsetJudgement:
         self.damages: list[Damage] = []
         self._pending: deque[LocatedBatch] = deque()
         self._runs = _Runs()
-        self._sound_end = end  # behind the last frame with a right CRC
-        self._room = 0  # offsets of the frames that were not believed since one was
+        self._sound_end = end  # the byte after the last frame with a right CRC
+        self._room = 0  # how many offsets the frames since the last believed one can have held
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a frame waits for those behind it."""
+        """Whether a frame waits for the frames behind it."""
         return bool(self._pending)
 
     def go_on(self, expected: int, end: int) -> None:
-        """Frames up to byte `end` of the file, before offset `expected`, are believed."""
+        """Go on at byte `end` of the file, where base offset `expected` is due."""
         self.expected = expected
         self._sound_end = end
         self._room = 0
 
     def take(self, frame: LocatedBatch) -> list[LocatedBatch]:
-        """The frames that are believed now that this one is known."""
+        """Take the next frame. Returns the frames that are believed by now."""
         if not self._pending and frame.crc_valid and frame.header.base_offset == self.expected:
             self.go_on(frame.header.next_offset, _end(frame))
             return [frame]
@@ -62,7 +64,7 @@ class OffsetJudgement:
         return believed
 
     def rest(self) -> list[LocatedBatch]:
-        """The frames still in doubt that are believed as no other follows."""
+        """The frames still in doubt that are believed, now that no frame follows."""
         believed = []
         while self._pending:
             believed += self._judge_first()
@@ -101,17 +103,18 @@ class OffsetJudgement:
         return []
 
     def _between(self, frame: LocatedBatch) -> int:
-        """How many records the bytes between the last sound frame and this one can have held."""
+        """The most records that the bytes between the last sound frame and this one can have
+        held."""
         return (frame.position - self._sound_end) // MIN_RECORD_BYTES
 
     def _leaps(self, frame: LocatedBatch) -> bool:
-        """Whether more offsets are missing before the frame than the bytes before it explain."""
+        """Whether the frame skips more offsets than the bytes before it can have held."""
         if self.expected is None:
             return False
         return frame.header.base_offset - self.expected > self._room + self._between(frame)
 
     def _would_push_out_others(self, frame: LocatedBatch) -> bool:
-        """Whether the first frame leaps, over batches that come behind it."""
+        """Whether the frame leaps, and believing it would lose more offsets than it brings."""
         if self.expected is None or not frame.crc_valid or not self._leaps(frame):
             return False
         return self._runs.loses_more_by_the_first(self.expected)
@@ -126,7 +129,7 @@ class OffsetJudgement:
         return not witnesses or any(base_offset >= following for base_offset in witnesses)
 
     def _fills_its_place(self, frame: LocatedBatch) -> bool:
-        """Whether the next frame starts where this one would end, were its offset as expected."""
+        """Whether the next frame starts where this one would end if it had the expected offset."""
         if self.expected is None or not self._pending:
             return False
         count = frame.header.last_offset_delta + 1
@@ -134,10 +137,7 @@ class OffsetJudgement:
 
 
 class _Run:
-    """Sound frames in doubt that follow one another in sequence.
-
-    begin, end: the base offset of the first one, the offset behind the last one.
-    """
+    """Sound frames in doubt whose offsets follow one another. begin: inclusive. end: exclusive."""
 
     def __init__(self, frame: LocatedBatch) -> None:
         self.begin = frame.header.base_offset
@@ -149,7 +149,7 @@ class _Run:
 
 
 class _Runs:
-    """The runs of the frames in doubt, which come and go in order."""
+    """The runs of the frames in doubt. Frames are added at the end and removed at the front."""
 
     def __init__(self) -> None:
         self._runs: deque[_Run] = deque()
@@ -164,7 +164,7 @@ class _Runs:
         self._may_continue = frame.crc_valid
 
     def remove_first(self, frame: LocatedBatch) -> None:
-        """Take the oldest frame out."""
+        """Take out the oldest frame."""
         if not frame.crc_valid:
             return
         self._runs[0].begin = frame.header.next_offset
@@ -173,8 +173,8 @@ class _Runs:
             self._may_continue = self._may_continue and bool(self._runs)
 
     def loses_more_by_the_first(self, expected: int) -> bool:
-        """Whether more offsets from `expected` on are lost if the first run is believed, as others
-        behind it in the file lie before it in the log, than if it isn't."""
+        """Whether believing the first run loses more offsets from `expected` on than not believing
+        it. Believing it loses the later runs of the file that have lower offsets."""
         first = self._runs[0]
         behind = list(islice(self._runs, 1, 1 + _RUNS))
         pushed_out = sum(run.offsets_within(expected, first.begin) for run in behind)

@@ -3,7 +3,7 @@
 bytes  field                    type    covered by the CRC
 0      base offset              int64   no
 8      batch length             int32   no    bytes after this field
-12     partition leader epoch   int32   no    the Raft term; a leader stamps it after the CRC
+12     partition leader epoch   int32   no    Raft's term; a leader sets it after the CRC
 16     magic                    int8    no    always 2
 17     crc                      uint32  -     CRC-32C of byte 21 to the end
 21     attributes               int16   yes   0-2 codec, 3 append time, 4 transactional,
@@ -36,18 +36,18 @@ MIN_BATCH_LENGTH = HEADER.size - LENGTH_PREFIX.size
 
 _CODEC_MASK = 0x07
 _APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
 CONTROL_ATTRIBUTE = 0x20
 _RESERVED_MASK = ~0x7F
 _LAST_CODEC = 4
 MIN_RECORD_BYTES = 7
-"""Of length, attributes, two deltas, two lengths and a count: an empty record, uncompressed."""
+"""An empty, uncompressed record: a byte each for length, attributes, two deltas, two lengths and
+the count of headers."""
 _MAX_INT64 = 2**63 - 1
-"""An end offset, which is exclusive, must be an int64 too."""
+"""The highest end offset (exclusive)."""
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes before a batch's records; times in ms since the epoch."""
+    """The 61 bytes before a batch's records. Times are ms since the epoch."""
 
     base_offset: int
     batch_length: int
@@ -65,7 +65,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch in its file, this header included."""
+        """Bytes of the whole batch, with this header."""
         return LENGTH_PREFIX.size + self.batch_length
 
     @property
@@ -88,12 +88,8 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL_ATTRIBUTE)
 
     @property
-    def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
-
-    @property
     def is_append_time(self) -> bool:
-        """True where every record's time is the batch's max timestamp (LogAppendTime)."""
+        """Whether every record's time is the batch's max timestamp (LogAppendTime)."""
         return bool(self.attributes & _APPEND_TIME)
 
 
@@ -106,7 +102,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     require(buffer, position, HEADER.size, "batch header")
     header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.base_offset < 0:
-        # no number is told of what may be bytes of a secret, but for those that have to be few
+        # these errors don't show numbers, which may be bytes of a secret; a magic is one byte
         raise CorruptDataError("the base offset is negative", position)
     if header.magic != MAGIC:
         raise UnsupportedDataError(f"batch magic {header.magic}, expected {MAGIC}", position)
@@ -115,17 +111,15 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     if header.last_offset_delta < 0:
         raise CorruptDataError("the last offset delta is negative", position)
     if header.last_offset >= _MAX_INT64:
-        raise CorruptDataError(
-            f"batch ends beyond the last offset there is, {_MAX_INT64}", position
-        )
+        raise CorruptDataError(f"the batch ends above the highest offset, {_MAX_INT64}", position)
     return header
 
 
 def is_plausible(header: BatchHeader) -> bool:
-    """Whether Kafka could have written such a header, as far as that shows without its CRC.
+    """Whether Kafka could have written this header, as far as its fields show.
 
-    The CRC doesn't cover a leader epoch, which is -1 before a leader stamped it. Offsets may be
-    missing in a batch (compaction), records beyond its last offset can't be there.
+    The leader epoch is -1 until a leader sets it. A compacted batch may lack offsets, but no batch
+    has more records than offsets.
     """
     room = header.batch_length - MIN_BATCH_LENGTH
     return (
@@ -139,31 +133,17 @@ def is_plausible(header: BatchHeader) -> bool:
 
 
 def encode_header(header: BatchHeader) -> bytes:
-    """The 61 bytes of a header, its CRC as given."""
-    return HEADER.pack(
-        header.base_offset,
-        header.batch_length,
-        header.leader_epoch,
-        header.magic,
-        header.crc,
-        header.attributes,
-        header.last_offset_delta,
-        header.base_timestamp,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        header.record_count,
-    )
+    """The 61 bytes of a header, with the CRC that it holds."""
+    return HEADER.pack(*header)
 
 
 def computed_crc(batch: Buffer) -> int:
-    """The CRC-32C that a whole batch should carry."""
+    """The CRC-32C of a whole batch, computed from its bytes."""
     return continued_crc(memoryview(batch)[CRC_START:], 0)
 
 
 def continued_crc(part: Buffer, before: int) -> int:
-    """The CRC-32C of bytes whose first ones have the CRC `before` (0: none) and the rest `part`."""
+    """The CRC-32C of `part` behind bytes whose CRC is `before` (0 for no bytes)."""
     return int(crc32c(part, before))
 
 
@@ -181,7 +161,7 @@ def encode_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """A whole batch around encoded (and, by `attributes`, compressed) records; the CRC is made."""
+    """A whole batch of encoded (and, by `attributes`, compressed) records, with its CRC."""
     header = BatchHeader(
         base_offset=base_offset,
         batch_length=MIN_BATCH_LENGTH,
@@ -201,8 +181,8 @@ def encode_batch(
 
 
 def with_records(header: BatchHeader, records: bytes) -> bytes:
-    """A whole batch of this header around encoded (and, by its codec, compressed) records; its
-    length and its CRC are made."""
+    """A whole batch of encoded (and, by the header's codec, compressed) records. Length and CRC are
+    computed."""
     length = MIN_BATCH_LENGTH + len(records)
     batch = bytearray(encode_header(header._replace(batch_length=length, crc=0)))
     batch += records

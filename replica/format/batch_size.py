@@ -1,4 +1,4 @@
-"""How many bytes a batch of records without keys and headers takes, before it is encoded."""
+"""The size of a batch of records without keys and headers, computed without encoding it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from replica.format.batch import HEADER
 
 _FIXED_RECORD_BYTES = 4
-"""Attributes, a timestamp delta of 0, no key, no headers: a byte each."""
+"""A byte each for the attributes, the timestamp delta 0, the absent key, the count of headers."""
 
 
 def batch_size(values: Sequence[bytes]) -> int:
@@ -16,7 +16,7 @@ def batch_size(values: Sequence[bytes]) -> int:
 
 
 def records_size(values: Sequence[bytes], first_delta: int) -> int:
-    """Bytes of the records; first_delta: offset of the first in its batch."""
+    """Bytes of the records of these values. first_delta: the first one's offset delta."""
     size = 0
     for delta, value in enumerate(values, first_delta):
         body = _FIXED_RECORD_BYTES + _varint_size(delta) + _varint_size(len(value)) + len(value)
@@ -25,5 +25,5 @@ def records_size(values: Sequence[bytes], first_delta: int) -> int:
 
 
 def _varint_size(number: int) -> int:
-    """How many bytes the zigzag varint of a number from 0 on takes."""
+    """Bytes of the zigzag varint of a number that isn't negative."""
     return max(1, ((2 * number).bit_length() + 6) // 7)

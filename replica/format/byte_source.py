@@ -1,7 +1,7 @@
-"""Bytes at known places: a buffer in memory, or a file of which little is in memory.
+"""Bytes by their positions: of a buffer in memory, or of a file that is mostly not in memory.
 
-A running node may cut a file short or write on while it is read. The size is that of the opening;
-what is written behind it later is not looked at, and a file that ends earlier lowers `size`.
+A running node may truncate a file or append to it meanwhile. `size` is the size when the file was
+opened: bytes that are appended later are not read, and a truncation lowers `size`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from replica.errors import UnreadableFileError
 from replica.message.primitives import Buffer
 
 BLOCK_BYTES = 1024 * 1024
-"""Read at a time by those who go through a whole file."""
+"""How much is read at a time of a whole file."""
 _ZEROS = bytes(BLOCK_BYTES)
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ShrankError(Exception):
-    """The file ends before the bytes that were asked for; the source's `size` says where."""
+    """The file ends before the bytes that were asked for. The source's `size` now says where."""
 
 
 class ByteSource(Protocol):
@@ -32,16 +32,17 @@ class ByteSource(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes there are; may get less, never more."""
+        """How many bytes there are. The number may fall, but never rises."""
 
     def read(self, position: int, size: int) -> Buffer:
-        """Exactly `size` bytes, which lie within the source's size; ShrankError."""
+        """Exactly `size` bytes from `position` on, within the source's size. Raises ShrankError."""
 
 
 class InMemory:
     """A buffer, which must not change while it is read.
 
-    A mapped file that another process cuts short kills this process: map only what nobody writes.
+    If another process truncates a mapped file, that kills this process. So map only files that
+    nobody writes.
     """
 
     def __init__(self, data: Buffer | mmap.mmap) -> None:
@@ -49,7 +50,7 @@ class InMemory:
         self.size = len(self.view)
 
     def read(self, position: int, size: int) -> memoryview:
-        """A view, not a copy."""
+        """A view of the bytes, not a copy."""
         return self.view[position : position + size]
 
     def part(self, begin: int) -> InMemory:
@@ -58,10 +59,10 @@ class InMemory:
 
 
 class OpenFile:
-    """A regular file, open for reading; it closes with its context, or when nobody holds the file
-    or a part of it any more. See reading.open_file.
+    """A regular file, open for reading (see reading.open_file). It closes with its context, or once
+    nothing refers to the file or a part of it.
 
-    UnreadableFileError where the operating system fails to read.
+    Raises UnreadableFileError where the operating system fails to read.
     """
 
     def __init__(self, path: str, handle: int, size: int) -> None:
@@ -82,12 +83,12 @@ class OpenFile:
         self._handle.close()
 
     def close_between_reads(self) -> None:
-        """From now on each read opens the file anew, for a process that keeps many files. Where
-        another file, or none, has this name by then, this one ends at its first byte."""
+        """From now on open the file anew for each read, for a process that keeps many files. If the
+        name then belongs to another file or to none, this file is empty."""
         self._handle.close_between_reads()
 
     def part(self, begin: int, size: int | None = None) -> OpenFile:
-        """The file's bytes from `begin` on, or `size` of them, as a source of their own."""
+        """A source of the file's bytes from `begin` on: all of them, or `size`."""
         part = object.__new__(OpenFile)
         left = max(0, self.size - begin)
         part.path, part.size = self.path, left if size is None else min(size, left)
@@ -102,11 +103,11 @@ class OpenFile:
         return target.toreadonly()
 
     def read_all(self) -> bytes:
-        """Every byte, as far as the file still reaches."""
+        """All bytes up to the file's end, which may be lower than it was."""
         return all_bytes(self)
 
     def read_into(self, target: memoryview, position: int) -> int:
-        """Fills `target` with the bytes from `position` on; how many there were."""
+        """Fill `target` with the bytes from `position` on. Returns how many there were."""
         wanted = min(len(target), self.size - position)
         done = 0
         try:
@@ -128,7 +129,7 @@ class OpenFile:
 
 
 class _Handle:
-    """The descriptor of a file. kept: whether it stays open from one read to the next."""
+    """The descriptor of a file, which may be closed between reads."""
 
     def __init__(self, path: str, number: int) -> None:
         self._path = path
@@ -145,13 +146,14 @@ class _Handle:
             self.give_back()
 
     def take(self) -> int | None:
-        """The descriptor; None where another file, or none, has the name. OSError."""
+        """The descriptor; None if the name now belongs to another file or to none. Raises
+        OSError."""
         if self._number is None:
             self._reopen()
         return self._number
 
     def give_back(self) -> None:
-        """The read is over."""
+        """Close the file until the next read, if it closes between reads."""
         if self._identity is not None and self._number is not None:
             self._closing()
             self._number = None
@@ -172,32 +174,32 @@ def _identity(number: int) -> tuple[int, int]:
 
 
 def blocks(data: Source, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
-    """All bytes, `size` of them at a time; of a file as far as it still reaches."""
+    """All bytes up to the end, `size` of them at a time."""
     source = byte_source(data)
     position = 0
     while position < source.size:
         size = min(size, source.size - position)
         try:
             yield memoryview(source.read(position, size))
-        except ShrankError:  # the source knows by now where it ends
+        except ShrankError:  # source.size is the new end
             continue
         position += size
 
 
 def all_bytes(data: Source) -> bytes:
-    """All of them at once, as far as a file still reaches."""
+    """All bytes up to the end, at once."""
     return data if isinstance(data, bytes) else b"".join(blocks(data))
 
 
 def end_of_content(data: bytes) -> int:
-    """The byte after the last one that isn't zero, 0 for none.
+    """The byte after the last one that isn't zero; 0 where all are zero.
 
-    rstrip looks at a byte at a time, so blocks of zeros are compared first.
+    Blocks of zeros are compared first, because rstrip looks at one byte at a time.
     """
     end = len(data)
     while end:
         begin = max(0, end - BLOCK_BYTES)
-        block = data[begin:end]  # all of the data, where that is one block, and no copy
+        block = data[begin:end]  # no copy where this is all of the data
         if block != _ZEROS[: len(block)]:
             return begin + len(block.rstrip(b"\0"))
         end = begin
@@ -205,9 +207,9 @@ def end_of_content(data: bytes) -> int:
 
 
 Source: TypeAlias = "Buffer | mmap.mmap | InMemory | OpenFile"
-"""What a reader of segments is given."""
+"""The forms in which readers of segments take bytes."""
 
 
 def byte_source(data: Source) -> InMemory | OpenFile:
-    """The same, to be read from."""
+    """`data` as a ByteSource."""
     return data if isinstance(data, InMemory | OpenFile) else InMemory(data)

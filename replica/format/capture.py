@@ -1,11 +1,12 @@
-"""A capture: one look at a replica's directory at one moment; capture.json and the ids.
+"""A capture, one look at a replica's directory at one moment: its file capture.json and its ids.
 
 capture.json lies beside the directories of the replicas that were looked at together:
 
     {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
      "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
 
-`files` may be absent; where it is there, it is all that was captured, by paths from its own folder.
+`files` may be absent. If present, it lists all captured files, by paths from the folder of
+capture.json.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from replica.model.keys import ReplicaId
 
 FILE_NAME = "capture.json"
 PART_NAME = f"{FILE_NAME}.part"
-"""The same of a capture that is not finished."""
+"""The name of capture.json while the capture is not finished."""
 _FIRST_YEAR, _LAST_YEAR = 1970, 2261
 _VERSION = 1
 _ID_DIGITS = 32
@@ -32,7 +33,7 @@ _ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """A file of a capture. path: '/' between its parts; content_hash: of
+    """A file of a capture. path: with '/' between its parts. content_hash: that of
     replica.format.content_hash, 64 hex digits."""
 
     path: str
@@ -42,20 +43,21 @@ class CapturedFile:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """What capture.json says. captured_at: aware, UTC. files: empty where it doesn't name them."""
+    """What capture.json says. captured_at: in UTC. files: empty where the file doesn't list
+    them."""
 
     captured_at: datetime
     files: tuple[CapturedFile, ...] = ()
 
 
 def decode(data: bytes) -> CaptureInfo:
-    """Raises DataError naming the byte, or byte 0 where a field is missing or wrong."""
+    """The content. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
     try:
         fields = json.loads(text_of(data))
     except (ValueError, RecursionError) as error:
         raise CorruptDataError("not JSON", getattr(error, "pos", 0)) from error
     if not isinstance(fields, dict) or not isinstance(fields.get("captured_at"), str):
-        raise CorruptDataError("captured_at is missing or no text", 0)
+        raise CorruptDataError("captured_at is missing or isn't a text", 0)
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
@@ -67,14 +69,16 @@ def _files(listed: object) -> Iterator[CapturedFile]:
         match one:
             case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
                 if not _is_below(path):
-                    raise CorruptDataError(f"files: {_shortened(path)} is no path below here", 0)
+                    reason = f"files: {_shortened(path)} leads out of the folder of {FILE_NAME}"
+                    raise CorruptDataError(reason, 0)
                 yield CapturedFile(path, size, digest)
             case _:
-                raise CorruptDataError(f"files: {_shortened(one)} is no file's entry", 0)
+                reason = f"files: {_shortened(one)} lacks a path, size_bytes or content_hash"
+                raise CorruptDataError(reason, 0)
 
 
 def _is_below(path: str) -> bool:
-    """Whether a path can't lead out of the folder that it counts from."""
+    """Whether a path stays below the folder from which it counts."""
     return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
@@ -91,23 +95,24 @@ def encode(info: CaptureInfo) -> bytes:
 
 
 def parse_time(text: str) -> datetime:
-    """ISO-8601 (UTC where it names no zone) or ms since the epoch; CorruptDataError otherwise."""
+    """The time of an ISO-8601 text (UTC where it names no zone) or of ms since the epoch. Raises
+    CorruptDataError for other texts."""
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text) / 1000, UTC)
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        reason = f"{_shortened(text)} is no ISO-8601 time and no number of ms"
+        reason = f"{_shortened(text)} is neither an ISO-8601 time nor a number of ms"
         raise CorruptDataError(reason, 0) from error
 
 
 def capture_time(text: str) -> datetime:
-    """The same of a capture; CorruptDataError, too, before 1970 and after 2261: a lake's files hold
-    times as nanoseconds, in which no later one has room."""
+    """The time of a capture, from a text for parse_time. Raises CorruptDataError also before 1970
+    and after 2261: a lake's files hold times as int64 nanoseconds."""
     moment = parse_time(text)
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
-        reason = f"{_shortened(text)} is no time of the years {_FIRST_YEAR} to {_LAST_YEAR}"
+        reason = f"{_shortened(text)} lies outside of the years {_FIRST_YEAR} to {_LAST_YEAR}"
         raise CorruptDataError(reason, 0)
     return moment
 
@@ -119,11 +124,11 @@ def _shortened(value: object) -> str:
 def capture_id(
     replica: ReplicaId, files: Iterable[FoundFile], shown_hash: Callable[[str], str] = str
 ) -> str:
-    """32 hex digits over the replica and its files' names, sizes and shown content hashes.
+    """A hash (32 hex digits) of the replica and its files' names, sizes and shown content hashes.
 
     Equal content of the same replica has an equal id, wherever and whenever it is read, and
-    whatever the partition's folder is called there. shown_hash: the content's hash -> what may be
-    shown of it; the id is no more secret than that.
+    whatever the name of the partition's folder. shown_hash: a content's hash -> what may be shown
+    of it, which the id may then reveal too.
     """
     identity = [replica.cluster_id, replica.node_id, replica.directory_id]
     contents = sorted(
@@ -133,13 +138,14 @@ def capture_id(
 
 
 def canonical(path: str) -> str:
-    """A file's path below the node's log directory, whatever the partition's folder is called."""
+    """A file's path below the node's log directory, with the usual name of the partition's
+    folder."""
     _, in_folder, rest = path.partition("/")
     return f"{METADATA_FOLDER}/{rest}" if in_folder else path
 
 
 def group_id(cluster_id: str, capture_ids: Iterable[str]) -> str:
-    """32 hex digits over the captures of one cluster that were looked at together."""
+    """A hash (32 hex digits) of the captures of one cluster that were looked at together."""
     return _digest([cluster_id, sorted(set(capture_ids))])
 
 

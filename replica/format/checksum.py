@@ -1,8 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of Kafka's batches: RFC 3720, appendix B.4.
 
-The package crc32c computes it by the processor's instruction, GB a second. Where that package is
-missing, as in the one file of the core, which has no compiled code, tables do the same: 0.8 MB a
-second on a slow, busy machine.
+The package crc32c computes it with the processor's instruction, at GB a second. The one-file core
+has no compiled code, so there tables do the same, at 0.8 MB a second on a slow, busy machine.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ except ImportError:
     _package = None  # type: ignore[assignment]
 
 _POLYNOMIAL = 0x82F63B78
-"""Reversed: the lowest bit is the highest power."""
+"""The polynomial reversed: its lowest bit is the highest power."""
 _ALL = 0xFFFF_FFFF
 _WORD = struct.Struct("<I")
 
 
 def by_tables(data: Buffer, before: int = 0) -> int:
-    """As crc32c, without compiled code: four bytes a step."""
+    """What crc32c gives, computed without compiled code, in steps of four bytes."""
     view = memoryview(data).cast("B")
     whole = len(view) - len(view) % _WORD.size
     low, high, single = _tables()
@@ -40,7 +39,8 @@ def by_tables(data: Buffer, before: int = 0) -> int:
 
 @cache
 def _tables() -> tuple[list[int], list[int], list[int]]:
-    """What two bytes at the beginning of a word, two at its end, and a single byte turn into."""
+    """The CRCs of all values of a word's first two bytes, of its last two bytes, and of one
+    byte."""
     one = [_shifted(byte) for byte in range(256)]
     two = [one[crc & 0xFF] ^ crc >> 8 for crc in one]
     three = [one[crc & 0xFF] ^ crc >> 8 for crc in two]
@@ -57,4 +57,4 @@ def _shifted(byte: int) -> int:
 
 
 crc32c: Callable[..., int] = getattr(_package, "crc32c", by_tables)
-"""(data, before=0): the CRC of bytes whose first ones have the CRC `before` and the rest `data`."""
+"""(data, before=0) -> the CRC of `data` behind bytes whose CRC is `before`."""

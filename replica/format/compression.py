@@ -1,7 +1,7 @@
-"""The four codecs of a record batch (KIP-110 for zstd), bounded against bombs.
+"""The four codecs of a record batch (KIP-110 for zstd), with limits against decompression bombs.
 
-KRaft writes uncompressed batches; compressed ones occur in logs of other partitions. lz4 is the
-frame format, snappy the chunked stream of xerial's library, which Kafka's Java client writes.
+KRaft writes uncompressed batches; logs of other partitions may have compressed ones. lz4 is the
+frame format. snappy is the chunked stream of xerial's library, which Kafka's Java client writes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ except ImportError:  # in the one file of the core, which has no compiled code
     cramjam = None  # type: ignore[assignment]
 
 MAX_RECORDS_BYTES = 32 * 1024 * 1024
-"""Bytes of the records of one batch, inflated where they are compressed. Batches of a metadata log
-end at 8 MiB, message.max.bytes of other partitions is 1 MiB by default."""
+"""The most bytes of one batch's records, after inflation. A batch of a metadata log has at most 8
+MiB; for other partitions the default of message.max.bytes is 1 MiB."""
 ALWAYS_INFLATED_BYTES = 8 * 1024 * 1024
 MAX_RATIO = 100
-"""What inflates to more than ALWAYS_INFLATED_BYTES may inflate to so many times its own size."""
+"""A batch may always inflate to ALWAYS_INFLATED_BYTES, and to more only up to MAX_RATIO times its
+compressed size."""
 FILE_ALWAYS_INFLATED_BYTES = 64 * 1024 * 1024
 MAX_FILE_RATIO = 100
 MAX_FILE_INFLATED_BYTES = 2**31
-"""All batches of a file may inflate to the first of these, or to so many times the file's size if
-that is more, but never to more than the largest file that holds them uncompressed."""
+"""The batches of a file may together inflate to FILE_ALWAYS_INFLATED_BYTES, or to MAX_FILE_RATIO
+times the file's size if that is more, but never to more than MAX_FILE_INFLATED_BYTES."""
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODEC_NAMES = {NONE: "none", GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
@@ -39,22 +40,23 @@ _XERIAL_HEADER = struct.Struct(">8sii")
 _XERIAL_CHUNK = struct.Struct(">i")
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _GROWTH = 8
-"""Output is tried at this multiple of the input first, then of itself, up to the limit."""
+"""The output buffer is first this many times as large as the input. As long as that isn't enough,
+it grows by this factor, up to the limit."""
 _TOO_SMALL = "failed to write whole buffer"
 _SNAPPY_MAX_RATIO = 64
 
 
 class Inflation:
-    """How many bytes the batches of one file may still inflate to, together."""
+    """How many bytes the rest of one file's batches may together inflate to (`left`)."""
 
     def __init__(self, file_bytes: int) -> None:
         room = max(FILE_ALWAYS_INFLATED_BYTES, MAX_FILE_RATIO * file_bytes)
         self.left = min(room, MAX_FILE_INFLATED_BYTES)
 
     def decompress(self, codec: int, data: Buffer) -> bytes:
-        """As decompress; a batch that is refused counts for what was tried.
+        """What `decompress` gives. A refused batch counts with its whole limit.
 
-        Raises CorruptDataError, too, where nothing is left for this file.
+        Raises what `decompress` raises, and CorruptDataError where nothing is left for the file.
         """
         limit = min(inflated_limit(len(data)), self.left)
         if not limit:
@@ -74,10 +76,10 @@ def inflated_limit(compressed_bytes: int) -> int:
 
 
 def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
-    """The records of a compressed batch; limit: inflated_limit of their size where it is None.
+    """The records of a compressed batch. limit: None for inflated_limit of their size.
 
     Raises CorruptDataError where the codec refuses the bytes or they inflate past `limit`,
-    UnsupportedDataError for a codec number Kafka hasn't given out, or that is not installed.
+    UnsupportedDataError for a codec that Kafka doesn't know or that is not installed.
     """
     if codec == NONE:
         return bytes(data)
@@ -89,7 +91,8 @@ def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """The bytes in the framing that Kafka's clients write. UnsupportedDataError as decompress."""
+    """The compressed bytes, framed as by Kafka's clients. Raises UnsupportedDataError as decompress
+    does."""
     if codec == NONE:
         return data
     if codec == GZIP:
@@ -129,7 +132,7 @@ def _gunzip(data: bytes, limit: int) -> bytes:
 def _into_growing_buffer(
     name: str, into: Callable[[bytes, bytearray], int], data: bytes, limit: int
 ) -> bytes:
-    """Decompress into a buffer that grows until it fits, so that a bomb stops at the limit."""
+    """Decompress into a buffer that grows until the output fits, or the limit is reached."""
     size = min(limit, max(1024, len(data) * _GROWTH))
     while True:
         out = bytearray(size)

@@ -1,7 +1,7 @@
-"""The bytes of a log file that was scanned, batch by batch: most of a large file is not in memory.
+"""The bytes of a log file that was scanned, read batch by batch, so that little is in memory.
 
-A running node may change a file between two looks at it: it cuts off what another leader replaces,
-and deletes what a snapshot holds. A batch is told from another one in its place by its CRC.
+A running node may have changed the file since the scan: it truncates a log, and deletes segments
+and snapshots. By the CRC a batch is known from another batch in its place.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from replica.format.walk import LocatedBatch
 
 
 class MovedError(Exception):
-    """Bytes that were checked are not there any more: somebody changed the file meanwhile."""
+    """Bytes that were checked are not there any more, because the file was changed meanwhile."""
 
 
 class Content:
-    """has_changed: whether a batch was not found again where it was."""
+    """The content of a file. has_changed: whether a batch was not found again in its place."""
 
     def __init__(self, data: Source) -> None:
         self._source = byte_source(data)
@@ -37,15 +37,15 @@ class Content:
 
     @property
     def size(self) -> int:
-        """Bytes of the file as it was opened, less where it was seen to end before."""
+        """Bytes of the file when it was opened, or fewer once a read has found an earlier end."""
         return self._source.size
 
     def source(self, begin: int = 0) -> InMemory | OpenFile:
-        """The bytes from `begin` on, for who reads all of them."""
+        """The bytes from `begin` on, for callers that read all of them."""
         return self._source.part(begin) if begin else self._source
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes of the file, fewer than `size` where it ends."""
+        """`size` bytes from `position` on, fewer where the file ends."""
         try:
             return bytes(self._source.read(position, max(0, min(size, self.size - position))))
         except ShrankError:
@@ -53,7 +53,7 @@ class Content:
             return b""
 
     def holds(self, batch: LocatedBatch) -> bool:
-        """Whether the whole batch, with the CRC that its header tells, lies in its place."""
+        """Whether the whole batch still lies in its place, with the CRC of its header."""
         header = batch.header
         try:
             whole = self._source.read(batch.position, header.size_bytes)
@@ -62,21 +62,22 @@ class Content:
         return computed_crc(whole) == header.crc
 
     def batch(self, batch: LocatedBatch) -> memoryview:
-        """See batch_bytes."""
+        """What batch_bytes gives; notes where the batch isn't there any more."""
         whole = batch_bytes(self._source, batch.position, batch.header)
         self.has_changed = self.has_changed or not whole
         return whole
 
     def records(self, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-        """The records of a batch; none where it isn't there any more. DataError as records_of."""
+        """The records of a batch; none where the batch isn't there any more. Raises what records_of
+        raises."""
         whole = self.batch(batch)
         return records_of(batch.header, whole, inflation) if whole else iter(())
 
     def whole_records(self, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-        """The same, up to the first that doesn't decode; inflation: of the file."""
+        """The records of a batch up to the first that doesn't decode. inflation: of the file."""
         try:
             yield from self.records(batch, inflation)
-        except DataError:  # the rule undecodable-record names it
+        except DataError:  # the rule undecodable-record reports it
             return
 
     def equals(self, other: Content) -> bool:
@@ -88,8 +89,9 @@ class Content:
 
 
 def batch_bytes(source: ByteSource, position: int, header: BatchHeader) -> memoryview:
-    """A batch whose CRC was right: nothing where the file was changed since, and the header alone
-    where the records are more than records_of reads."""
+    """The bytes of a batch whose CRC was right when it was scanned. None are left where the file
+    has changed since; only the header comes where records_of doesn't read so many bytes of
+    records."""
     is_readable = header.size_bytes - HEADER.size <= MAX_RECORDS_BYTES
     try:
         whole = memoryview(source.read(position, header.size_bytes if is_readable else HEADER.size))

@@ -1,8 +1,8 @@
-"""The hash of a log segment's content, which goes on where the file did.
+"""The hash of a log segment's content, which needs only the new bytes once the segment has grown.
 
-A segment only grows at its end, so its hash is a chain over chunks of CHUNK_BYTES: the hash of the
-first chunk, then of (hash so far, next chunk) for each one behind it. It depends on the bytes
-alone, not on how often the file was looked at, and equals SHA-256 for a file of one chunk.
+A segment only grows at its end, so its hash is a chain over chunks of CHUNK_BYTES: SHA-256 of the
+first chunk, then for each further chunk SHA-256 of (hash so far, chunk). The hash depends on the
+bytes alone, and not on the steps in which they were read. For one chunk it is its SHA-256.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HashChain:
-    """start: a byte of the file, a multiple of CHUNK_BYTES. links: the hash of all before `start`
-    (b"" at 0), then that after each chunk; the last one is of the whole file."""
+    """start: a byte of the file, a multiple of CHUNK_BYTES. links: the hash of the bytes before
+    `start` (b"" at 0), then the hash after each chunk; the last one is that of the whole file."""
 
     start: int
     links: tuple[bytes, ...]
 
     @property
     def digest(self) -> str:
-        """Of the whole file, as hex digits."""
+        """The hash of the whole file, in hex digits."""
         return self.links[-1].hex()
 
     def before(self, position: int) -> tuple[int, str]:
-        """(the chunk border at or before `position`, the hash up to there as hex digits): from
-        where a reader that knows what lies before `position` goes on. position: not below start.
+        """(the chunk border at or before `position`, the hash up to it in hex digits). A reader
+        that knows the bytes before `position` goes on from there. position: `start` or above.
         """
         number = position // CHUNK_BYTES
         return number * CHUNK_BYTES, self.links[number - self.start // CHUNK_BYTES].hex()
 
 
 class ContentHash:
-    """Of a file of any kind, as its bytes go by: SHA-256 for all but segments.
+    """The hash of a file of any kind, computed while its bytes go by: a chain for segments, SHA-256
+    for others.
 
-    size: how many went by.
+    size: how many bytes went by.
     """
 
     def __init__(self, name: FileName) -> None:
@@ -50,7 +51,7 @@ class ContentHash:
         self._link = b""
 
     def passing(self, found: Iterable[memoryview]) -> Iterator[memoryview]:
-        """The blocks, which hold whole chunks but for the last one."""
+        """The same blocks, which are hashed as they go by. All but the last hold whole chunks."""
         for block in found:
             self.size += len(block)
             if self._plain is None:
@@ -61,14 +62,14 @@ class ContentHash:
 
     @property
     def digest(self) -> str:
-        """As hex digits, of all that went by."""
+        """The hash of the bytes that went by, in hex digits."""
         if self._plain is not None:
             return self._plain.hexdigest()
         return (self._link or hashlib.sha256().digest()).hex()
 
 
 def content_hash(name: FileName, data: Source) -> str:
-    """Of a whole file of any kind, as hex digits."""
+    """The hash of a whole file of any kind, in hex digits."""
     found = ContentHash(name)
     for _ in found.passing(blocks(data)):
         continue
@@ -76,7 +77,8 @@ def content_hash(name: FileName, data: Source) -> str:
 
 
 def hash_chain(data: Source, *, start: int = 0, link: str = "") -> HashChain:
-    """Of a file whose bytes from `start` on are `data`; link: the hash of those before, in hex."""
+    """The chain of a file whose bytes from `start` on are `data`. link: the hash of the bytes
+    before `start`, in hex digits."""
     links = [bytes.fromhex(link)]
     for block in blocks(data):
         links.extend(_links(links[-1], block))

@@ -1,7 +1,7 @@
 """The control records that the Raft layer writes (Kafka: ControlRecordType, KIP-595/630/853).
 
-The key is two int16: key version (0) and type. replica.format.control_records says what a value
-holds:
+The key is two int16: key version (0) and type. replica.format.control_records has the fields of the
+values:
 
     2 LEADER_CHANGE     leader and voters of an epoch; v1 adds each voter's directory id
     3 SNAPSHOT_HEADER   append time (ms) of the last log record that the snapshot contains
@@ -9,9 +9,9 @@ holds:
     5 KRAFT_VERSION     finalized kraft.version: 0 static, 1 dynamic voters
     6 KRAFT_VOTERS      the voter set with directory ids and endpoints
 
-Unknown tagged fields are kept, so encoding gives the same bytes back. So these values say what a
-record says, sound or not; replica.model.control has what the consensus core makes of them, and why
-both are there.
+Unknown tagged fields are kept, so encoding gives the same bytes back. The values here hold all that
+a record says, valid or not. Those of replica.model.control hold what the consensus core may rely
+on; that module says why there are both.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 
 MAX_CONTROL_BYTES = 1024 * 1024
-"""A longer control record is not read; a thousand voters with three endpoints each take a third."""
+"""The longest control record that is read. A thousand voters with three endpoints take a third."""
 
 _KEY = struct.Struct(">hh")
 _VERSION = struct.Struct(">h")
 
 
 class ControlType(IntEnum):
-    """Control record types a metadata log may hold; the names are those of the tables."""
+    """The control record types of metadata logs, with the names that the tables have."""
 
     ABORT = 0
     COMMIT = 1
@@ -56,8 +56,8 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderVoter:
-    """A voter as LEADER_CHANGE names it. `directory_id` is None in version 0, which has no such
-    field: the tables show NULL there, and no zero UUID, which a ReplicaKey would have."""
+    """A voter as LEADER_CHANGE names it. directory_id: None in version 0, which has no such field.
+    The tables then show NULL, and not the zero UUID that a ReplicaKey would have."""
 
     voter_id: int
     directory_id: str | None = None
@@ -67,8 +67,8 @@ class LeaderVoter:
 class KnownControl:
     """What every control record of a known type and version has.
 
-    unknown_tags: tagged fields without a meaning here, by structure. original: the bytes that it
-    was decoded from, where encoding the fields would give others; see MetadataRecord.
+    unknown_tags: tagged fields that this release doesn't know, per structure. original: the bytes
+    that the record was decoded from, if encoding the fields would give others; else None.
     """
 
     version: int
@@ -78,7 +78,7 @@ class KnownControl:
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange(KnownControl):
-    """First record of every leader epoch."""
+    """The first record of every leader epoch."""
 
     leader_id: int
     voters: tuple[LeaderVoter, ...]
@@ -87,14 +87,14 @@ class LeaderChange(KnownControl):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader(KnownControl):
-    """First record of a snapshot; the time is ms since the epoch."""
+    """The first record of a snapshot. The time is ms since the epoch."""
 
     last_contained_log_timestamp: int
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFooter(KnownControl):
-    """Last record of a complete snapshot."""
+    """The last record of a complete snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class KRaftVoters(KnownControl):
 
 @dataclass(frozen=True, slots=True)
 class UnknownControl:
-    """A control type, or a version of one, that this release doesn't know.
+    """A control record of a type or version that this release doesn't know.
 
-    value: the record's bytes; a text in their place once redacted.
+    value: the record's bytes; once redacted, a text.
     """
 
     type_code: int
@@ -124,7 +124,7 @@ class UnknownControl:
 
     @property
     def is_marker(self) -> bool:
-        """A transaction marker of another partition's log: ABORT or COMMIT."""
+        """Whether it is a transaction marker (ABORT, COMMIT), as other partitions' logs have."""
         return self.type_code in (ControlType.ABORT, ControlType.COMMIT)
 
 
@@ -136,7 +136,8 @@ _KNOWN = frozenset(code for code, _ in CONTROL_PROGRAMS)
 
 
 def has_unknown_tags(message: ControlMessage) -> bool:
-    """Whether tagged fields without a meaning here are in it, or in a structure of it."""
+    """Whether the record, or a structure in it, has tagged fields that this release doesn't
+    know."""
     return not isinstance(message, UnknownControl) and bool(message.unknown_tags)
 
 
@@ -151,7 +152,8 @@ def type_name(message: ControlMessage) -> str:
 
 
 def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
-    """One control record from its key and value bytes; DataError names the byte of the value."""
+    """The control record of these key and value bytes. Raises DataError with the byte of the
+    value."""
     if key is None or value is None:
         raise CorruptDataError("a control record needs a key and a value", 0)
     require(key, 0, _KEY.size, "control record key")
@@ -160,7 +162,7 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
         return UnknownControl(code, -1, bytes(value))
     if len(value) > MAX_CONTROL_BYTES:
         raise UnsupportedDataError(
-            f"a control record of {len(value)} bytes, more than {MAX_CONTROL_BYTES} are not read", 0
+            f"the control record has {len(value)} bytes, at most {MAX_CONTROL_BYTES} are read", 0
         )
     data = bytes(value)
     version = int(read_fixed(data, 0, _VERSION, "control record version")[0])
@@ -194,8 +196,8 @@ def control_key(kind: ControlType) -> bytes:
 
 
 def to_plain(message: ControlMessage) -> dict[str, Any]:
-    """The message as JSON values in the shape that kafka-dump-log prints; an unknown one as base64
-    of its value."""
+    """The message as JSON values, as kafka-dump-log prints it; of an unknown type the value as
+    base64."""
     if isinstance(message, UnknownControl):
         raw = message.value
         text = raw if isinstance(raw, str) else base64.b64encode(raw).decode("ascii")
@@ -204,7 +206,7 @@ def to_plain(message: ControlMessage) -> dict[str, Any]:
 
 
 def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
-    """The voter set back from to_plain's form; CorruptDataError for anything else."""
+    """The voter set of what to_plain gives. Raises CorruptDataError for anything else."""
     program = CONTROL_PROGRAMS[ControlType.KRAFT_VOTERS, 0]
     return _voters(read_plain(program, {"version": 0, **data}))
 
@@ -246,7 +248,7 @@ def _voters(fields: _Fields, **more: Any) -> KRaftVoters:
 
 
 def _flat(made: Callable[..., ControlMessage]) -> Callable[..., ControlMessage]:
-    """For a message that has its record's fields, in that order."""
+    """Makes a message whose attributes are the record's fields, in the same order."""
     return lambda fields, **more: made(*fields.values(), **more)
 
 
@@ -269,7 +271,7 @@ _TYPE_OF = {
 def _fields_of(
     message: LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | KRaftVoters,
 ) -> dict[str, Any]:
-    """What the record's table names."""
+    """The message's fields, by the names of control_records."""
     fields: dict[str, Any] = {"version": message.version}
     match message:
         case LeaderChange():

@@ -1,6 +1,6 @@
-"""The control records that a metadata log and its snapshots may hold, as tables (Kafka:
-LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, VotersRecord;
-KIP-595, KIP-630, KIP-853). The first field of each is its own version."""
+"""The table of the control records of metadata logs and snapshots (Kafka: LeaderChangeMessage,
+SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, VotersRecord; KIP-595, KIP-630,
+KIP-853). The first field of each is the record's version."""
 
 from __future__ import annotations
 
@@ -78,4 +78,4 @@ CONTROL_PROGRAMS: dict[tuple[int, int], Program] = {
     for schema in CONTROL_RECORDS
     for version in schema.versions
 }
-"""By control record type and version."""
+"""(control record type, version) -> the program of its fields."""

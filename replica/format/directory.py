@@ -1,8 +1,8 @@
 """One whole metadata directory as a value: what it holds, what could not be read, and why.
 
-A node's log directory has meta.properties and bootstrap.checkpoint on top and the partition's
-folder, __cluster_metadata-0, below. `read_directory` takes the partition's folder, reads every
-file that Kafka puts there, takes no lock and writes nothing; a running node may go on meanwhile.
+A node's log directory holds meta.properties, bootstrap.checkpoint and the partition's folder,
+__cluster_metadata-0. `read_directory` takes the partition's folder, and reads every file that Kafka
+puts there. It takes no lock and writes nothing, so a running node may go on meanwhile.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
 LOOKS = 3
-"""How often a directory is read before what still moves is called changed-while-read."""
+"""How often a directory that changes is read before the change is a damage, changed-while-read."""
 
 _T = TypeVar("_T")
 
 
 Resume = Callable[[str, str, FileName], Resumed | None]
-"""(path relative to the node's log directory, path to open, name) -> what there is of a segment or
-snapshot that is known, None where it must be read whole; raises as ReadFile does. A port."""
+"""(path relative to the node's log directory, path to open, name) -> a known segment or snapshot;
+None where the file must be read whole. It is a port, and raises what ReadFile raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that was read. path: relative to the node's log directory, '/' between parts.
+    """A file that was read. path: relative to the node's log directory, with '/' between its parts.
 
-    sha256: of its bytes, a segment's as replica.format.content_hash has it; "" where the caller
-    didn't want it. chain: how a segment's came about.
+    sha256: the hash of replica.format.content_hash in hex digits; "" where the caller didn't want
+    it. chain: a segment's chain of hashes.
     """
 
     path: str
@@ -67,19 +67,19 @@ class SegmentFile:
 
     @property
     def base_offset(self) -> int:
-        """The offset in the file's name; 0 for a file of another name."""
+        """The offset in the file's name; 0 where the name has none."""
         return self.file.name.base_offset or 0
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last batch; that of the name where there is no batch."""
+        """The offset after the last batch; base_offset where there is no batch."""
         following = self.scan.next_offset
         return self.base_offset if following is None else following
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFile:
-    """A snapshot in any state, or bootstrap.checkpoint (id None)."""
+    """A snapshot in any state, or bootstrap.checkpoint, whose id is None."""
 
     file: FoundFile
     scan: SegmentScan
@@ -97,7 +97,7 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Undamaged, header first, footer last, all batches of its epoch; whatever its state."""
+        """Undamaged, with header and footer, and all batches of its epoch; whatever its state."""
         if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
@@ -106,7 +106,7 @@ class SnapshotFile:
 
     @property
     def is_usable(self) -> bool:
-        """Whole, and complete by its name: a replica could start from it."""
+        """Whether a replica could start from it: it is whole, and complete by its name."""
         return self.is_whole and self.state is SnapshotState.COMPLETE
 
 
@@ -120,7 +120,7 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """Everything one look at a directory found. `segments` are the log; `deleted_segments` not.
+    """Everything that one look at a directory found. deleted_segments: are no part of the log.
 
     meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
     damaged.
@@ -142,17 +142,17 @@ class MetadataDirectory:
 
     @property
     def replica(self) -> ReplicaId | None:
-        """Who this is by meta.properties; never by the path."""
+        """The replica that meta.properties names; the path says nothing."""
         return None if self.meta is None else self.meta.replica
 
     @property
     def has_moved(self) -> bool:
-        """Whether it never stood still while it was read, so that its files may not fit."""
+        """Whether it changed each time it was read, so that its files may not fit together."""
         return any(damage.kind is DamageKind.CHANGED for damage in self.damages)
 
     @property
     def first_offset(self) -> int | None:
-        """Base offset of the first batch in the log, leftovers below the log start included."""
+        """The base offset of the first batch, which may lie below the log start. None: no batch."""
         for file in self.segments:
             if file.scan.batches:
                 return file.scan.batches[0].header.base_offset
@@ -160,7 +160,8 @@ class MetadataDirectory:
 
     @property
     def log_end_offset(self) -> int:
-        """LEO, exclusive: after the last batch, or where the newest segment or snapshot ends."""
+        """The log end offset, exclusive: after the last batch; without segments, the end of the
+        newest usable snapshot."""
         if self.segments:
             return self.segments[-1].end_offset
         usable = (s.id.offset for s in self.snapshots if s.id and s.is_usable)
@@ -168,7 +169,8 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """Of the first leader epoch, if a snapshot ends there: batches below it are leftovers."""
+        """The start of the first leader epoch, if a snapshot ends there or the log begins there;
+        else first_offset. Batches below it are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
@@ -179,7 +181,7 @@ class MetadataDirectory:
 
 
 def read_whole(relative: str, path: str, name: FileName) -> Resumed | None:
-    """The Resume of a reader that knows nothing."""
+    """The Resume of a reader that knows no files."""
     return None
 
 
@@ -194,12 +196,13 @@ def read_directory(
 ) -> MetadataDirectory:
     """Read the partition folder at `path`.
 
-    meta_folder: where meta.properties and bootstrap.checkpoint lie; the parent folder if None.
-    read, scan: how files are read, and how segments and snapshots are walked. resume: tells of
-    files that need not be read whole. hashed: whether the digests of files are wanted, which take
-    longer than the walk of a large one. `read` and `resume` open files as open_own_file does.
-    Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed. All
-    else that goes wrong becomes a Damage, and the rest is still read.
+    meta_folder: where meta.properties and bootstrap.checkpoint lie; None for the parent folder.
+    read, scan: how files are read, and how segments and snapshots are walked. resume: knows the
+    files that need not be read whole. `read` and `resume` open files as open_own_file does. hashed:
+    whether to compute the files' hashes, which take longer than the walk of a large file.
+
+    Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed. Any
+    other error becomes a Damage, and the rest is still read.
     """
     check_folder(path)
     parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
@@ -211,11 +214,8 @@ def read_directory(
 
 
 def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
-    """A directory that holds nothing but the file at `path`, of the kind that `name` says; without
-    its digest.
-
-    Raises UnreadableFileError where it can't be read.
-    """
+    """A directory that holds only the file at `path`, of the kind that `name` says, without its
+    hash. Raises UnreadableFileError where the file can't be read."""
     reading = _Reading(path, "", read, scan, hashed=False, resume=read_whole)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
@@ -224,14 +224,14 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
     else:
         try:
             reading.take(relative, name, read(path, size_limit(name)))
-        except UnreadableFileError as error:  # a scan knows no path
+        except UnreadableFileError as error:  # an error of a scan has no path
             raise error if error.path else UnreadableFileError(path, error.reason) from error
     return reading.result()
 
 
 @dataclass
 class _Reading:
-    """The state of one look. Each file is decoded as it is read, so no two are held at once."""
+    """The state of one look. Each file is decoded as it is read, so only one is in memory."""
 
     path: str
     parent: str
@@ -247,10 +247,10 @@ class _Reading:
     singles: dict[FileKind, Any] = field(default_factory=dict)
 
     def look(self) -> bool:
-        """Read what is listed; False where that was no single moment of the directory.
+        """Read the listed files. Returns False where the directory changed meanwhile.
 
-        A file may be gone when it is opened. The log may be cut, or its start moved, behind the
-        reading: Kafka then writes leader-epoch-checkpoint, so that is read before and after it.
+        A file may be gone when it is opened. A node may truncate the log or move its start; it then
+        writes leader-epoch-checkpoint, so that file is read before and after the log.
         """
         before, after = self._epochs_now(), None
         vanished = False
@@ -272,7 +272,7 @@ class _Reading:
                 self._damage(relative, 0, DamageKind.UNREADABLE, error.reason)
         settled = before == after
         if not settled:
-            detail = "another one before the log was read than after it: not held against the log"
+            detail = "it changed while the log was read, so it isn't compared with the log"
             self._damage(self._epochs_path, 0, DamageKind.CHANGED, detail)
             self.singles.pop(FileKind.LEADER_EPOCH_CHECKPOINT, None)
         return settled and not vanished
@@ -283,7 +283,7 @@ class _Reading:
         return f"{folder}/{leader_epoch_checkpoint.FILE_NAME}"
 
     def _epochs_now(self) -> bytes | None:
-        """leader-epoch-checkpoint, None where it can't be read."""
+        """The bytes of leader-epoch-checkpoint; None where it can't be read."""
         path = os.path.join(self.path, leader_epoch_checkpoint.FILE_NAME)
         try:
             return all_bytes(self.read(path, MAX_STATE_BYTES))
@@ -325,7 +325,7 @@ class _Reading:
     def _small_file(self, file: FoundFile, data: bytes) -> None:
         decode = INDEX_DECODERS.get(file.name.kind)
         if decode is not None:
-            # Kafka leaves indexes of 0 bytes behind; they are legal
+            # Kafka may leave an index of 0 bytes, which is legal
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
@@ -388,8 +388,8 @@ class _Reading:
         self.snapshots.append(SnapshotFile(file, found, inspect(read, found)))
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
-        """A damage where a segment doesn't start at the offset after the one before it, unless one
-        went while the directory was read."""
+        """Record a damage where a segment doesn't start where the one before it ends, unless the
+        directory changed while it was read."""
         if any(damage.kind is DamageKind.CHANGED for damage in self.damages):
             return
         for before, after in pairwise(segments):

@@ -1,9 +1,8 @@
 """Finding metadata directories and single files below the paths that a user names.
 
-A metadata directory is a folder called __cluster_metadata-0, a folder that holds a quorum-state
-file, or the named folder itself where log segments or snapshots lie in it directly. Other
-partitions of a broker's log directory are left alone, and so is a recorder's archive: what lies
-there is no part of its log any more, and read where it is named.
+A metadata directory is a folder called __cluster_metadata-0, a folder with a quorum-state file, or
+a named folder with segments or snapshots in it. Other partitions of a broker's log directory are
+left out. So is a recorder's archive, which is no part of the log any more, unless a path names it.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPath:
-    """A metadata directory. path: where to open it; shown: how the user would name it.
+    """A metadata directory. path: where to open it. shown: the path as the user would write it.
 
-    is_whole: False for a folder made of single files, of which nothing is missing.
+    is_whole: False for a folder made of single files, in which absent files are no finding.
     """
 
     path: str
@@ -62,7 +61,7 @@ class DirectoryPath:
 
 @dataclass(frozen=True, slots=True)
 class FilePath:
-    """A single file that the user named; `name` tells its kind."""
+    """A single file that the user named. name: the parts of its name, and its kind."""
 
     path: str
     shown: str
@@ -72,18 +71,19 @@ class FilePath:
 Found = DirectoryPath | FilePath
 
 OnError = Callable[[UnreadableFileError], None]
-"""Told of a folder that can't be listed, named as the user would; the search goes on."""
+"""Called for each folder that can't be listed, with the path as the user would write it. The search
+goes on."""
 
 
 def discover(
     paths: Iterable[str], *, on_error: OnError | None = None, skip: Collection[str] = ()
 ) -> tuple[Found, ...]:
-    """Everything to read at or below the paths, in the order given, folders sorted by name.
+    """All metadata directories and files at or below the paths, in the order of `paths`; the
+    folders below a path are sorted by name.
 
-    skip: folders that are not searched where they are met below a path.
-    Raises UsageError for a path that doesn't exist, or below which there is nothing to read,
-    unless it is a recorder's archive, to which nothing was lost yet; UnreadableFileError for a
-    folder that can't be listed, unless `on_error` takes it.
+    skip: folders below a path that are not searched. Raises UsageError for a path that doesn't
+    exist or has nothing to read below it; a recorder's archive may be empty. Raises
+    UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
     """
     found: list[Found] = []
     for path in paths:
@@ -112,7 +112,7 @@ class _Search:
             os.lstat(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UsageError(f"{path}: no such file or directory") from error
-        except OSError as error:  # a folder above it may not be searched
+        except OSError as error:  # no permission to search a folder above it
             self._failed_at(shown, error)
             return
         if not os.path.isdir(path):
@@ -129,7 +129,7 @@ class _Search:
         while pending:
             folder, label = pending.pop()
             identity = _identity(folder)
-            if identity in self._visited:  # a symbolic link back into the tree
+            if identity in self._visited:  # a symbolic link leads back into the tree
                 continue
             self._visited.add(identity)
             if is_metadata_folder(folder):
@@ -138,7 +138,8 @@ class _Search:
                 pending.extend(self._folders(folder, label))
 
     def _folders(self, path: str, shown: str) -> list[tuple[str, str]]:
-        """(path, user's name) of the folders in one, last first."""
+        """(path, path as the user would write it) of the folders in a folder, the last one
+        first."""
         try:
             with os.scandir(path) as entries:
                 names = [entry.name for entry in entries if _is_folder(entry)]
@@ -168,12 +169,12 @@ class _Search:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to where nobody may look
+    except OSError:  # a link to a place without permission
         return False
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """What two paths of one folder share; the path itself where nothing is there."""
+    """The identity of a folder, equal for all its paths; the path itself where nothing exists."""
     try:
         status = os.stat(path)
     except OSError:
@@ -187,12 +188,12 @@ def _numbers_first(name: str) -> tuple[bool, int, str]:
 
 
 def _printable(name: str) -> str:
-    """A name fit for tables and terminals; bytes that are not UTF-8 as \\xNN."""
+    """A name for tables and terminals. Bytes that are not UTF-8 become \\xNN."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_metadata_folder(path: str) -> bool:
-    """Whether a folder is taken for a metadata directory wherever the search meets it."""
+    """Whether a folder is a metadata directory, wherever it lies."""
     named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
     return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
 
@@ -203,7 +204,8 @@ def _is_archive(path: str) -> bool:
 
 
 def kind_of_file(path: str) -> FileName:
-    """The kind by name; a file of another name is a segment if a whole batch starts it."""
+    """The kind of a file by its name. A file of another name is a segment if it starts with a whole
+    batch."""
     by_name = classify(os.path.basename(path))
     if by_name.kind is not FileKind.OTHER:
         return by_name

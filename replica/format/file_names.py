@@ -1,4 +1,4 @@
-"""Which kind of file a name in a metadata directory stands for."""
+"""The kinds of files in a metadata directory, by their names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from replica.format.snapshot import SnapshotName
 
 METADATA_FOLDER = "__cluster_metadata-0"
 ARCHIVE_FOLDER = "archive"
-"""Beside a recorder's metadata folder: what its log lost, each loss a node's directory of its own
-(replica.storage.archive)."""
+"""The folder beside a recorder's metadata folder that keeps what the log lost. Each loss is a
+node's directory of its own (replica.storage.archive)."""
 _MAX_OFFSET = 2**63 - 1
 
 
 class FileKind(StrEnum):
-    """Kinds of files this project reads; OTHER is left alone."""
+    """The kinds of files that kraftlake reads. It doesn't read files of the kind OTHER."""
 
     SEGMENT = "segment"
     OFFSET_INDEX = "offset-index"
@@ -46,7 +46,7 @@ LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """A name taken apart; base_offset of segments and what lies beside them, else None."""
+    """The parts of a file's name. base_offset: of segments and their indexes, else None."""
 
     kind: FileKind
     base_offset: int | None = None
@@ -75,12 +75,12 @@ _FIXED_NAMES = {
 
 
 def segment_file_name(base_offset: int, kind: FileKind) -> str:
-    """The name of a segment, or of what lies beside it, as classify reads it."""
+    """The name of a segment or of a file beside it, the inverse of classify."""
     return f"{base_offset:020d}.{_SUFFIXES[kind]}"
 
 
 def classify(name: str) -> FileName:
-    """The kind of a file by its name without folder; FileKind.OTHER for all that isn't Kafka's."""
+    """The kind of a file by its name without folder; FileKind.OTHER for a name of no known kind."""
     if name in _FIXED_NAMES:
         return FileName(_FIXED_NAMES[name])
     snapshot_name = snapshot.parse_name(name)

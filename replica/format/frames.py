@@ -1,8 +1,8 @@
-"""Batches one after another in bytes that should hold nothing else: a log of our own, a fetch.
+"""Batches one after another in bytes that should hold nothing else: a replica's own log, a fetch.
 
-Two others walk over frames, and have to: replica.format.walk reads logs that may be damaged
-anywhere, and goes on behind each damage; replica.scan.kernels.frames is compiled, and hands what
-it doesn't expect over to that walk.
+Two other modules also walk over frames. replica.format.walk reads logs that may be damaged
+anywhere, and goes on behind each damage. replica.scan.kernels.frames is compiled, and leaves bytes
+that it doesn't expect to that walk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replica.message.primitives import Buffer
 
 
 class Frame(NamedTuple):
-    """A whole batch in a file: `position` and `size` in bytes, both offsets inclusive."""
+    """A whole batch in a file. position, size: bytes. base_offset, last_offset: inclusive."""
 
     position: int
     size: int
@@ -54,13 +54,14 @@ def frames(
     check_crc: bool = True,
     holes: bool = False,
 ) -> Iterator[Frame]:
-    """The whole batches of `data`, whose first byte is byte `start` of its file.
+    """The whole batches of `data`, whose first byte is byte `start` of its file. It ends where the
+    rest is shorter than a batch.
 
-    Ends where the rest is no whole batch. Raises DataError, with the byte in the file, for a batch
-    whose frame or CRC is wrong, which doesn't begin at the offset after the last one (the first:
-    at `expected_offset`, None where any will do), or whose epoch goes back (the first: below
-    `epoch`). holes: of another topic than the metadata log, which may be compacted: a batch may
-    begin at a later offset too, and have any epoch.
+    expected_offset: base offset of the first batch, None for any. epoch: the lowest epoch of the
+    first batch. holes: for other topics than the metadata log, which may be compacted: a batch may
+    begin at a later offset, and have any epoch. Raises DataError, with the byte in the file, for a
+    batch whose frame or CRC is wrong, whose offset doesn't follow the last one, or whose epoch is
+    lower than the last one.
     """
     view = memoryview(data)
     unpack, crc_of = HEADER.unpack_from, crc32c

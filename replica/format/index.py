@@ -3,8 +3,8 @@
     .index      int32 offset relative to the segment's base, int32 byte position of its batch
     .timeindex  int64 largest timestamp (ms) so far, int32 relative offset of the record it is of
 
-Both are preallocated: a running node's file ends in zero bytes. A time index of a closed segment
-may end in an entry that repeats the offset of the one before.
+Both are preallocated, so a running node's file ends in zero bytes. The time index of a closed
+segment may end with an entry that repeats the offset of the one before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ TIME_ENTRY = struct.Struct(">qi")
 
 @dataclass(frozen=True, slots=True)
 class OffsetIndexEntry:
-    """relative_offset: last offset of the batch, from the segment's base; position: byte."""
+    """relative_offset: of the batch's last record, from the segment's base offset. position: the
+    batch's first byte."""
 
     relative_offset: int
     position: int
@@ -30,7 +31,7 @@ class OffsetIndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class TimeIndexEntry:
-    """timestamp in ms since the epoch; relative_offset from the segment's base."""
+    """timestamp: ms since the epoch. relative_offset: from the segment's base offset."""
 
     timestamp: int
     relative_offset: int
@@ -53,7 +54,8 @@ class TimeIndex:
 
 
 def decode_offset_index(data: bytes) -> OffsetIndex:
-    """Raises CorruptDataError, with the byte, for a ragged end or entries that don't rise."""
+    """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or the
+    entries don't rise."""
     used = _used_bytes(data, OFFSET_ENTRY.size)
     entries = tuple(OffsetIndexEntry(*pair) for pair in OFFSET_ENTRY.iter_unpack(data[:used]))
     for index, (before, after) in enumerate(pairwise(entries), start=1):
@@ -69,7 +71,8 @@ def decode_offset_index(data: bytes) -> OffsetIndex:
 
 
 def decode_time_index(data: bytes) -> TimeIndex:
-    """Raises CorruptDataError, with the byte, for a ragged end or entries that go back."""
+    """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or an
+    entry is lower than the one before."""
     used = _used_bytes(data, TIME_ENTRY.size)
     entries = tuple(TimeIndexEntry(*pair) for pair in TIME_ENTRY.iter_unpack(data[:used]))
     for index, (before, after) in enumerate(pairwise(entries), start=1):

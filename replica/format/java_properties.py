@@ -1,5 +1,5 @@
-"""Java's properties files, as java.util.Properties reads and writes them: meta.properties,
-quorum.properties. Latin-1, with escapes for all other characters."""
+"""Java's properties files, as java.util.Properties reads and writes them. They are Latin-1, with
+escapes for all other characters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
 
 
 def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
-    """(byte position of the line, key, value), unescaped, in the order of the file; a key may come
-    again, and its last value counts.
+    """(byte position of the line, key, value), unescaped, in the order of the file. Of a key that
+    comes twice the last value counts.
 
-    Raises CorruptDataError naming the byte of a line whose escapes can't be read.
+    Raises CorruptDataError with the byte of a line whose escapes can't be read.
     """
     for position, line in _logical_lines(text):
         yield position, *_key_and_value(line, position)
@@ -45,7 +45,8 @@ def _escape_char(char: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(byte position, line) without blank lines and comments; a last backslash joins two lines."""
+    """(byte position, line), without blank lines and comments. A line that ends with a backslash is
+    joined with the next one."""
     joined, start = "", 0
     for match in _NATURAL_LINE.finditer(text):
         line = match[1].lstrip(_BLANKS)
@@ -85,7 +86,7 @@ def _unescape(text: str, position: int) -> str:
         if escaped == "u":
             digits = text[index + 2 : index + 6]
             if _UNICODE_ESCAPE.fullmatch(digits) is None:
-                raise CorruptDataError(f"bad escape \\u{digits}", position)
+                raise CorruptDataError(f"bad escape \\u{digits}: expected 4 hex digits", position)
             out.append(chr(int(digits, 16)))
             index += 6
             continue
@@ -95,4 +96,4 @@ def _unescape(text: str, position: int) -> str:
         # Java's characters are UTF-16 units: two escapes may make one character
         return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError as error:
-        raise CorruptDataError("an escape is half a character", position) from error
+        raise CorruptDataError("an escape is half of a surrogate pair", position) from error

@@ -1,10 +1,10 @@
-"""What a reader keeps of a segment or snapshot, so that it need not read the same bytes again.
+"""What a reader remembers of a segment or snapshot, so that it need not read the same bytes again.
 
-Only sound bytes are kept so: whole batches in sequence, from the file's first byte on, about which
-no rule found anything. When the file is looked at again, its landmarks are read and compared; by
+It remembers only sound bytes: whole batches in sequence, from the file's first byte on, in which no
+rule found anything. Next time it reads the landmarks, some of these batches, and compares them. By
 Raft's log matching property two logs with the same epoch at the same offset hold the same records
-up to there, so a file with the last landmark in its place is the known one. What that can't show
-is a bit that flipped in bytes between the landmarks.
+up to there. So a file with the last landmark in its place is the known one. This can't show a bit
+that flipped between the landmarks.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.message.primitives import Buffer
 
 PLACE_BYTES = 1024 * 1024
-"""Between two places of a known file: what is read to find a batch by its offset."""
+"""The distance between two places of a known file. To find a batch, as much has to be read."""
 
 
 Stretch: TypeAlias = tuple[int, int]
-"""The first byte, and how many bytes."""
+"""(the first byte, how many bytes)."""
 
 
 class Place(NamedTuple):
-    """A batch: its first byte, its base offset, and how many of its bytes are wanted: all of them,
-    or those of its header."""
+    """A batch: its first byte and its base offset. size_bytes: how many of its bytes are wanted,
+    all of them or those of its header."""
 
     position: int
     base_offset: int
@@ -41,12 +41,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """sound_bytes: the file's first bytes that need not be read again. next_offset: after them.
+    """sound_bytes: how many of the file's first bytes need not be read again. next_offset: the
+    offset after them. record_count: the records in them.
 
-    size_bytes, content_hash: of the whole file as it was read. chunk_hash: of the whole chunks
-    among sound_bytes (replica.format.content_hash), "" for a snapshot. landmarks: the batches that
-    tell something, the first and the last among them; headers_hash: of their headers. places: a
-    batch every PLACE_BYTES. record_count: of sound_bytes.
+    size_bytes, content_hash: of the whole file as it was read. chunk_hash: of the whole chunks in
+    sound_bytes (replica.format.content_hash), "" for a snapshot. landmarks: batches to compare, the
+    first and the last among them. headers_hash: of the landmarks' headers. places: one batch for
+    every PLACE_BYTES.
     """
 
     size_bytes: int
@@ -61,7 +62,7 @@ class KnownFile:
 
     @property
     def first_offset(self) -> int:
-        """Base offset of the first batch."""
+        """The base offset of the first batch."""
         return self.landmarks[0].base_offset
 
 
@@ -69,7 +70,7 @@ class KnownFile:
 class Resumed:
     """A file of which only the new bytes and some known batches were read.
 
-    scan: as of the whole file, but for known batches that are left out. content: of a snapshot.
+    scan: of the whole file, without the known batches that were not read. content: of a snapshot.
     """
 
     size_bytes: int
@@ -80,16 +81,16 @@ class Resumed:
 
 
 def headers_hash(headers: Sequence[bytes]) -> str:
-    """Of the landmarks' headers, each as its HEADER.size bytes."""
+    """SHA-256 of the landmarks' headers, HEADER.size bytes each, in hex digits."""
     return hashlib.sha256(b"".join(headers)).hexdigest()
 
 
 def batches_around(
     file: OpenFile, known: KnownFile, ends: Iterable[int], scan: segment.ScanLog
 ) -> tuple[Place, ...]:
-    """The known batches that hold the offsets just before and at each of `ends`.
+    """The known batches that hold the offset of each of `ends` and the offset before it.
 
-    scan: walks the bytes between two places, which may hold ten thousand small batches.
+    scan: for the bytes between two places, which may hold ten thousand small batches.
     """
     places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
     stretches: dict[int, list[int]] = {}
@@ -107,7 +108,7 @@ def batches_around(
 
 
 def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> Iterator[Stretch]:
-    """What resume_segment reads of a segment that holds `size` bytes by now; some of it twice."""
+    """The bytes that resume_segment reads of a segment of `size` bytes. Some come twice."""
     for place in (*known.landmarks, *around):
         yield place.position, place.size_bytes
     boundary = _boundary(known)
@@ -115,7 +116,7 @@ def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> I
 
 
 def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
-    """What resume_snapshot reads."""
+    """The bytes that resume_snapshot reads."""
     for place in known.landmarks:
         yield place.position, place.size_bytes
 
@@ -123,9 +124,9 @@ def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
 def resume_segment(
     file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[Place]
 ) -> Resumed | None:
-    """Read what is new of a segment; None where its head is not the known one.
+    """Read the new bytes of a segment. Returns None where its first bytes are not the known ones.
 
-    around: the batches around the offsets at which snapshots end; they are read, too.
+    around: further known batches to read, those around the end offsets of snapshots.
     """
     boundary = _boundary(known)
     try:
@@ -158,7 +159,7 @@ def resume_segment(
 
 
 def resume_snapshot(file: OpenFile, known: KnownFile) -> Resumed | None:
-    """A snapshot that is still the known one; None where it isn't. It never grows."""
+    """Read the landmarks of a snapshot, which never grows. Returns None where it has changed."""
     if not file.size == known.size_bytes == known.sound_bytes:
         return None
     try:
@@ -174,12 +175,12 @@ def resume_snapshot(file: OpenFile, known: KnownFile) -> Resumed | None:
 
 
 def _boundary(known: KnownFile) -> int:
-    """Where the first chunk begins that isn't known as a whole."""
+    """The first byte of the first chunk that isn't wholly known."""
     return known.sound_bytes - known.sound_bytes % CHUNK_BYTES
 
 
 def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | None:
-    """The batches at the landmarks, None where one of them isn't as it was."""
+    """The batches at the landmarks; None where one of them has changed."""
     if file.size < known.sound_bytes:
         return None
     headers = [bytes(file.read(place.position, HEADER.size)) for place in known.landmarks]

@@ -19,9 +19,9 @@ _MAX_OFFSET = 2**63 - 1
 
 
 def decode(data: bytes) -> tuple[EpochStart, ...]:
-    """The entries as the file orders them; whether they rise is for the reader to judge.
+    """The entries in the order of the file. Whether they rise isn't checked.
 
-    Raises DataError with the byte of the offending line.
+    Raises DataError with the byte of the wrong line.
     """
     lines = _lines(data)
     if not lines:
@@ -46,7 +46,7 @@ def encode(entries: tuple[EpochStart, ...]) -> bytes:
 
 
 def _lines(data: bytes) -> list[tuple[int, str]]:
-    """(byte position, line) of each line, CRLF or LF as Java takes them."""
+    """(byte position, line) of each line. As in Java, a line ends with CRLF or LF."""
     text = text_of(data)
     lines = []
     position = 0

@@ -1,4 +1,4 @@
-"""The files of a metadata directory, in the order in which they are to be read."""
+"""The files of a metadata directory, in the order in which they have to be read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from replica.format import (
 from replica.format.file_names import FileKind, classify
 
 _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
-"""Behind the logs: a checkpoint that was another one before them tells that they moved. What a log
-proves to be committed rests on the replica not having voted in a newer epoch before that log was
-read (replica.history.commitment)."""
+"""These are read after the logs. If the checkpoint was another one before, the logs have changed
+meanwhile. quorum-state comes after the log because commitment is proven by a replica that has not
+voted in a newer epoch when its log is read (replica.history.commitment)."""
 _BESIDE = (meta_properties.FILE_NAME, snapshot.BOOTSTRAP_NAME, quorum_properties.FILE_NAME)
 
 
 def check_folder(path: str) -> None:
-    """UsageError where `path` is no folder, UnreadableFileError where that can't be seen."""
+    """Raises UsageError where `path` is no folder, UnreadableFileError where that can't be found
+    out."""
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -38,7 +39,7 @@ def check_folder(path: str) -> None:
 def listing(path: str, parent: str) -> list[tuple[str, str]]:
     """(path relative to the node's log directory, path to open) of every file of a known kind.
 
-    parent: where the node's own files lie, _BESIDE, unless they lie in the folder itself.
+    parent: the folder with the node's own files (_BESIDE), which may also lie in `path`. Raises
     UnreadableFileError where the folder can't be listed.
     """
     return sorted(_listed(path, parent), key=lambda listed: _turn(listed[0]))

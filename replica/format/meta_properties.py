@@ -1,8 +1,9 @@
-"""meta.properties: who a log directory belongs to (Kafka: MetaProperties, KIP-631 and KIP-858).
+"""meta.properties: the replica that a log directory belongs to (Kafka: MetaProperties, KIP-631,
+KIP-858).
 
-A Java properties file. Version 0 (ZooKeeper times) has broker.id and maybe cluster.id; version 1
-has node.id, cluster.id and, from Kafka 3.7 on, directory.id. Comments, order and unknown keys are
-kept, so encoding gives the same bytes back. Java reads such files as Latin-1, whatever they hold.
+It is a Java properties file. Version 0 (of ZooKeeper clusters) has broker.id and maybe cluster.id.
+Version 1 has node.id, cluster.id and, from Kafka 3.7 on, directory.id. Comments, order and unknown
+keys are kept, so encoding gives the same bytes back. Java reads such files as Latin-1, always.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _MAX_NODE_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """lines: the file's text, split at \\n; properties: key -> value, unescaped."""
+    """lines: the file's text, split at \\n. properties: (key, value), unescaped.
+
+    directory_id: ZERO_UUID where the file names none.
+    """
 
     version: int
     cluster_id: str | None
@@ -32,14 +36,14 @@ class MetaProperties:
 
     @property
     def replica(self) -> ReplicaId | None:
-        """The replica named here, None where cluster or node id is missing."""
+        """The replica that the file names; None where cluster.id or the node's id is missing."""
         if self.cluster_id is None or self.node_id is None:
             return None
         return ReplicaId(self.cluster_id, self.node_id, self.directory_id)
 
 
 def decode(data: bytes) -> MetaProperties:
-    """Raises DataError naming the byte of the line that can't be read."""
+    """The properties. Raises DataError with the byte of the line that can't be read."""
     text = data.decode(ENCODING)
     properties: dict[str, str] = {}
     positions: dict[str, int] = {}
@@ -76,7 +80,7 @@ def encode(meta: MetaProperties) -> bytes:
 
 
 def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> MetaProperties:
-    """Version 1 for a replica, with the given comment lines (without '#') on top."""
+    """The properties (version 1) of a replica. comments: the first lines, without '#'."""
     properties = {
         "node.id": str(replica.node_id),
         "directory.id": replica.directory_id,

@@ -14,7 +14,7 @@ FILE_NAME = "partition.metadata"
 
 
 def decode(data: bytes) -> str:
-    """The topic id, 22 characters. Raises DataError naming the byte of the wrong line."""
+    """The topic id, 22 characters. Raises DataError with the byte of the wrong line."""
     lines = text_of(data).removesuffix("\n").split("\n")
     if len(lines) != 2:
         raise CorruptDataError(f"{len(lines)} lines, expected 2", 0)

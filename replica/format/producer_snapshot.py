@@ -1,20 +1,19 @@
 """<offset>.snapshot: the idempotent producers of a log at an offset (Kafka: ProducerStateManager).
 
-A KRaft log has no such producers, so its files hold none; they are not metadata snapshots, with
-which their name is easily confused. int16 version 1, uint32 CRC-32C of the rest, int32 count,
-then the entries of 46 bytes.
+A KRaft log has no such producers, so its files hold none. In spite of the name these files are no
+metadata snapshots. They hold an int16 version 1, the uint32 CRC-32C of the rest, an int32 count,
+and the entries of 46 bytes each.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.checksum import crc32c
 from replica.message.primitives import require
 
-SUFFIX = ".snapshot"
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
@@ -23,7 +22,8 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """One producer's last batch; offsets absolute, the timestamp in ms since the epoch."""
+    """A producer's last batch. Offsets are absolute, and inclusive. timestamp: ms since the
+    epoch."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +36,7 @@ class ProducerEntry:
 
 
 def decode(data: bytes) -> tuple[ProducerEntry, ...]:
-    """Raises DataError naming the byte."""
+    """The entries in the order of the file. Raises DataError with the byte."""
     require(data, 0, _HEAD.size + _COUNT.size, "producer snapshot")
     version, stored = _HEAD.unpack_from(data)
     if version != _VERSION:
@@ -53,18 +53,5 @@ def decode(data: bytes) -> tuple[ProducerEntry, ...]:
 
 def encode(entries: tuple[ProducerEntry, ...]) -> bytes:
     """The file's bytes."""
-    body = _COUNT.pack(len(entries)) + b"".join(_pack(entry) for entry in entries)
+    body = _COUNT.pack(len(entries)) + b"".join(_ENTRY.pack(*astuple(e)) for e in entries)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
-
-
-def _pack(entry: ProducerEntry) -> bytes:
-    return _ENTRY.pack(
-        entry.producer_id,
-        entry.producer_epoch,
-        entry.last_sequence,
-        entry.last_offset,
-        entry.offset_delta,
-        entry.timestamp,
-        entry.coordinator_epoch,
-        entry.current_transaction_first_offset,
-    )

@@ -1,8 +1,8 @@
-"""quorum.properties: whom a node is configured to take for the voters (controller.quorum.voters).
+"""quorum.properties: the voters that a node is configured with (controller.quorum.voters).
 
-A file of ours, not Kafka's: whoever wants the configured voters compared puts that line of the
-node's server.properties into it, beside meta.properties. The whole file isn't read, for it may hold
-passwords, and captures are copies.
+This is a file of kraftlake, not of Kafka. To have the configured voters compared, a user puts that
+line of the node's server.properties into it, beside meta.properties. kraftlake doesn't read
+server.properties itself: it may hold passwords, and a capture copies the files that it reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_NODE_ID, _MAX_PORT = 2**31 - 1, 65535
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConfiguredVoter:
-    """A voter as id@host:port names it; brackets around an IPv6 address are dropped."""
+    """A voter as id@host:port names it, without the brackets around an IPv6 address."""
 
     voter_id: int
     host: str
@@ -31,9 +31,9 @@ class ConfiguredVoter:
 
 
 def decode(data: bytes) -> tuple[ConfiguredVoter, ...]:
-    """The configured voters by id; none in a quorum that keeps them in its log (KIP-853).
+    """The configured voters, sorted by id; none in a quorum that keeps them in its log (KIP-853).
 
-    Raises CorruptDataError naming the byte of the line that can't be read.
+    Raises CorruptDataError with the byte of the line that can't be read.
     """
     value, position = "", 0
     for at, key, text in properties_in(data.decode(ENCODING)):

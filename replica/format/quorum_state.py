@@ -1,8 +1,9 @@
 """quorum-state: a replica's vote and leader, kept across restarts (Kafka: FileQuorumStateStore).
 
-One JSON object with data_version 0 (static quorums: currentVoters, no directory ids) or 1 (KIP-853:
-votedDirectoryId). KIP-853's draft wrote votedUuid instead, which is read too. Keys that are not
-known are kept in their place, so encoding gives the same bytes back.
+It holds one JSON object, with data_version 0 (static quorums: currentVoters, no directory ids) or 1
+(KIP-853: votedDirectoryId). As Kafka does, `decode` refuses an object that lacks a field of its
+version. votedUuid, as KIP-853's draft has it, is read in place of votedDirectoryId. Unknown keys
+are kept in their place, so encoding gives the same bytes back.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ from replica.message.primitives import uuid_bytes
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 FILE_NAME = "quorum-state"
-_VERSIONS = (0, 1)
-_DRAFT_VOTED_KEYS = ("votedUuid", "voterUuid")
+_VOTED_KEYS = ("votedDirectoryId", "votedUuid", "voterUuid")
+"""Kafka's, then those of KIP-853's draft."""
+MANDATORY = {
+    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
+    1: ("leaderId", "leaderEpoch", "votedId"),
+}
+"""By version; version 1 has one of _VOTED_KEYS besides (Kafka: QuorumStateDataJsonConverter)."""
 _MAX_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """leader_id and voted_id are NO_NODE (-1) where there is none.
+    """leader_id, voted_id: NO_NODE (-1) for none. voted_directory_id: ZERO_UUID for none.
 
-    voted_directory_id: ZERO_UUID where the version or the vote has none.
-    current_voters: node ids, of version 0 only.
-    fields: the whole object as read, in order.
+    current_voters: node ids, in version 0 only. fields: the whole object as it was read, in order.
     """
 
     version: int
@@ -41,18 +45,21 @@ class QuorumState:
 
 
 def decode(data: bytes) -> QuorumState:
-    """Raises DataError naming the byte, or byte 0 where a field is missing or of a wrong type."""
+    """The state. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
     fields = _object(data)
     version = _int(fields, "data_version")
-    if version not in _VERSIONS:
+    if version not in MANDATORY:
         raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
+    for key in MANDATORY[version]:
+        if key not in fields:
+            raise CorruptDataError(f"{key} is missing; without it Kafka doesn't start", 0)
     return QuorumState(
         version=version,
-        leader_id=_int(fields, "leaderId", NO_NODE),
+        leader_id=_int(fields, "leaderId"),
         leader_epoch=_int(fields, "leaderEpoch"),
-        voted_id=_int(fields, "votedId", NO_NODE),
-        voted_directory_id=_voted_directory(fields),
-        current_voters=_voters(fields),
+        voted_id=_int(fields, "votedId"),
+        voted_directory_id=ZERO_UUID if version == 0 else _voted_directory(fields),
+        current_voters=_voters(fields) if version == 0 else (),
         fields=tuple(fields.items()),
     )
 
@@ -71,7 +78,7 @@ def new_state(
     voted_directory_id: str = ZERO_UUID,
     current_voters: tuple[int, ...] = (),
 ) -> QuorumState:
-    """A state to be written, with the keys in Kafka's order."""
+    """A new state, with its keys in Kafka's order."""
     if version == 0:
         fields: dict[str, Any] = {
             "clusterId": "",
@@ -106,20 +113,20 @@ def _object(data: bytes) -> dict[str, Any]:
     text = text_of(data)
     try:
         value = json.loads(text)
-        # half of a surrogate pair in an escape: no text that could be shown or written again
+        # an escape may be half of a surrogate pair, which can't be written as UTF-8
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8"))
         raise CorruptDataError(f"not JSON: {error.msg}", position) from error
     except (RecursionError, ValueError) as error:
-        raise CorruptDataError("not JSON that can be read", 0) from error
+        raise CorruptDataError("JSON too deep, or with half a surrogate pair", 0) from error
     if not isinstance(value, dict):
         raise CorruptDataError("not a JSON object", 0)
     return value
 
 
-def _int(fields: dict[str, Any], key: str, default: int | None = None) -> int:
-    value = fields.get(key, default)
+def _int(fields: dict[str, Any], key: str) -> int:
+    value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, int):
         raise CorruptDataError(f"{key} is missing or not a number", 0)
     if not -1 <= value <= _MAX_INT32:
@@ -128,21 +135,23 @@ def _int(fields: dict[str, Any], key: str, default: int | None = None) -> int:
 
 
 def _voted_directory(fields: dict[str, Any]) -> str:
-    for key in ("votedDirectoryId", *_DRAFT_VOTED_KEYS):
-        value = fields.get(key)
-        if isinstance(value, str):
-            uuid_bytes(value)
-            return value
-    return ZERO_UUID
+    key = next((key for key in _VOTED_KEYS if key in fields), _VOTED_KEYS[0])
+    value = fields.get(key)
+    if not isinstance(value, str):
+        raise CorruptDataError(
+            f"{key} is missing or not a text: Kafka doesn't start without one in version 1", 0
+        )
+    uuid_bytes(value)
+    return value
 
 
 def _voters(fields: dict[str, Any]) -> tuple[int, ...]:
-    voters = fields.get("currentVoters") or []
+    voters = fields["currentVoters"]
     if not isinstance(voters, list):
         raise CorruptDataError("currentVoters is not a list", 0)
     ids = []
     for voter in voters:
         if not isinstance(voter, dict):
-            raise CorruptDataError("currentVoters holds something else than objects", 0)
+            raise CorruptDataError("currentVoters holds a value that is no object", 0)
         ids.append(_int(voter, "voterId"))
     return tuple(ids)

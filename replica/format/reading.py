@@ -1,4 +1,4 @@
-"""Files of a running node: opened without a lock or a write, special files refused."""
+"""Opens files of a running node, without a lock and without writing. Special files are refused."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from replica.format.byte_source import OpenFile, Source
 from replica.format.file_names import FileKind, classify
 
 ReadFile = Callable[[str, int], Source]
-"""(path, most bytes) -> content. A port, so that tests can make a file change between two looks."""
+"""(path, most bytes) -> content. It is a port: a test's own may change a file between two looks."""
 
 MAX_LOG_BYTES = 2**31
-"""Kafka's own limit: a segment's positions are int32."""
+"""The largest segment or snapshot. It is Kafka's own limit: a segment's positions are int32."""
 SMALL_BYTES = 8 * 1024 * 1024
-"""Files up to this size are in memory while they are looked at."""
+"""Files up to this size are read into memory."""
 MAX_STATE_BYTES = 16 * 1024 * 1024
-"""The text files and indexes of a directory; a segment index is 10 MiB at most by default."""
+"""The largest text file or index. By default a segment's index has at most 10 MiB."""
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class VanishedFileError(UnreadableFileError):
-    """The file was listed and is gone: a running node deletes segments and snapshots."""
+    """The file was listed and is gone; a running node deletes segments and snapshots."""
 
 
 def open_file(path: str, limit: int) -> OpenFile:
-    """A regular file that the user named, to be closed by its context. Links are followed.
+    """A regular file that the user named, which its context closes. Links are followed.
 
-    Raises VanishedFileError where it is gone, UnreadableFileError where it can't be read, is
+    Raises VanishedFileError where the file is gone, UnreadableFileError where it can't be read, is
     no regular file (a pipe would block for ever) or holds more than `limit` bytes.
     """
     return _open(path, limit, lambda: os.open(path, _FLAGS))
 
 
 def open_own_file(path: str, limit: int) -> OpenFile:
-    """A file that was found in a directory; as open_file.
+    """A file that was found in a directory; raises what open_file raises.
 
-    UnreadableFileError, too, where it is a symbolic link to anything but a file of a known kind in
-    the same folder: who made the directory may want other files to be read. What is checked is
-    what is opened, as the system itself refuses a link in the last place of the path.
+    A symbolic link is followed only to a file of a known kind in the same folder; otherwise this
+    raises UnreadableFileError. The directory's author might want other files to be read. The
+    checked file is the opened one, as the system itself refuses a link in the path's last place.
     """
     return _open(path, limit, lambda: _own_handle(path))
 
 
 def refuse_foreign_link(path: str) -> None:
-    """UnreadableFileError where open_own_file would refuse a link, for those whose files are opened
-    by others."""
+    """Raises UnreadableFileError where open_own_file would refuse a link, for callers that don't
+    open the file themselves."""
     if os.path.islink(path) and os.path.exists(path):
         _own_target(path)
 
@@ -70,7 +70,7 @@ def _own_target(link: str) -> str:
     target, folder = os.path.realpath(link), os.path.realpath(os.path.dirname(link))
     is_known = classify(os.path.basename(target)).kind is not FileKind.OTHER
     if os.path.dirname(target) != folder or not is_known:
-        reason = "a symbolic link to what is no file of this directory: it is not followed"
+        reason = "a symbolic link to no known file of this directory: it is not followed"
         raise UnreadableFileError(link, reason)
     return target
 
@@ -104,24 +104,24 @@ def _checked_size(path: str, status: os.stat_result, limit: int) -> int:
 
 
 def read_file(path: str, limit: int) -> bytes:
-    """All bytes of a regular file as of its opening; raises as open_file does."""
+    """All bytes of a regular file as of its opening; raises what open_file raises."""
     with open_file(path, limit) as file:
         return file.read_all()
 
 
 def read_own_file(path: str, limit: int) -> bytes:
-    """All bytes of a file that was found in a directory; raises as open_own_file does."""
+    """All bytes of a file that was found in a directory; raises what open_own_file raises."""
     with open_own_file(path, limit) as file:
         return file.read_all()
 
 
 def own_source(path: str, limit: int) -> Source:
-    """The same, in memory where it is small, as a file that stays open where it is large."""
+    """A file that was found in a directory: its bytes if it is small, else the open file."""
     return in_memory_if_small(open_own_file(path, limit))
 
 
 def in_memory_if_small(file: OpenFile) -> Source:
-    """The file, or its bytes; then it is closed."""
+    """The bytes of a small file, which is closed; else the open file itself."""
     if file.size > SMALL_BYTES:
         return file
     with file:

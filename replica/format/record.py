@@ -28,7 +28,7 @@ from replica.message.primitives import (
 
 @dataclass(frozen=True, slots=True)
 class RecordHeader:
-    """An application header; KRaft writes none, other partitions do."""
+    """A header of a record. KRaft's records have none; those of other topics may."""
 
     key: str
     value: bytes | None
@@ -36,7 +36,7 @@ class RecordHeader:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `timestamp` in ms since the epoch, `offset` absolute."""
+    """One record. offset: absolute. timestamp: ms since the epoch."""
 
     offset: int
     timestamp: int
@@ -47,8 +47,8 @@ class Record:
 
 
 MAX_BATCH_ELEMENTS = 1 << 20
-"""Records and headers of one batch. A batch of 8 MiB has room for 762,600 records of Kafka's
-smallest kind, NO_OP_RECORD."""
+"""The most records and headers that are read of one batch. A batch of 8 MiB has room for 762,600 of
+Kafka's smallest records, NO_OP_RECORD."""
 
 
 def records_of(
@@ -56,11 +56,10 @@ def records_of(
 ) -> Iterator[Record]:
     """The records of one whole batch, decompressed where its attributes say so.
 
-    inflation: of the file that the batch is in, which all batches of the file share.
-
-    Raises DataError with a position counted from the start of the batch (from the start of the
-    inflated records where the batch is compressed), after yielding the records before it: for more
-    than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS, too.
+    inflation: the limit that all batches of a file share. Raises DataError, after the records
+    before the error, also for more than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS. Its position
+    counts from the start of the batch; of a compressed batch, from the start of the inflated
+    records.
     """
     size = header.size_bytes - HEADER.size
     if size > MAX_RECORDS_BYTES:
@@ -113,7 +112,8 @@ def _require_elements(before: int, more: int, position: int) -> None:
 def _decode_record(
     header: BatchHeader, body: Buffer, position: int, last_delta: int, elements: int
 ) -> tuple[Record, int]:
-    """elements: records and headers of the batch before this record."""
+    """(the record, the position after it). elements: how many records and headers of the batch come
+    before it."""
     _require_elements(elements, 1, position)
     size, start = read_varint(body, position, "record length")
     if size < 0:
@@ -172,7 +172,8 @@ def _read_headers(
 
 
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
-    """Uncompressed record bytes for a batch that starts at the given offset and time."""
+    """The bytes of the records, uncompressed, for a batch with this base offset and base timestamp
+    (ms)."""
     out = bytearray()
     for record in records:
         body = bytearray([record.attributes])

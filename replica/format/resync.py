@@ -1,9 +1,9 @@
 """The search for the next batch behind a damaged place.
 
-A place is likely where 61 bytes could be a header that Kafka wrote; random bytes are that once in
-2^30 places. Only the CRC of a likely place is computed. What is spent on false headers is bounded:
-a byte of the source that was passed pays for a few bytes of CRC, so that no hostile file makes the
-search slow, and headers made to be costly are left out where no credit is left, with nothing else.
+A position is likely where the 61 bytes could be a header that Kafka wrote. Of random bytes one in
+2^30 positions is likely. A CRC is computed at likely positions only. So that no hostile file makes
+the search slow, false headers have a credit: each byte that was passed adds a few bytes of CRC to
+it. Headers that would cost more than is left are not checked; everything else is.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from replica.format.batch import (
 from replica.format.byte_source import ByteSource
 
 CREDIT_BYTES = 64 * 1024 * 1024
-"""What every source may cost in vain, besides its own size."""
+"""Bytes of CRC that may be computed in vain for any source, in addition to the source's size."""
 CREDIT_PER_BYTE = 4
-"""What each byte that was passed adds to that."""
+"""Bytes of CRC that each passed byte adds to the credit."""
 BLOCK_BYTES = 1024 * 1024
-"""Read at a time."""
+"""The most bytes that are read at a time."""
 _FIRST_BLOCK_BYTES = 4096
-"""A search begins with little, as the next batch mostly lies near: its cost is that of the way."""
+"""The first read of a search is small, because the next batch mostly lies near."""
 _NOT_NEGATIVE = rb"[\x00-\x7f]"
 _MINUS_ONE_OR_MORE = rb"[\x00-\x7f\xff]"
 _CODECS = 5
@@ -40,7 +40,7 @@ _CODECS = 5
 class BatchSearch:
     """Finds batches with a right CRC in a source, and counts what false headers cost.
 
-    left_out: whether the last search passed likely places by that were too costly to check.
+    left_out: whether the last search left out likely positions that were too costly to check.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -49,7 +49,7 @@ class BatchSearch:
         self._spent = 0
 
     def credit(self, position: int) -> int:
-        """Bytes whose CRC may be computed at a position of the source."""
+        """How many bytes of CRC may be computed at this position of the source."""
         return CREDIT_BYTES + self._source.size + CREDIT_PER_BYTE * position - self._spent
 
     def charge(self, size: int) -> None:
@@ -57,7 +57,8 @@ class BatchSearch:
         self._spent += size
 
     def first_batch(self, begin: int, before: int) -> int | None:
-        """The first position from `begin` on, below `before`, where a whole batch starts."""
+        """The first position from `begin` (inclusive) to `before` (exclusive) where a whole batch
+        starts; None for none."""
         self.left_out = False
         for position, header in self._likely(begin, before):
             if not self._affords(position, header.size_bytes):
@@ -69,11 +70,11 @@ class BatchSearch:
         return None
 
     def starts_batch(self, position: int) -> bool:
-        """Whether a header that Kafka could have written, of a batch that fits, stands there."""
+        """Whether the bytes at the position could be a header by Kafka, of a batch that fits."""
         return self._plausible_header(position) is not None
 
     def computed_crc(self, position: int, size: int) -> int:
-        """The CRC that a batch of `size` bytes at the position should carry."""
+        """The CRC of the batch of `size` bytes at the position, computed from its bytes."""
         checksum, end = 0, position + size
         for begin in range(position + CRC_START, end, BLOCK_BYTES):
             block = self._source.read(begin, min(BLOCK_BYTES, end - begin))
@@ -117,15 +118,15 @@ class BatchSearch:
     def frame_fits(self, position: int) -> bool:
         """Whether the length at the position is that of a batch of any magic within the data."""
         (_, length) = LENGTH_PREFIX.unpack(self._source.read(position, LENGTH_PREFIX.size))
-        # a header of magic 0 is the shortest: its length counts the 14 bytes of an empty record
+        # a batch of magic 0 is the shortest: its length counts the 14 bytes of an empty record
         return 14 <= int(length) <= self._source.size - position - LENGTH_PREFIX.size
 
 
 def _header_pattern(size: int) -> re.Pattern[bytes]:
     """Matches the magic byte of what could be a header in a source of `size` bytes.
 
-    As a pattern, so that bytes that are none are passed at the speed of C. It finds no less than
-    is_plausible takes.
+    It matches every header that is_plausible accepts, and some others. A pattern passes all other
+    bytes at the speed of C.
     """
     longest = re.escape(bytes([min(size >> 24, 0x7F)]))
     attributes = bytes(low for low in range(0x80) if low & 7 < _CODECS)

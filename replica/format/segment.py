@@ -1,9 +1,8 @@
 """A log segment or a snapshot: batches one after another (Kafka: FileRecords, LogSegment).
 
-`scan` walks every byte of a source and accounts for it: a batch, a damage, or the zero-filled tail
-that a preallocated segment has. Damaged frames do not end the walk: it resumes at the next place
-where a whole batch with a right CRC starts. The CRC doesn't cover base offsets, so these are
-judged beside it, by the batches around them.
+`scan` walks every byte of a source. Each byte belongs to a batch, to a damage, or to the zeros at
+the end of a preallocated segment. Behind a damaged frame the walk goes on at the next whole batch
+with a right CRC. The CRC doesn't cover the base offset, which is judged by the batches around it.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ __all__ = [
     "scan",
 ]
 _OWN_NAMES = ("position", "crc_valid")
-"""Of a LocatedBatch, whose other numbers are its header's."""
+"""The numbers of a LocatedBatch itself; all others are its header's."""
 
 
 class ColumnBatches(Sequence[LocatedBatch]):
-    """Batches that are held as columns of numbers, and made values where they are asked for."""
+    """Batches that are held as columns of numbers. An access by index makes a LocatedBatch."""
 
     @abstractmethod
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
@@ -50,8 +49,8 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
-    """Some numbers of each batch, two or more: its position, whether its CRC is right, or what its
-    header has by that name. No batch that is held in columns is made a value for it."""
+    """The numbers of these names (two or more) of each batch: position, crc_valid, or a name of
+    BatchHeader. For ColumnBatches this makes no LocatedBatch."""
     if isinstance(batches, ColumnBatches):
         return batches.numbers(*names)
     get = attrgetter(*(name if name in _OWN_NAMES else f"header.{name}" for name in names))
@@ -61,7 +60,7 @@ def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[i
 def places_where(
     batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
 ) -> Iterator[int]:
-    """The places in `batches`, ascending, of those whose numbers of these names are wanted.
+    """The indexes in `batches`, ascending, of the batches whose numbers of these names are wanted.
 
     is_wanted: takes the numbers of one batch, or a NumPy array of each for many batches at once. So
     it may only compare, and combine comparisons by `&` and `|`. It gets booleans for crc_valid and
@@ -78,17 +77,17 @@ def places_where(
 def chosen(
     batches: Sequence[LocatedBatch], names: tuple[str, ...], is_wanted: Callable[..., Any]
 ) -> Iterator[LocatedBatch]:
-    """The batches at the places of places_where."""
+    """The batches whose numbers of these names are wanted (see places_where)."""
     return (batches[place] for place in places_where(batches, names, is_wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentScan:
-    """What one buffer holds, in the order of the file.
+    """The batches and damages of a source, in the order of the file.
 
-    end_position: byte after the last batch or damage; zero_tail: preallocated bytes behind it.
-    sparse_until: bytes that were known to be sound: of the batches before it, `batches` has only
-    those that tell something, the first and the last among them (replica.format.known_file).
+    end_position: the byte after the last batch or damage. zero_tail: how many zero bytes follow.
+    sparse_until: how many of the file's first bytes are known to be sound. Of the batches in them
+    `batches` has only some, the first and the last among them (replica.format.known_file).
     """
 
     batches: Sequence[LocatedBatch]
@@ -99,27 +98,27 @@ class SegmentScan:
 
     @property
     def new_batches(self) -> Sequence[LocatedBatch]:
-        """Those behind the bytes that were known."""
+        """The batches behind the bytes that were known."""
         known = bisect_left(self.batches, self.sparse_until, key=lambda batch: batch.position)
         return self.batches[known:]
 
     @property
     def next_offset_of_known(self) -> int:
-        """The offset after the bytes that were known, of which there are some."""
+        """The offset after the bytes that were known. There must be such bytes."""
         return self.batches[-1 - len(self.new_batches)].header.next_offset
 
     def follows_unlisted(self, batch: LocatedBatch) -> bool:
-        """Whether sound batches before this one, in the same file, may be left out."""
+        """Whether `batches` may lack sound batches before this one."""
         return 0 < batch.position < self.sparse_until
 
     @property
     def next_offset(self) -> int | None:
-        """The offset after the last batch, None where there is no batch."""
+        """The offset after the last batch; None where there is no batch."""
         return self.batches[-1].header.next_offset if self.batches else None
 
 
 class ScanLog(Protocol):
-    """A port: `scan`, or a faster reader of the same value (replica.scan.segments)."""
+    """A port for `scan`. replica.scan.segments has a faster one with equal results."""
 
     def __call__(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
@@ -127,15 +126,14 @@ class ScanLog(Protocol):
 
 
 class TooManyBatchesError(Exception):
-    """A scan was told how many batches it may hold in memory, and there are more."""
+    """The source has more batches than the caller lets a scan hold in memory."""
 
 
-class BatchWalk:
-    """Iterates once over the batches of a segment or snapshot, in the order of the file.
+class JudgedWalk:
+    """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
-    data: of which the first byte is byte `start` of the file. expected_offset: base offset that the
-    first batch must have, None where any will do. What it says of the file besides is complete once
-    it was read to its end. Never raises on damaged bytes.
+    data: begins with byte `start` of the file. expected_offset: base offset of the first batch,
+    None for any. The properties are complete once the iteration is. Damaged bytes raise no error.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -143,16 +141,11 @@ class BatchWalk:
         self._walk = FrameWalk(self._source, start)
         self._judgement = OffsetJudgement(expected_offset, start)
         self.next_offset: int | None = None
-        """The offset after the last batch so far, None where there was none."""
-
-    def __iter__(self) -> Iterator[LocatedBatch]:
-        for frame in self._walk.frames():
-            yield from map(self._believed, self._judgement.take(frame))
-        yield from map(self._believed, self._judgement.rest())
+        """The offset after the last batch so far; None before the first."""
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """What is no batch, or out of order, with positions in the file."""
+        """The damages, with their positions in the file."""
         return in_order(self._walk.damages, self._judgement.damages)
 
     @property
@@ -170,8 +163,17 @@ class BatchWalk:
         return batch
 
 
+class BatchWalk(JudgedWalk):
+    """Iterates once over the batches, in the order of the file."""
+
+    def __iter__(self) -> Iterator[LocatedBatch]:
+        for frame in self._walk.frames():
+            yield from map(self._believed, self._judgement.take(frame))
+        yield from map(self._believed, self._judgement.rest())
+
+
 class AnyWalk(Protocol):
-    """BatchWalk, or the bulk reader's."""
+    """BatchWalk, or the walk of the bulk reader."""
 
     def __iter__(self) -> Iterator[LocatedBatch]: ...
     @property
@@ -191,15 +193,13 @@ def scan(
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """What a BatchWalk over `data` finds.
-
-    most_batches: TooManyBatchesError where there are more.
-    """
+    """All that a BatchWalk over `data` finds. Raises TooManyBatchesError where there are more
+    batches than `most_batches`."""
     return collected(BatchWalk(data, start=start, expected_offset=expected_offset), most_batches)
 
 
 def collected(walk: AnyWalk, most: int | None) -> SegmentScan:
-    """All that a walk finds. TooManyBatchesError where it is more than `most` batches."""
+    """All that a walk finds. Raises TooManyBatchesError for more than `most` batches."""
     batches: list[LocatedBatch] = []
     for batch in walk:
         batches.append(batch)
@@ -209,5 +209,5 @@ def collected(walk: AnyWalk, most: int | None) -> SegmentScan:
 
 
 def in_order(walked: list[Damage], misplaced: list[Damage]) -> tuple[Damage, ...]:
-    """The damages of a walk and of a judgement by their place in the file."""
+    """The damages of a walk and of its OffsetJudgement, sorted by their place in the file."""
     return tuple(sorted((*walked, *misplaced), key=lambda damage: damage.position))

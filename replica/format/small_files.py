@@ -1,4 +1,4 @@
-"""How the files of a directory that are no logs are decoded, by their kind."""
+"""The decoders of all files of a directory but segments and snapshots, by kind of file."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
 
 
 def size_limit(name: FileName) -> int:
-    """The most bytes that a file of the kind is read with."""
+    """The largest size (bytes) with which a file of this kind is read."""
     logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
     return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES

@@ -2,11 +2,11 @@
 
     00000000000000000519-0000000005.checkpoint             end offset (exclusive) and epoch
     00000000000000000519-0000000005-8123.checkpoint.part   being written
-    00000000000000000519-0000000005.checkpoint.deleted     about to go
+    00000000000000000519-0000000005.checkpoint.deleted     being deleted
     bootstrap.checkpoint                                   records for a first start, beside the log
     checkpoints/<20 digits>-<20 digits>.checkpoint         the form of KIP-630's draft
-The content is that of a segment (replica.format.segment): a SNAPSHOT_HEADER batch first, a
-SNAPSHOT_FOOTER batch last, offsets from 0.
+The content is that of a segment (replica.format.segment), with offsets from 0 on. The first batch
+holds a SNAPSHOT_HEADER, the last one a SNAPSHOT_FOOTER.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_EPOCH = 2**31 - 1
 
 
 class SnapshotState(StrEnum):
-    """What a snapshot's suffix says of it; the values are those of bronze.snapshots.state."""
+    """The state of a snapshot by its suffix; the values are those of bronze.snapshots.state."""
 
     COMPLETE = "complete"
     PART = "part"
@@ -38,7 +38,7 @@ class SnapshotState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotName:
-    """A snapshot file's name, taken apart. `unique` tells several .part files of one id apart."""
+    """The parts of a snapshot file's name. `unique` differs among .part files of the same id."""
 
     id: OffsetAndEpoch
     state: SnapshotState = SnapshotState.COMPLETE

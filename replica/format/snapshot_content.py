@@ -1,4 +1,4 @@
-"""What a snapshot's delimiters say: its header comes first, its footer last (KIP-630)."""
+"""A snapshot's delimiters: a header is its first record, a footer its last (KIP-630)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replica.format.segment import LocatedBatch, SegmentScan
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """last_contained_log_timestamp: ms, of the last log record contained; None without header."""
+    """last_contained_log_timestamp: ms, of the snapshot's last log record; None without header."""
 
     has_header: bool
     has_footer: bool
@@ -42,7 +42,7 @@ def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
 
 
 def _control_messages(content: Content, batch: LocatedBatch) -> list[ControlMessage]:
-    """The control records of a batch as far as they decode."""
+    """The control records of a batch, up to the first that doesn't decode."""
     if not batch.header.is_control or not batch.crc_valid:
         return []
     messages: list[ControlMessage] = []

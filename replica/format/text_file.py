@@ -1,4 +1,4 @@
-"""What a log directory's small text files share: UTF-8, and numbers that say where they are."""
+"""Decoding of a log directory's small text files: UTF-8, and decimal numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from replica.errors import CorruptDataError
 
 
 def text_of(data: bytes) -> str:
-    """The file's text; CorruptDataError names the first byte that is not UTF-8."""
+    """The file's text. Raises CorruptDataError with the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -14,7 +14,10 @@ def text_of(data: bytes) -> str:
 
 
 def integer(text: str, position: int, what: str, lowest: int, highest: int) -> int:
-    """A decimal integer of plain ASCII digits within the range, else CorruptDataError."""
+    """A decimal integer of ASCII digits, from `lowest` to `highest` (inclusive).
+
+    position, what: the byte and the name for the error. Raises CorruptDataError.
+    """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
         raise CorruptDataError(f"{what} {text[:40]!r} is not a number", position)

@@ -1,4 +1,4 @@
-"""Times as Kafka has them, int64 ms since the epoch, and as a calendar has them."""
+"""Kafka's times (int64 ms since the epoch) as calendar times."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
-"""The first and the last ms of the years 1 to 9999, beyond which no calendar of ours goes."""
+"""The first and the last ms of the years 1 to 9999, outside of which Python has no datetime."""
 
 
 def moment(timestamp: int | None) -> datetime | None:
-    """The time in UTC; None for None, NO_TIMESTAMP and beyond the calendar."""
+    """The time in UTC; None for None, for NO_TIMESTAMP, and outside of the years 1 to 9999."""
     if timestamp is None or timestamp == NO_TIMESTAMP or not FIRST_MS <= timestamp <= LAST_MS:
         return None
     return _EPOCH + timestamp * _MILLISECOND

@@ -1,8 +1,7 @@
-"""The frames of a segment: one batch after another by lengths and CRCs, damage passed over.
+"""The frames of a segment: one batch after another, by lengths and CRCs. Damage is passed over.
 
-Base offsets are not judged here (see replica.format.base_offsets). A walk never holds more of its
-source than one block; so a file that is damaged all over costs time, bounded by a budget, and no
-memory.
+replica.format.base_offsets judges the base offsets. A walk never holds more of its source than one
+block, and spends a bounded time on damage.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _TOO_DAMAGED = "too damaged to check every place where a batch could start"
 
 
 class LocatedBatch(NamedTuple):
-    """A batch and the byte of the file it starts at."""
+    """A batch, and the byte of the file at which it starts."""
 
     position: int
     header: BatchHeader
@@ -30,8 +29,8 @@ class LocatedBatch(NamedTuple):
 class FrameWalk:
     """One pass over the frames of a source, step by step.
 
-    start: the byte of the file that is the source's first; positions in the file are counted from
-    the file's begin, `position` from the source's.
+    start: the byte of the file with which the source begins. position: a byte of the source. The
+    positions of batches and damages are bytes of the file.
     """
 
     def __init__(self, source: ByteSource, start: int) -> None:
@@ -44,7 +43,7 @@ class FrameWalk:
         self._content_end = 0
 
     def frames(self) -> Iterator[LocatedBatch]:
-        """All frames from the position on."""
+        """All frames from `position` on."""
         while not self.at_end:
             frame = self.step()
             if frame is not None:
@@ -52,7 +51,7 @@ class FrameWalk:
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing but the zeros of a preallocated file is left."""
+        """Whether only zeros, as of a preallocated file, are left."""
         return self.position >= self.content_end
 
     @property
@@ -68,31 +67,35 @@ class FrameWalk:
 
     @property
     def takes_any_batch(self) -> bool:
-        """Whether `step` computes the CRC of whatever batch is at the position and behind it.
+        """Whether `step` still computes the CRC of every batch from `position` on.
 
-        False where headers made to be costly used up what a walk may cost.
+        False once false headers have used up the credit of the walk (see replica.format.resync).
         """
         return self._search.credit(self.position) >= self.source.size - self.position
 
+    def skip_to(self, position: int) -> None:
+        """Go on at this byte of the source: another reader has taken all batches before it."""
+        self.position = position
+
     def step(self) -> LocatedBatch | None:
-        """Read the frame at the position; None where a damage was passed, and at the end."""
+        """Read the frame at `position`. Returns None where it passed a damage, and at the end."""
         while not self.at_end:
             try:
                 header = self._header_here()
                 return None if header is None else self._take(header)
-            except ShrankError:  # what is left is judged as if it had always ended there
+            except ShrankError:  # go on as if the file had always ended there
                 continue
         return None
 
     def _header_here(self) -> BatchHeader | None:
-        """The header of a whole batch at the position, or None after the damage was recorded."""
+        """The header of a whole batch at `position`; None where a damage was recorded instead."""
         left = self.source.size - self.position
         try:
             header = self._decode_header(self.position)
         except TruncatedDataError as error:
             self._skip_damage(DamageKind.TORN_TAIL, error.reason)
         except UnsupportedDataError as error:
-            # bytes without a frame of their own are no batch of another magic
+            # a batch of another magic also has a length that fits
             framed = self._search.frame_fits(self.position)
             kind = DamageKind.UNSUPPORTED_MAGIC if framed else DamageKind.FRAMING
             self._skip_damage(kind, error.reason)
@@ -118,9 +121,9 @@ class FrameWalk:
             return None
         computed = self._search.computed_crc(self.position, size)
         if computed != header.crc:
-            # neither number is told: by either a guess of what the batch holds could be checked
+            # without the numbers: with a CRC one could check a guess of the batch's content
             reason = "the stored CRC is not that of its bytes"
-            # a wrong length may swallow good batches, or end inside one
+            # the length may be wrong: then good batches lie inside, or the end is inside one
             inside = self._search.first_batch(self.position + 1, end)
             if inside is not None or not self._may_follow(end):
                 self._search.charge(size)
@@ -133,13 +136,13 @@ class FrameWalk:
         return frame
 
     def _may_follow(self, end: int) -> bool:
-        """Whether a batch could start here, or the data ends (in zeros or at once)."""
+        """Whether a batch could start here, or the data ends here, apart from zeros."""
         return end >= self.content_end or self._search.starts_batch(end)
 
     def _skip_damage(self, kind: DamageKind, detail: str, following: int | None = None) -> None:
-        """Record the damage at the position and move on to the next batch with a right CRC.
+        """Record the damage at `position`, and move on to the next batch with a right CRC.
 
-        following: the position of that batch where it is known.
+        following: the position of that batch; None where it is not known.
         """
         if following is None:
             following = self._search.first_batch(self.position + 1, self.source.size)
@@ -165,7 +168,8 @@ class FrameWalk:
         self.damages.append(Damage(position, end - self.position, kind, detail))
 
     def _end_of_content(self, begin: int, end: int) -> int:
-        """The byte after the last one of begin <= i < end that isn't zero, `begin` for none."""
+        """The byte after the last one from `begin` (inclusive) to `end` (exclusive) that isn't
+        zero; `begin` where all are zero."""
         while end > begin:
             low = max(begin, end - BLOCK_BYTES)
             used = end_of_content(bytes(self.source.read(low, end - low)))

@@ -1,6 +1,6 @@
-"""Whole batches made of records, and the control messages of one (Kafka: MemoryRecordsBuilder).
+"""Whole batches made of records, and the control messages in one (Kafka: MemoryRecordsBuilder).
 
-All records of such a batch have the same time, and an offset each without a gap.
+All records of such a batch have the same time, and their offsets have no gaps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from replica.message.primitives import Buffer
 def control_batch(
     base_offset: int, epoch: int, timestamp: int, messages: Sequence[control.ControlMessage]
 ) -> bytes:
-    """A control batch, one offset for each message; `timestamp` in ms."""
+    """A control batch with one offset for each message. timestamp: ms."""
     records = [
         Record(base_offset + index, timestamp, *control.encode_control(message))
         for index, message in enumerate(messages)
@@ -25,7 +25,7 @@ def control_batch(
 
 
 def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
-    """A batch of records without keys, one offset for each value; `timestamp` in ms."""
+    """A batch of records without keys, with one offset for each value. timestamp: ms."""
     records = [
         Record(base_offset + index, timestamp, None, value) for index, value in enumerate(values)
     ]
@@ -39,7 +39,8 @@ def record_batch(
     records: Sequence[Record],
     attributes: int = 0,
 ) -> bytes:
-    """A batch of records that have these offsets, from `base_offset` on, and this time in ms."""
+    """A batch of records, which have offsets from `base_offset` on. timestamp: ms, of all
+    records."""
     return encode_batch(
         base_offset=base_offset,
         leader_epoch=epoch,
@@ -53,7 +54,8 @@ def record_batch(
 
 
 def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:
-    """The control messages of a whole control batch; DataError names the byte in it."""
+    """The control messages of a whole control batch. Raises DataError with the byte in the
+    batch."""
     header = decode_header(batch)
     return tuple(
         control.decode_control(record.key, record.value) for record in records_of(header, batch)

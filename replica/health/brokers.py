@@ -1,4 +1,4 @@
-"""Brokers that hold replicas and aren't there, and log directories that are offline or cordoned."""
+"""Brokers that hold replicas and aren't live, and log directories that are offline or cordoned."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from replica.health.cluster import Cluster
 from replica.model.keys import ZERO_UUID
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""DirectoryId.UNASSIGNED: the broker is still to say where the replica lies (KIP-858)."""
+"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
 LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
-"""DirectoryId.LOST: a directory that is offline, and that nobody names."""
+"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
@@ -46,8 +46,8 @@ def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
 
 
 def _in_directories(cluster: Cluster) -> Iterator[Finding]:
-    """Replicas whose directory is lost, offline or not named, of registered brokers. A broker that
-    names no directories (before 3.7), or a partition of before that, tells nothing."""
+    """Replicas of registered brokers whose directory is lost, offline or not yet named. Before
+    Kafka 3.7 brokers and partitions name no directories; these are left out."""
     online = {
         broker_id: frozenset(fields["logDirs"])
         for broker_id, fields in cluster.values("brokers").items()

@@ -1,4 +1,4 @@
-"""A cluster as its newest replayed state tells it: what every rule of health looks at."""
+"""A cluster by its newest replayed state, which every rule of health looks at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter
 
 BROKER_RESOURCE = 4
-"""Kafka's ConfigResource.Type.BROKER; the empty name is the default of all brokers."""
+"""Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
 SHOWN_LIST = 5
 _INT32_MAX = 2**31 - 1
@@ -35,11 +35,11 @@ class ReassignmentStart:
 class Cluster:
     """The newest state of one cluster.
 
-    end_offset: exclusive; is_whole: False where the log goes on behind it. refused_at: the offset
-    of the first record below the end that can't be applied, None where there is none. voters: the
-    ids of those in force, empty where nobody can tell. broker_defaults: of server.properties, empty
-    where they aren't known. starts: of reassignments, as far as the log at hand holds them. now: ms
-    since the epoch, the time of the log's last batch; None without a log.
+    end_offset: exclusive. is_whole: False where the log goes on after it. refused_at: the offset of
+    the first record before the end that can't be applied, None for none. voters: ids of the voters
+    in force, empty where they aren't known. broker_defaults: from server.properties, empty where
+    they aren't known. starts: of the reassignments that the log shows from the beginning. now: the
+    time of the log's last batch in ms since the epoch; None without a log.
     """
 
     image: Image
@@ -58,22 +58,22 @@ class Cluster:
         return self.image.tables[table].values
 
     def offsets(self, table: str) -> Mapping[Any, int]:
-        """The offsets of the records that last changed them."""
+        """By entity of a table, the offset of the record that last changed it."""
         return self.image.tables[table].offsets
 
     @property
     def partitions(self) -> Mapping[PartitionKey, Partition]:
-        """By topic id and partition id."""
+        """The partitions by topic id and partition id."""
         return self.values("partitions")
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level, None before the first one."""
+        """The finalized level of metadata.version; None before the first one."""
         level: int | None = self.values("features").get(METADATA_VERSION)
         return level
 
     def level(self, feature: str) -> int:
-        """The finalized level of a feature, kraft.version too; 0 where none is finalized."""
+        """The finalized level of a feature or of kraft.version; 0 where none is finalized."""
         table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
         return int(self.values(table).get(key, 0))
 
@@ -85,7 +85,7 @@ class Cluster:
 
     @cached_property
     def live_brokers(self) -> frozenset[int]:
-        """Those that may lead a partition: registered, not fenced, not shutting down."""
+        """The brokers that may lead: registered, not fenced, not shutting down."""
         brokers = self.values("brokers")
         return frozenset(
             broker_id
@@ -94,11 +94,11 @@ class Cluster:
         )
 
     def name_of(self, key: PartitionKey) -> str:
-        """Such as orders-3."""
+        """The partition's name, such as orders-3."""
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """min.insync.replicas as it holds for the partition: see MinIsrs.of."""
+        """The partition's min.insync.replicas: see MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property
@@ -109,8 +109,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class MinIsrs:
-    """Each min.insync.replicas that is a number: of topics by name, of brokers by id, and the
-    default of all brokers, None where nobody knows it."""
+    """The values of min.insync.replicas that are numbers: of topics by name, of brokers by id, and
+    the default of all brokers, None where it isn't known."""
 
     topics: Mapping[str, int]
     brokers: Mapping[int, int]
@@ -118,7 +118,7 @@ class MinIsrs:
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
-        """configs: the values of an image's table; broker_defaults: of server.properties."""
+        """configs: the values of an image's table. broker_defaults: from server.properties."""
         topics: dict[str, int] = {}
         brokers: dict[int, int] = {}
         for (resource_type, resource, name), value in configs.items():
@@ -134,10 +134,11 @@ class MinIsrs:
         return MinIsrs(topics, brokers, _positive(default))
 
     def of(self, topic: str, partition: Partition) -> int | None:
-        """What holds for a partition of the topic, at most its replication factor; None where
-        neither the log nor a broker's file tells it.
+        """The min.insync.replicas of a partition of the topic, at most its replication factor; None
+        where neither the log nor a broker's file has it.
 
-        Kafka: the topic's config, the leader's, the default of all brokers, the leader's file.
+        Kafka takes the first of: the topic's config, the leader's, the default of all brokers, the
+        leader's file.
         """
         replicas = len(partition.replicas)
         if replicas <= 1:
@@ -149,19 +150,20 @@ class MinIsrs:
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
-    """The newest level that a broker or controller supports, by feature; one that it doesn't name
-    it supports at level 0 only. registration: the fields of the node's record."""
+    """Feature -> the newest level that a broker or controller supports. Of a feature that isn't
+    there it supports level 0 only. registration: the fields of the node's record."""
     return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
 
 
 def _positive(text: str | None) -> int | None:
-    """A whole number from 1 on, as Kafka accepts it; None for other text, a redacted one too."""
+    """A whole number from 1 on, as Kafka accepts it; None for any other text, such as a redacted
+    one."""
     number = _number("" if text is None else text.strip())
     return number if number is not None and number > 0 else None
 
 
 def _number(text: str) -> int | None:
-    """An int32 of digits alone; None for other text."""
+    """An int32 that is written with digits only; None for other text."""
     if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_INT32_MAX)):
         return None
     number = int(text)
@@ -169,12 +171,12 @@ def _number(text: str) -> int | None:
 
 
 def listed(ids: Iterable[int]) -> str:
-    """Such as [1, 2, 3]."""
+    """The ids as a text such as [1, 2, 3]."""
     return f"[{', '.join(map(str, ids))}]"
 
 
 def and_more(names: Collection[str]) -> str:
-    """The first few, and how many there are besides."""
+    """The first few names, and how many more there are."""
     shown = list(names)[:SHOWN_LIST]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")

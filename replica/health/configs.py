@@ -1,4 +1,4 @@
-"""Dynamic configs of topics and brokers that aren't there."""
+"""Dynamic configs of topics and brokers that don't exist."""
 
 from __future__ import annotations
 

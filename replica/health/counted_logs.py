@@ -1,4 +1,5 @@
-"""What fills the log of a directory: segments counted record by record, large ones in runs."""
+"""The records of a directory's log by type. Small segments are counted record by record, large ones
+by the bulk reader."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from replica.scan.segments import is_large
 
 
 def content_of(examined: Examined) -> LogContent:
-    """Of the segments of one directory, as far as their records can be read."""
+    """The content of a directory's segments, as far as their records can be read."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     times: list[int] = []

@@ -1,8 +1,8 @@
 """What the failure of a broker, of two, of a rack or of a voter would take away.
 
-Of each partition only the replicas that fail matter, so that a few sets for each kind of partition
-are looked at, and never every partition with every pair of brokers: what two brokers take away
-together is what each takes away alone, and a correction for the partitions that both hold.
+Partitions with equal replicas are counted together, and only failures of their own brokers are
+looked at, never every partition with every pair of brokers. The harm of two brokers is the harm of
+each alone, and a correction for the partitions that both hold.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from replica.metadata.image.partition import Partition
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
-"""Those of 2,800 brokers; a log of 1 MB can register 10,000, of which 50 million pairs are made."""
+"""The pairs of 2,800 brokers. A log of 1 MB can register 10,000 brokers, which are 50 million
+pairs."""
 
 
 class Harm(NamedTuple):
-    """Numbers of partitions. leaderless: without any replica that may lead. needs_unclean: of
-    these, the ones of which a replica is left, one that isn't in sync. below_min_isr: led, with
-    fewer in-sync replicas than min.insync.replicas, as far as this is known."""
+    """Numbers of partitions. leaderless: without a replica that may lead. needs_unclean: those of
+    them that have a replica left, which isn't in sync. below_min_isr: with a leader, but fewer
+    in-sync replicas than min.insync.replicas, where that is known."""
 
     leaderless: int = 0
     needs_unclean: int = 0
@@ -41,7 +42,7 @@ _LEADERLESS, _NEEDS_UNCLEAN, _BELOW_MIN_ISR = 1, _BASE, _BASE**2
 
 
 def _counts_in(total: int) -> Harm:
-    """The harm behind the number."""
+    """The harm that a number stands for."""
     rest, leaderless = divmod(total, _BASE)
     below_min_isr, needs_unclean = divmod(rest, _BASE)
     return Harm(leaderless, needs_unclean, below_min_isr)
@@ -49,9 +50,9 @@ def _counts_in(total: int) -> Harm:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What is so once `gone` has failed: brokers by id, a rack by name, a voter by id.
+    """The harm once `gone` has failed: brokers by id, a rack by name, a voter by id.
 
-    voters_left: None where nobody knows the voters; has_majority: whether those may elect.
+    voters_left: None where the voters aren't known. has_majority: whether they may elect a leader.
     """
 
     kind: str
@@ -66,7 +67,7 @@ class Exposure:
 
 
 class Failure(NamedTuple):
-    """What fails together: kind and gone as Exposure has them."""
+    """What fails together. kind, gone: as in Exposure."""
 
     kind: str
     gone: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ NOW = Failure(NOTHING)
 
 
 class Alike(NamedTuple):
-    """What exposures know of a partition; those with the same are counted together."""
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
 
     isr: tuple[int, ...]
     elr: tuple[int, ...]
@@ -88,15 +89,15 @@ class Alike(NamedTuple):
         return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
 
     def kind(self, live: frozenset[int]) -> LiveReplicas:
-        """As it is while these brokers are live."""
+        """Its live replicas while these brokers are live."""
         return live_replicas(live, *self)
 
 
 class Tally:
     """How much harm there is now, and how much more each failure would do, over all partitions.
 
-    with_pairs: whether also those of two brokers. touched: the failures of which a total was
-    changed, until somebody empties it.
+    with_pairs: whether failures of two brokers are counted. touched: the failures whose total has
+    changed since the caller last cleared the set.
     """
 
     def __init__(self, *, with_pairs: bool) -> None:
@@ -105,21 +106,22 @@ class Tally:
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
-        """So many partitions of the kind more, or less; rack_of: of live brokers."""
+        """Add partitions of this kind, or remove them if `count` is negative. rack_of: of live
+        brokers."""
         for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
             if share:
                 self._totals[failure] += share * count
                 self.touched.add(failure)
 
     def total(self, *failures: Failure) -> int:
-        """What is so now, and what these add to it."""
+        """The harm of now, and what these failures add to it."""
         return self._totals[NOW] + sum(self._totals[one] for one in failures)
 
 
 @dataclass
 class Standing:
-    """The exposures of a cluster at one moment. live: brokers; rack_of: of live brokers that have a
-    rack; voters: as of Cluster."""
+    """The exposures of a cluster at one time. live: brokers. rack_of: of live brokers that have a
+    rack. voters: as in Cluster."""
 
     tally: Tally
     live: frozenset[int]
@@ -141,8 +143,8 @@ class Standing:
         return standing
 
     def failures(self) -> Iterator[Failure]:
-        """All that can fail now: nothing, racks where there are several, brokers, pairs of them,
-        and voters; those of a kind in the order of their names."""
+        """All failures that can happen now: none, racks if there are several, brokers, pairs of
+        brokers, and voters. Those of a kind are in the order of their names."""
         yield NOW
         racks = sorted(set(self.rack_of.values()))
         if len(racks) > 1:
@@ -154,7 +156,8 @@ class Standing:
         yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters))
 
     def exposure(self, failure: Failure) -> Exposure | None:
-        """To one of them; None where it can't fail now, as a broker that is fenced."""
+        """The exposure to a failure; None where it can't happen now, for example because the broker
+        is fenced."""
         kind, gone = failure
         if kind == RACK:
             racks = set(self.rack_of.values())
@@ -181,11 +184,11 @@ class Standing:
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
-    """First what is so now, with nothing gone; then each rack, broker, pair of brokers and voter,
-    those of a kind in the order of their names.
+    """First the harm of now, without a failure; then the exposure to each rack, broker, pair of
+    brokers and voter, those of a kind in the order of their names.
 
-    Only brokers that are live now are let fail. A voter that is a broker too fails with it. Pairs
-    are left out where has_too_many_pairs says so.
+    Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
+    has_too_many_pairs says so.
     """
     standing = Standing.of(cluster)
     for failure in standing.failures():
@@ -195,7 +198,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
 
 
 def alike_partitions(cluster: Cluster) -> Counter[Alike]:
-    """How many partitions there are of one assignment and one min.insync.replicas."""
+    """How many partitions there are with equal facts."""
     return Counter(
         Alike.of(partition, cluster.min_isr(key, partition))
         for key, partition in cluster.partitions.items()
@@ -214,14 +217,14 @@ def _pairs(count: int) -> int:
 
 
 def min_isr_unknown(cluster: Cluster) -> int:
-    """How many partitions there are whose min.insync.replicas isn't known."""
+    """How many partitions have a min.insync.replicas that isn't known."""
     return sum(
         cluster.min_isr(key, partition) is None for key, partition in cluster.partitions.items()
     )
 
 
 def _harm(left: LiveReplicas) -> int:
-    """To one partition of which this is left, as a number."""
+    """The harm, as a number, to a partition of which these replicas are left."""
     if left.may_be_led:
         return _BELOW_MIN_ISR if left.is_below_min_isr else 0
     return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
@@ -234,8 +237,8 @@ def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
 def _shares(
     kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
 ) -> Iterator[tuple[Failure, int]]:
-    """The harm to one such partition now, and how much more each rack and broker alone would do,
-    and two brokers beyond what each of them does alone."""
+    """The harm to one such partition now, how much more each rack and each broker alone would do,
+    and how much two brokers would do beyond what each of them does alone."""
     now = _harm(kind)
     yield NOW, now
     alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}

@@ -1,8 +1,8 @@
-"""Feature levels: what the registered nodes support, and who keeps a level from being raised.
+"""Feature levels: which of them the registered nodes support, and which nodes block a higher level.
 
 Kafka (FeatureControlManager) raises a feature only if every registered broker and controller
-supports the new level, whether the node runs or not; one that doesn't name a feature supports its
-level 0 only.
+supports the new level, whether it runs or not. A node that doesn't name a feature supports level 0
+only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replica.metadata.image.features import METADATA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A registered broker or controller. highest: by feature, the newest level it supports."""
+    """A registered broker or controller. highest: feature -> the newest level that it supports."""
 
     name: str
     controller_id: int | None
@@ -29,7 +29,7 @@ class _Node:
 
 
 def judge_features(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about levels that could be raised, and about those that keep them back."""
+    """The rules about levels that could be raised, and about nodes that block a level."""
     registered = [*_nodes(cluster, "broker"), *_nodes(cluster, "controller")]
     if not registered or cluster.metadata_version is None:
         return
@@ -64,7 +64,7 @@ def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
 def _blockers(
     cluster: Cluster, feature: str, wanted: int, registered: list[_Node]
 ) -> Iterator[Subject]:
-    """The nodes that don't support `wanted`, which some others do."""
+    """The nodes that don't support the level `wanted`."""
     ghosts = set(controllers_without_vote(cluster))
     for node in registered:
         highest = node.highest.get(feature, 0)

@@ -22,7 +22,7 @@ _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
 
 
 def judge_health(cluster: Cluster) -> list[Finding]:
-    """What isn't as it should be, the worst first; one finding of each rule that holds."""
+    """The findings, the worst first, one for each rule that reports something."""
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
         message = f"health is that of offset {cluster.end_offset}; the log goes on"

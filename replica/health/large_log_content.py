@@ -1,4 +1,4 @@
-"""What fills a large segment: its records counted in runs, by the bulk reader."""
+"""The records of a large segment by type, counted by the bulk reader in chunks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def count_large(
 
 
 def _count_values(chunk: Chunk, rows: Longs, counts: Counter[str], sizes: Counter[str]) -> None:
-    """The metadata records of a chunk; rows: theirs."""
+    """Count the metadata records of a chunk. rows: theirs."""
     long_enough = rows[frames.ROW_VALUE_SIZE] > TYPE_BYTE
     plain, short = rows[:, long_enough], rows[frames.ROW_VALUE_SIZE, ~long_enough]
     keys = chunk.array[plain[frames.ROW_VALUE] + TYPE_BYTE]

@@ -1,4 +1,4 @@
-"""A partition's replicas on live brokers, and what is left of them when brokers fail or stop."""
+"""A partition's replicas on live brokers, and those that are left when brokers fail or stop."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 
 class LiveReplicas(NamedTuple):
-    """Ids of live brokers. in_sync: those in the ISR; eligible: those in the ELR (KIP-966);
-    replicas: all of the partition's. min_isr: min.insync.replicas, None where it isn't known."""
+    """Ids of live brokers. in_sync: those in the ISR. eligible: those in the ELR (KIP-966).
+    replicas: those with a replica. min_isr: min.insync.replicas, None where it isn't known."""
 
     in_sync: frozenset[int]
     eligible: frozenset[int]
@@ -16,7 +16,7 @@ class LiveReplicas(NamedTuple):
     min_isr: int | None
 
     def without(self, gone: frozenset[int]) -> LiveReplicas:
-        """What is left without these brokers."""
+        """The replicas that are left without these brokers."""
         return LiveReplicas(
             self.in_sync - gone, self.eligible - gone, self.replicas - gone, self.min_isr
         )
@@ -28,12 +28,13 @@ class LiveReplicas(NamedTuple):
 
     @property
     def unclean(self) -> frozenset[int]:
-        """The replicas that only an unclean election makes leaders."""
+        """The replicas that only an unclean election can make leaders."""
         return self.replicas - self.in_sync - self.eligible
 
     @property
     def is_below_min_isr(self) -> bool:
-        """False where min.insync.replicas isn't known."""
+        """Whether there are fewer in-sync replicas than min.insync.replicas; False where that isn't
+        known."""
         return self.min_isr is not None and len(self.in_sync) < self.min_isr
 
 
@@ -44,7 +45,7 @@ def live_replicas(
     replicas: Iterable[int],
     min_isr: int | None,
 ) -> LiveReplicas:
-    """Of a partition; live: ids of the cluster's live brokers."""
+    """The live replicas of a partition. live: ids of the cluster's live brokers."""
     return LiveReplicas(
         live.intersection(isr), live.intersection(elr), live.intersection(replicas), min_isr
     )

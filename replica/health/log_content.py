@@ -1,7 +1,7 @@
-"""What fills a log: how many records of each type it holds, and how many bytes of them.
+"""How many records of each type a log holds, and how many bytes these have.
 
-The second byte of a value is its type (KIP-631's frame: version, api key, version; all of the keys
-are below 128, so that they take one byte). Whole logs: replica.health.counted_logs.
+The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
+all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _CONTROLS = {control.name.replace("_", "").lower(): control.name for control in 
 
 @dataclass(frozen=True)
 class LogContent:
-    """counts, sizes: of records, and bytes of their values, by type; no sizes at all where nobody
-    knows the bytes. first_at, last_at: times of the first and the last batch in ms since the
-    epoch, None of an empty log."""
+    """counts: records by type. sizes: bytes of their values by type, empty where they aren't known.
+    first_at, last_at: times of the first and the last batch, in ms since the epoch; None for an
+    empty log."""
 
     counts: Counter[str] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
@@ -43,7 +43,7 @@ def count_batch(
     counts: Counter[str],
     sizes: Counter[str],
 ) -> None:
-    """Count the records of one batch; inflation: of its file."""
+    """Count the records of one batch. inflation: of its file."""
     for record in content.whole_records(batch, inflation):
         name = type_of(record, is_control=batch.header.is_control)
         counts[name] += 1
@@ -51,7 +51,7 @@ def count_batch(
 
 
 def type_of(record: Record, *, is_control: bool) -> str:
-    """Its type's name, UNKNOWN for one that this release doesn't know."""
+    """The name of the record's type; UNKNOWN for a type that this release doesn't know."""
     if is_control:
         try:
             control = decode_control(record.key, record.value)
@@ -63,6 +63,6 @@ def type_of(record: Record, *, is_control: bool) -> str:
 
 
 def type_named(api_key: int) -> str:
-    """The name of a metadata record's type by its key."""
+    """The name of a metadata record's type by its api key."""
     schema = RECORDS_BY_KEY.get(api_key) if api_key < _ONE_BYTE else None
     return UNKNOWN if schema is None else schema.name

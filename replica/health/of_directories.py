@@ -1,4 +1,4 @@
-"""A cluster's newest state as the directories of its replicas tell it."""
+"""A cluster's newest state, from the directories of its replicas."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
 def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
-    """What the rules of health look at; None where no state is known.
+    """The cluster for the rules of health; None where no state is known.
 
-    broker_defaults: of a broker's server.properties, empty where they aren't known.
+    broker_defaults: from a broker's server.properties, empty where they aren't known.
     """
     state = told.state
     if state is None:
@@ -46,8 +46,8 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
 
 
 def steps_of(examined: Examined, end_offset: int) -> list[Step]:
-    """What each record up to the end (exclusive) changed, newest first, as far back as the log, or
-    the snapshot with which its replay begins. Nothing where the log doesn't reach the end."""
+    """What each record before `end_offset` changed, newest first, back to the beginning of the
+    replay. Nothing where the log doesn't reach `end_offset`."""
     recorders: list[_Recorder] = []
 
     def new_replay(image: Image) -> _Recorder:
@@ -69,16 +69,16 @@ def steps_of(examined: Examined, end_offset: int) -> list[Step]:
 def _timed(
     writes: Iterable[tuple[int, tuple[tuple[str, Any, Any], ...]]], times: list[tuple[int, int]]
 ) -> Iterator[Step]:
-    """times: base offset and base timestamp (ms) of each batch; the controller gives all records of
-    a batch one time."""
+    """The writes with their times. times: (base offset, base timestamp in ms) of each batch; all
+    records of a controller's batch have the same time."""
     for offset, before in writes:
         base, at = times[bisect_right(times, offset, key=itemgetter(0)) - 1]
         yield Step(offset, None if base > offset or at < 0 else at, before)
 
 
 class _Recorder:
-    """A replay that notes what each record changed. end_offset: exclusive, of the records applied;
-    writes: offset, and the values before as of Step."""
+    """A replay that notes what each record changed. end_offset: of the applied records, exclusive.
+    writes: (offset, the values before it as in Step)."""
 
     def __init__(self, image: Image) -> None:
         self.end_offset = -1
@@ -103,8 +103,8 @@ class _Recorder:
 def _starts(
     examined: Examined, image: Image, end_offset: int
 ) -> dict[PartitionKey, ReassignmentStart]:
-    """When the reassignments under way began. The log is read again for them, where there are any:
-    only records that name one of their topics are decoded."""
+    """When the running reassignments began. If there are any, the log is read again, but only the
+    records that name one of their topics are decoded."""
     keys = reassigned(image)
     if not keys:
         return {}
@@ -121,7 +121,7 @@ def _changes_of(
             continue
         try:
             message = decode(value)
-        except DataError:  # the rule undecodable-record names it
+        except DataError:  # the rule undecodable-record reports it
             continue
         if isinstance(message, MetadataRecord) and message.type in _PARTITION_RECORDS:
             yield record.offset, record.timestamp, message.fields

@@ -12,11 +12,11 @@ from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 
 _Judge: TypeAlias = Callable[[Cluster, PartitionKey, Partition], str | None]
-"""What is so with a partition where a rule holds for it, else None."""
+"""The text about a partition for which the rule holds; None where the rule doesn't hold."""
 
 
 def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
-    """One finding of each rule that holds for any partition."""
+    """One finding for each rule that holds for any partition."""
     found: dict[str, list[tuple[PartitionKey, str]]] = {rule.id: [] for rule, _ in _JUDGES}
     for key, partition in cluster.partitions.items():
         if _is_plain(partition):
@@ -38,7 +38,7 @@ def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _is_plain(partition: Partition) -> bool:
-    """Whether it is as most partitions are: led, all replicas in sync, none eligible besides."""
+    """Whether the partition is as most are: with a leader, all replicas in sync, and no ELR."""
     return (
         partition.leader != NO_NODE
         and len(partition.isr) >= len(partition.replicas)
@@ -95,7 +95,8 @@ def _eligible(cluster: Cluster, key: PartitionKey, partition: Partition) -> str 
 
 
 def _is_in_sync(partition: Partition) -> bool:
-    """Of a partition without a leader other rules tell more."""
+    """Whether all replicas are in sync. Partitions without a leader count too: other rules are
+    about them."""
     return partition.leader == NO_NODE or len(partition.isr) >= len(partition.replicas)
 
 

@@ -1,7 +1,8 @@
-"""Since when a cluster is as it is: its newest state taken back, record by record.
+"""Since when exposures and reassignments are as they are: the newest state is taken back, record by
+record.
 
-The steps come newest first, so that nobody reads further back than where all questions are
-answered: mostly to the last restart of a broker.
+The steps come newest first, and are read only until all questions are answered. Mostly that is the
+last restart of a broker.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE
 
 WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
-"""The tables of an image of which steps tell."""
+"""The tables of an image whose changes are steps."""
 
 
 class Step(NamedTuple):
-    """What became visible at one offset. at: ms since the epoch, None where Kafka has no time.
-    before: table, key, and the value as State's tables held it before; None: it wasn't there."""
+    """What became visible at one offset. at: ms since the epoch, None where the batch has no time.
+    before: (table, key, the value before as State's tables hold it, None for no entity)."""
 
     offset: int
     at: int | None
@@ -47,7 +48,7 @@ class Step(NamedTuple):
 
 
 class Since(NamedTuple):
-    """The record with which something began; at: as of Step."""
+    """The record with which something began. at: as in Step."""
 
     offset: int
     at: int | None
@@ -55,9 +56,9 @@ class Since(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """exposed: since when the figures of each failure that does any harm are what they are.
-    starts: of reassignments. Without those that began before the oldest step. unknown: how many
-    failures that do harm are not in `exposed`."""
+    """exposed: since when each failure that does harm has its figures. starts: of reassignments.
+    Both lack what began before the oldest step. unknown: how many failures that do harm are not in
+    `exposed`."""
 
     exposed: Mapping[Failure, Since]
     starts: Mapping[PartitionKey, ReassignmentStart]
@@ -65,7 +66,8 @@ class Past:
 
 
 def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
-    """steps: newest first, each offset below the cluster's end once; read as far as needed."""
+    """Find out since when the cluster is as it is. steps: newest first, one for each offset below
+    the cluster's end that changed something; they are read as far as needed."""
     exposed, starts = _Exposed(cluster), _Starts(cluster)
     remaining = iter(steps)
     while exposed.waiting or starts.waiting:
@@ -78,12 +80,12 @@ def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
 
 
 def does_harm(exposure: Exposure) -> bool:
-    """Whether a partition or the quorum's majority would be harmed."""
+    """Whether the failure would harm a partition or the quorum's majority."""
     return exposure.harm != Harm() or exposure.has_majority is False
 
 
 class _Starts:
-    """The reassignments that are under way."""
+    """The running reassignments, until the beginning of each is found."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.waiting = set(reassigned(cluster.image))
@@ -100,9 +102,9 @@ class _Starts:
 
 
 class _Exposed:
-    """The failures that do harm now, and the state that is taken back until each has other figures.
+    """The failures that do harm now. The state is taken back until each of them has other figures.
 
-    waiting: those that had the same figures so far.
+    waiting: those that have had the same figures so far.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -137,7 +139,7 @@ class _Exposed:
                 self.since[failure] = Since(step.offset, step.at)
 
     def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
-        """Of those that wait the ones whose figures these totals are part of."""
+        """The waiting failures whose figures depend on these totals."""
         found: set[Failure] = set()
         for failure in touched:
             found.add(failure)
@@ -148,7 +150,8 @@ class _Exposed:
 
 
 class _State:
-    """What exposures depend on, taken back in place, with the standing that follows from it."""
+    """The state on which exposures depend. It is taken back in place, together with the
+    Standing."""
 
     def __init__(self, cluster: Cluster, standing: Standing) -> None:
         self.racks_changed = False
@@ -207,7 +210,7 @@ class _State:
             self._add(alike, self._counts[alike])
 
     def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
-        """The partitions whose min.insync.replicas may be another one."""
+        """Take configs back. Returns the partitions whose min.insync.replicas may have changed."""
         mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
         if not mine:
             return set()
@@ -248,7 +251,7 @@ class _State:
 
 
 def _put_all(held: dict[Any, Any], before: Mapping[Any, Any]) -> None:
-    """Each value as it was before; a value of None wasn't there."""
+    """Put each value back as it was before; None means that there was none."""
     for key, value in before.items():
         if value is None:
             held.pop(key, None)

@@ -1,4 +1,4 @@
-"""Where replicas and leaders lie: preferred leaders, and racks."""
+"""The placement of leaders and replicas: preferred leaders, and racks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.model.keys import NO_NODE
 
 Racks: TypeAlias = Mapping[int, str]
-"""The rack of a broker by its id; of those that have one."""
+"""Broker id -> rack, for brokers that have a rack."""
 
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:
@@ -30,14 +30,14 @@ def racks_of(cluster: Cluster) -> Racks:
 
 
 def racks_to_spread_over(cluster: Cluster) -> Racks:
-    """The same where there are several racks, else nothing."""
+    """What racks_of gives where there are several racks, else nothing."""
     racks = racks_of(cluster)
     return racks if len(set(racks.values())) > 1 else {}
 
 
 def one_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
-    """The rack that holds all of a partition's replicas, where there are several; None where they
-    lie apart, or the rack of one isn't known."""
+    """The rack that holds all replicas of a partition. None where they lie in several racks, where
+    there is only one, or where the rack of one isn't known."""
     if len(replicas) < 2:
         return None
     held = {racks.get(broker_id) for broker_id in replicas}

@@ -1,4 +1,4 @@
-"""Controllers and voters: who is registered, who votes, and where."""
+"""Controllers and voters: their registrations, votes and addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENOUGH = 3
 
 
 def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
-    """The rules about controllers and voters. Nothing where nobody knows the voters."""
+    """The rules about controllers and voters; none where the voters aren't known."""
     if not cluster.voters:
         return
     yield from _without_vote(cluster)
@@ -28,14 +28,14 @@ def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
 
 
 def controllers_without_vote(cluster: Cluster) -> list[int]:
-    """The registered controllers that are no voters; none where nobody knows the voters."""
+    """The registered controllers that are no voters; none where the voters aren't known."""
     if not cluster.voters:
         return []
     return sorted(set(cluster.values("controllers")) - cluster.voters)
 
 
 def how_to_remove(cluster: Cluster, controller_id: int) -> str:
-    """How the registration of a controller whose node is gone is got rid of, in this cluster."""
+    """How to remove, in this cluster, the registration of a controller whose node is gone."""
     level = cluster.metadata_version or 0
     if level >= UNREGISTRATION_LEVEL:
         return (
@@ -86,7 +86,8 @@ def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]:
-    """Listeners of one name at two addresses; a listener that only one of the two names is fine."""
+    """The listeners that have another address in the voter set than in the registration. A listener
+    that only one of them names is no difference."""
     registered = {one["name"]: (one["host"], one["port"]) for one in registration["endPoints"]}
     for endpoint in voter.endpoints:
         other = registered.get(endpoint.name)

@@ -1,4 +1,4 @@
-"""Reassignments that are under way: since when, by which record, and whether they can end."""
+"""Running reassignments: since when, by which record, and whether they can end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from replica.metadata.image import Image
 from replica.metadata.image.partition import Partition
 
 LONG_MS = 24 * 60 * 60 * 1000
-"""A reassignment that takes longer is told as one that doesn't end."""
+"""A reassignment that takes longer is reported as stuck."""
 
 
 def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
-    """Those that may end, and those that can't or don't."""
+    """The rules about reassignments that run, and about those that are stuck."""
     running: list[Subject] = []
     stuck: list[Subject] = []
     offsets = cluster.offsets("partitions")
@@ -37,7 +37,7 @@ def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
 
 
 def reassigned(image: Image) -> list[PartitionKey]:
-    """The partitions that replicas are added to or removed from."""
+    """The partitions to which replicas are being added, or from which they are being removed."""
     return [
         key
         for key, partition in image.tables["partitions"].values.items()
@@ -48,10 +48,10 @@ def reassigned(image: Image) -> list[PartitionKey]:
 def reassignment_starts(
     keys: Collection[PartitionKey], changes: Iterable[tuple[int, int, Mapping[str, Any]]]
 ) -> dict[PartitionKey, ReassignmentStart]:
-    """When the reassignments of these partitions began, as far as `changes` tell.
+    """When the reassignments of these partitions began, where `changes` hold the beginning.
 
-    changes: offset, time (ms) and fields of PARTITION_RECORD and PARTITION_CHANGE_RECORD in the
-    order of the log, of any partitions.
+    changes: (offset, time in ms, fields) of PARTITION_RECORD and PARTITION_CHANGE_RECORD of any
+    partitions, in the order of the log.
     """
     starts: dict[PartitionKey, ReassignmentStart] = {}
     held: dict[PartitionKey, tuple[Any, Any]] = dict.fromkeys(keys, ((), ()))
@@ -60,7 +60,7 @@ def reassignment_starts(
         if key not in held:
             continue
         adding, removing = held[key]
-        if fields["addingReplicas"] is not None:  # null: the change leaves them as they are
+        if fields["addingReplicas"] is not None:  # null leaves the list as it is
             adding = fields["addingReplicas"]
         if fields["removingReplicas"] is not None:
             removing = fields["removingReplicas"]
@@ -73,7 +73,7 @@ def reassignment_starts(
 
 
 def _age(cluster: Cluster, start: ReassignmentStart | None) -> int | None:
-    """In ms of the log's own time."""
+    """How long the reassignment has run until the log's last batch, in ms; None if not known."""
     if start is None or cluster.now is None:
         return None
     return max(cluster.now - start.at, 0)

@@ -1,4 +1,4 @@
-"""What a cluster has most of: entities by kind, its largest topics, and what its log is full of."""
+"""The sizes of a cluster: entities by kind, replicas by topic, and records of its log by type."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MS_PER_HOUR = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """count: entities of a kind, partitions of a topic, records of a type. replicas: of a topic's
-    partitions. size_bytes: of the records' values. per_hour: records between the first and the last
-    batch of the log at hand. None where there is no such number."""
+    """count: entities of a kind, partitions of a topic, or records of a type. replicas: of a
+    topic's partitions. size_bytes: of the records' values. per_hour: records an hour, from the
+    log's first batch to its last. None: there is no such number."""
 
     about: str
     name: str
@@ -29,7 +29,7 @@ class Size:
 
 
 def entity_sizes(counts: Mapping[str, int]) -> Iterator[Size]:
-    """The kinds of which there is any, the most first."""
+    """The kinds of which there are entities, the most numerous first."""
     for name in sorted(counts, key=lambda one: (-counts[one], one)):
         if counts[name]:
             yield Size(ENTITY, name, counts[name])
@@ -41,7 +41,7 @@ def entity_counts(image: Image) -> dict[str, int]:
 
 
 def topic_sizes(image: Image) -> Iterator[Size]:
-    """All topics, those with most replicas first, then by name."""
+    """All topics, those with most replicas first, equal ones by name."""
     partitions: Counter[str] = Counter()
     replicas: Counter[str] = Counter()
     for (topic_id, _), partition in image.tables["partitions"].values.items():
@@ -55,7 +55,7 @@ def topic_sizes(image: Image) -> Iterator[Size]:
 
 
 def record_sizes(content: LogContent) -> Iterator[Size]:
-    """The types of records that the log at hand holds, the most bytes first."""
+    """The types of the log's records, those with most bytes first."""
     hours = None
     if content.first_at is not None and content.last_at is not None:
         hours = max(content.last_at - content.first_at, 0) / _MS_PER_HOUR

@@ -7,7 +7,6 @@ rounds.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from replica.errors import KraftlakeError
@@ -66,20 +65,12 @@ def checked_truncation_offset(
     return offset
 
 
-def batch_aligned(log: ReplicaLog, offset: int) -> int:
-    """The log end that truncating to `offset` leaves: a batch holding it goes whole."""
-    index = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
-    if index == len(log.batches):
-        return offset
-    return min(offset, log.batches[index].base_offset)
-
-
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
     """The end of a follower's way back to a leader's log.
 
-    truncation_offset: the follower's log end (exclusive) when records flow again; in whole offsets,
-    see batch_aligned.
+    truncation_offset: the follower's log end (exclusive) when records flow again. A log cuts the
+    whole batch that holds this offset.
     rounds: fetches answered with a diverging epoch (or the draft's OUT_OF_RANGE); 0 where the first
     fetch gets records.
     snapshot_id: set where this leader would rather send a snapshot; the other numbers are then what

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
-from replica.metadata.image import EMPTY, Image, Replay, differences, to_records
+from replica.metadata.image import (
+    EMPTY,
+    Image,
+    Replay,
+    ReplayedRecord,
+    differences,
+    to_records,
+)
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
@@ -18,10 +25,27 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import StateMachine
 
 
-class MetadataMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in the image, but for an open transaction."""
+def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
+    """Each record of a batch that has a value, with its offset. Raises DataError with the byte in
+    the batch that can't be decoded, after the records before it."""
+    header = decode_header(batch.data)
+    for record in records_of(header, batch.data):
+        if header.is_control:
+            yield record.offset, decode_control(record.key, record.value)
+        elif record.value is not None:
+            yield record.offset, decode(record.value)
 
-    def __init__(self) -> None:
+
+class MetadataMachine(StateMachine):
+    """next_offset: everything below (exclusive) is in the image, but for an open transaction.
+
+    read: what a batch holds, messages_in; a host of many machines may remember what one has read.
+    """
+
+    def __init__(
+        self, read: Callable[[Batch], Iterable[tuple[int, ReplayedRecord]]] = messages_in
+    ) -> None:
+        self._read = read
         self.next_offset = 0
         self.leader: LeaderAndEpoch | None = None
         self._replay = Replay()
@@ -83,13 +107,7 @@ class MetadataMachine(StateMachine):
     def leader_change(self, leader: LeaderAndEpoch) -> None:
         self.leader = leader
 
-    @staticmethod
-    def _apply(replay: Replay, batch: Batch, offset: int | None) -> None:
+    def _apply(self, replay: Replay, batch: Batch, offset: int | None) -> None:
         """offset: the one that all records are said to have, None for their own."""
-        header = decode_header(batch.data)
-        for record in records_of(header, batch.data):
-            at = record.offset if offset is None else offset
-            if header.is_control:
-                replay.apply(at, decode_control(record.key, record.value))
-            elif record.value is not None:
-                replay.apply(at, decode(record.value))
+        for own_offset, message in self._read(batch):
+            replay.apply(own_offset if offset is None else offset, message)

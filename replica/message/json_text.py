@@ -1,15 +1,16 @@
 """Kafka's JSON of a record's data, as text and as plain Python values.
 
-The text is byte for byte what kafka-dump-log --cluster-metadata-decoder prints as `data`: fields
-in declared order, no spaces, a tagged field left out where it holds its default, uuids as 22
-characters, bytes as padded base64, and Jackson's way with strings (`"` and `\\` escaped, the short
-escapes, other control characters as \\u00XX with upper-case digits, all else as it is).
+The text is byte for byte what kafka-dump-log --cluster-metadata-decoder prints as `data`. Fields
+are in declared order, without spaces, and a tagged field that holds its default is left out. A uuid
+has 22 characters, and bytes are padded base64. Strings are as Jackson writes them: `"` and `\\` are
+escaped, control characters have their short escape or \\u00XX with upper-case digits, and all other
+characters stay.
 
-A double is printed as Java's Double.toString does since JDK 19: the shortest digits that read
-back as the same number. Older JDKs print needless digits of some numbers, as in
-1.9999999999999998E23 for 2.0E23: on JDK 17 129 of 60,000 drawn numbers, all of them of extreme
-size or with all bits random; none of 10,000 below 1000 with two decimals. NaN and the infinities
-are JSON strings, as Jackson writes them.
+A double is printed as by Java's Double.toString since JDK 19: with the shortest digits that read
+back as the same number. Older JDKs print needless digits of some numbers, such as
+1.9999999999999998E23 for 2.0E23. On JDK 17 these were 129 of 60,000 drawn numbers, all of them of
+extreme size or with random bits, and none of 10,000 below 1000 with two decimals. NaN and the
+infinities are JSON strings, as by Jackson.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from replica.message.program import Program, Step
 from replica.message.schema import Kind, Value
 
 Plain: TypeAlias = "int | float | str | bool | list[Plain] | dict[str, Plain] | None"
-"""What Python's json module gives for a JSON text."""
+"""A value as Python's json module reads it from a text."""
 
 _Render: TypeAlias = Callable[[Value], str]
 _ToPlain: TypeAlias = Callable[[Value], Plain]
@@ -53,15 +54,15 @@ def double_text(value: float) -> str:
 
 
 def _shortest_digits(value: float) -> tuple[str, int]:
-    """(digits without zeros at either end, exponent of the first) of a positive number."""
+    """(the digits of a positive number without zeros at either end, the first digit's exponent)."""
     mantissa, _, exponent = repr(value).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
     point = len(digits) - len(fraction) - 1 if whole == "0" else len(whole) - 1
     digits = digits.rstrip("0")
     if len(digits) == 1:
-        # Java weighs numbers of two digits against each other even where one would do, which
-        # tells only among the smallest subnormals: 4.9E-324 where Python says 5e-324.
+        # Java takes the best two digits even where one digit is enough. That differs for the
+        # smallest subnormal numbers only: 4.9E-324, where Python prints 5e-324.
         two, _, two_exponent = format(value, ".1e").partition("e")
         if float(f"{two}e{two_exponent}") == value:
             return two.replace(".", "").rstrip("0"), int(two_exponent)
@@ -80,12 +81,12 @@ def _base64(raw: bytes) -> str:
 
 
 def bytes_plain(value: Value) -> Plain:
-    """Padded base64; a redacted field of bytes holds the text that stands in its place."""
+    """Bytes as padded base64; of a redacted field, the text that replaces them."""
     return _base64(value) if isinstance(value, bytes) else str(value)
 
 
 def bytes_text(value: Value) -> str:
-    """The same as a JSON string."""
+    """What bytes_plain gives, as a JSON string."""
     return quote(str(bytes_plain(value)))
 
 
@@ -101,12 +102,12 @@ def _double_plain(value: Value) -> Plain:
 
 
 def renderer(program: Program) -> Callable[[Mapping[str, Value]], str]:
-    """The text of a whole record's fields."""
+    """A function from a whole record's fields to their JSON text."""
     return _struct_renderer(program, 0, program.width)
 
 
 def plain_maker(program: Program) -> Callable[[Mapping[str, Value]], dict[str, Plain]]:
-    """The same object as json.loads of the text: same shape, same order of fields."""
+    """A function from a whole record's fields to the object that json.loads of their text gives."""
     return _struct_to_plain(program, 0, program.width)
 
 
@@ -199,7 +200,7 @@ def _struct_to_plain(
 
 
 def _plain_maker(program: Program, step: Step) -> _ToPlain | None:
-    """The conversion of a field's value, None where the value is plain already."""
+    """The conversion of a field's value; None where the value is plain already."""
     one = _scalar_plain_maker(program, step)
     if not step.is_array:
         return one

@@ -1,5 +1,5 @@
-"""A record's fields back from Kafka's JSON: what json_text.plain_maker's functions give, as parsed
-from any JSON text. A redacted field stays the text that stands in its place."""
+"""A record's fields from parsed JSON, the inverse of json_text.plain_maker. A redacted field stays
+the text that replaces it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTEGERS = (Kind.INT8, Kind.INT16, Kind.UINT16, Kind.INT32, Kind.UINT32, Kind.I
 
 
 def read_plain(program: Program, data: Mapping[str, Any]) -> dict[str, Value]:
-    """The fields of a whole record; names that its version lacks are ignored.
+    """The fields of a whole record. Names that its version lacks are ignored.
 
     Raises CorruptDataError for a field that is missing or of another type.
     """
@@ -72,7 +72,7 @@ def _bool(value: Any) -> bool:
 
 
 def _double(value: Any) -> float:
-    """NaN and the infinities are strings in JSON."""
+    """A number, or one of the strings for NaN and the infinities."""
     if isinstance(value, bool):
         raise TypeError
     return float(value)

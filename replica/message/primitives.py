@@ -1,8 +1,8 @@
-"""The scalar encodings of Kafka's protocol (KIP-482 flexible versions included).
+"""The scalar encodings of Kafka's protocol, with those of KIP-482's flexible versions.
 
-Readers are functions (buffer, position) -> (value, next position); a buffer is bytes or a
-memoryview of bytes. They never read past the end: TruncatedDataError names the byte where the
-value began. Writers append to a bytearray.
+Readers are functions (buffer, position) -> (value, next position). A buffer is bytes or a
+memoryview of bytes. Where it ends within a value, they raise TruncatedDataError with the value's
+first byte. Writers append to a bytearray.
 
     unsigned varint   7 bits a byte, lowest first, at most 5 bytes (ByteUtils.readUnsignedVarint)
     varint, varlong   zigzag over an unsigned varint of 5 / 10 bytes; used inside record batches
@@ -27,7 +27,7 @@ _UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 def require(buffer: Buffer, position: int, size: int, what: str) -> int:
-    """The position after `size` bytes, or TruncatedDataError where the buffer has fewer."""
+    """The position after `size` bytes. Raises TruncatedDataError where the buffer has fewer."""
     end = position + size
     if end > len(buffer):
         left = max(0, len(buffer) - position)
@@ -58,7 +58,7 @@ def _read_unsigned(buffer: Buffer, position: int, max_bytes: int, what: str) -> 
 
 
 def read_unsigned_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
-    """An unsigned 32-bit varint; surplus high bits of the fifth byte are dropped, as in Java."""
+    """An unsigned 32-bit varint. As in Java, the fifth byte's surplus bits are dropped."""
     value, end = _read_unsigned(buffer, position, 5, what)
     return value & _UINT32_MASK, end
 
@@ -77,7 +77,7 @@ def read_varlong(buffer: Buffer, position: int, what: str = "varlong") -> tuple[
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
-    """The shortest form of an unsigned value, 0 <= value < 2**64."""
+    """Append the shortest form of an unsigned value, 0 <= value < 2**64."""
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -85,12 +85,12 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
 
 
 def write_varint(out: bytearray, value: int) -> None:
-    """Zigzag of a signed 32-bit value."""
+    """Append a signed 32-bit value in zigzag form."""
     write_unsigned_varint(out, ((value << 1) ^ (value >> 31)) & _UINT32_MASK)
 
 
 def write_varlong(out: bytearray, value: int) -> None:
-    """Zigzag of a signed 64-bit value."""
+    """Append a signed 64-bit value in zigzag form."""
     write_unsigned_varint(out, ((value << 1) ^ (value >> 63)) & _UINT64_MASK)
 
 
@@ -100,7 +100,7 @@ def uuid_text(raw: Buffer) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a 22-character UUID; CorruptDataError for anything else."""
+    """The 16 bytes of a UUID of 22 characters. Raises CorruptDataError for anything else."""
     if _UUID_TEXT.fullmatch(text) is None:
         raise CorruptDataError(f"{text[:40]!r} is not a UUID of 22 base64 characters", 0)
     return base64.b64decode(text + "==", altchars=b"-_")

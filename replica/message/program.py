@@ -1,9 +1,9 @@
-"""A record schema at one version as a flat program, the form that readers and writers run.
+"""A record schema at one version as a flat program, which readers and writers run.
 
-A program is a tuple of steps. The steps of the record itself are `steps[:width]`; a step of kind
-STRUCT names the range of steps of its structure, which lie further behind. Within a range steps
-stand in declared order, the order of Kafka's JSON; `wire_order` gives the order of the bytes.
-Numbers only refer to the tuple itself, so that a bulk reader can lay it out as arrays.
+A program is a tuple of steps. The record's own steps are `steps[:width]`. A step of kind STRUCT
+names the range of its structure's steps, which come later in the tuple. The steps of a range are in
+declared order, the order of Kafka's JSON; `wire_order` gives the order of the bytes. All numbers
+are indexes of this tuple, so a bulk reader can lay it out as arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIXED_LAYOUTS: dict[Kind, str] = {
     Kind.FLOAT64: "d",
     Kind.UUID: "16s",
 }
-"""struct's letter for each kind of fixed size, big-endian on the wire."""
+"""Kind of fixed size -> its letter of Python's struct. All are big-endian on the wire."""
 
 _SIZES: dict[Kind, int] = {
     Kind.BOOL: 1,
@@ -44,9 +44,9 @@ _SIZES: dict[Kind, int] = {
 class Step:
     """One field.
 
-    tag: NO_TAG where the field is always on the wire. first, end: the range of steps of the
-    structure, both 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes,
-    by which a claimed element count is checked before anything is allocated.
+    tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
+    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes. A
+    count of elements is checked with it before anything is allocated.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Program:
     names: tuple[str, ...]
 
     def wire_order(self, first: int, end: int) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-        """The steps of one range as (untagged in declared order, tagged by rising tag)."""
+        """(untagged steps in declared order, tagged steps by rising tag) of one range."""
         inside = self.steps[first:end]
         untagged = tuple(step for step in inside if not step.is_tagged)
         tagged = sorted((step for step in inside if step.is_tagged), key=lambda step: step.tag)
@@ -86,7 +86,7 @@ class Program:
 
 
 def compile_program(schema: RecordSchema, version: int) -> Program:
-    """The program of one version; the version must be one of the schema's."""
+    """The program of one version of the schema."""
     assert version in schema.versions, (schema.name, version)
     steps: list[Step | None] = []
     width = _lay_out(schema.fields, version, steps)[1]
@@ -99,7 +99,7 @@ def compile_program(schema: RecordSchema, version: int) -> Program:
 def _lay_out(
     fields: tuple[Field, ...], version: int, steps: list[Step | None]
 ) -> tuple[int, int, int]:
-    """Appends the steps of a structure; (first, end) of its range and its least size."""
+    """Append the steps of a structure. Returns (first, end) of its range, and its least size."""
     present = [f for f in fields if f.since <= version]
     first = len(steps)
     end = first + len(present)

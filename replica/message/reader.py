@@ -1,12 +1,12 @@
 """A record's bytes -> its fields.
 
-Each program is compiled once into a tuple of functions. All of them check what they read against
-the end of the buffer before they allocate; nesting is the schema's, not the input's.
+Each program is compiled once into a tuple of functions. Before they allocate memory, they check
+that the buffer holds as many bytes. Structures nest as the schema says, not as the input says.
 
-Stricter than Kafka in four places, each an error here: more than MAX_ELEMENTS elements, text that
-is not UTF-8 (Kafka puts U+FFFD in its place, which could not be written back), a known tagged field
-whose size is not what its value takes (Kafka ignores the size), and a length of 2 GiB or more
-(Kafka reads it as null).
+This reader is stricter than Kafka. It refuses more than MAX_ELEMENTS elements, text that is not
+UTF-8 (Kafka replaces it by U+FFFD, which could not be written back), a known tagged field whose
+size is not its value's size (Kafka ignores the size), and a length of 2 GiB or more (Kafka reads
+null).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from replica.message.program import FIXED_LAYOUTS, Program, Step
 from replica.message.schema import Kind, Path, RecordSchema, TaggedFields, Value
 
 MAX_ELEMENTS = 100_000
-"""Elements of arrays and tagged fields in one record, together. A partition has some replicas, a
-broker some listeners: Kafka writes no record with a hundredth of this."""
+"""The most elements of arrays and tagged fields in one record, together. A partition has a few
+replicas and a broker a few listeners, so Kafka writes no record with a hundredth of this."""
 
 Fields: TypeAlias = dict[str, Value]
 
 
 class Notes:
-    """What reading a record learns besides its fields.
+    """What a reader learns of a record besides its fields.
 
-    odd: the same fields are written in other bytes than these (KIP-482 leaves room for that: an
-    explicit default, tags out of order, a padded varint, a bool above 1). unknown: tagged fields
-    that the schema doesn't know, by structure.
+    odd: whether a writer would write the same fields in other bytes. KIP-482 allows that: an
+    explicit default, tags out of order, a padded varint, a bool above 1. unknown: tagged fields
+    that the schema doesn't know, per structure.
     """
 
     __slots__ = ("elements", "odd", "path", "unknown")
@@ -45,7 +45,8 @@ class Notes:
         self.unknown: list[tuple[Path, TaggedFields]] = []
 
     def count(self, elements: int, position: int) -> None:
-        """So many more elements or tagged fields; UnsupportedDataError if they are too many."""
+        """Add to the count of elements and tagged fields. Raises UnsupportedDataError above the
+        limit."""
         self.elements += elements
         if self.elements > MAX_ELEMENTS:
             raise UnsupportedDataError(
@@ -56,18 +57,17 @@ class Notes:
 
 
 Part: TypeAlias = Callable[[bytes, int, Fields, Notes], int]
-"""(buffer, position, fields to fill, notes) -> position behind what was read."""
+"""(buffer, position, fields to fill, notes) -> the position after the read bytes."""
 
 StructReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Fields, int]]
 
 
 def record_reader(program: Program) -> StructReader:
-    """Reads a whole record: called with its bytes, the position of its first field and notes, it
-    returns the fields and the position behind them, which the caller holds to the end of the bytes
-    (left_over).
+    """A function that reads a whole record: (bytes, position of its first field, notes) -> (fields,
+    the position after them). The caller checks that this is the end of the bytes (see left_over).
 
-    Raises TruncatedDataError, CorruptDataError or UnsupportedDataError, positions counted from the
-    start of the bytes.
+    It raises TruncatedDataError, CorruptDataError or UnsupportedDataError, whose positions count
+    from the start of the bytes.
     """
     return _struct_reader(program, 0, program.width)
 
@@ -78,7 +78,7 @@ def left_over(schema: RecordSchema, data: bytes, end: int) -> CorruptDataError:
 
 
 def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[int, int]:
-    """An unsigned varint and the position behind it. A padded one is odd."""
+    """(an unsigned varint, the position after it). Notes a padded one as odd."""
     if position < len(data) and data[position] < 0x80:
         return data[position], position + 1
     value, end = read_unsigned_varint(data, position, what)
@@ -91,7 +91,7 @@ def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[in
 
 @lru_cache(maxsize=1 << 14)
 def _uuid(raw: bytes) -> str:
-    # Topic and directory ids repeat from record to record.
+    # cached: many records have the same topic and directory ids
     return uuid_text(raw)
 
 
@@ -121,7 +121,9 @@ def _read_tagged(
 ) -> int:
     count, at = read_varint(data, position, "tagged field count", notes)
     if 2 * count > len(data) - at:
-        raise TruncatedDataError(f"{count} tagged fields are claimed", position)
+        left = len(data) - at
+        reason = f"{count} tagged fields are claimed, only {left} bytes are left"
+        raise TruncatedDataError(reason, position)
     notes.count(count, position)
     unknown: list[tuple[int, bytes]] = []
     last_tag = -1
@@ -148,7 +150,8 @@ def _read_tagged(
 
 
 def _untagged_parts(program: Program, steps: tuple[Step, ...]) -> tuple[Part, ...]:
-    """One part per field, save that neighbours of fixed size are read by one struct call."""
+    """One part for each field, but one for neighbours of fixed size, which one struct call
+    reads."""
     parts: list[Part] = []
     run: list[Step] = []
     for step in steps:
@@ -207,7 +210,7 @@ def _fixed_part(steps: tuple[Step, ...]) -> Part:
 
 
 def _cut_short(data: bytes, position: int, steps: tuple[Step, ...]) -> TruncatedDataError:
-    """The error for the first of the neighbours that the buffer doesn't hold."""
+    """The error for the first of the fields that the buffer doesn't hold."""
     for step in steps:
         if position + step.least_size > len(data):
             left = len(data) - position
@@ -232,7 +235,7 @@ def _bool_part(step: Step) -> Part:
 
 
 def _text(data: bytes, position: int, step: Step, notes: Notes) -> tuple[str | bytes | None, int]:
-    """A compact string or bytes, by the step's kind."""
+    """(a compact string or bytes, by the step's kind; the position after it)."""
     size, start = read_varint(data, position, step.name, notes)
     if size == 0:
         if step.nullable and not step.is_array:
@@ -262,7 +265,8 @@ def _text_part(step: Step) -> Part:
 
 
 def _array_count(data: bytes, position: int, step: Step, notes: Notes) -> tuple[int, int]:
-    """(elements or -1 for null, position of the first), checked against what the buffer holds."""
+    """(number of elements, -1 for null; the first one's position). Checks that the buffer can hold
+    so many."""
     count, start = read_varint(data, position, step.name, notes)
     if count == 0 and not step.nullable:
         raise CorruptDataError(f"{step.name} is null", position)

@@ -1,8 +1,8 @@
-"""The words in which Kafka's records are declared: replica.metadata.records for those of the
-controller, replica.format.control_records for those of the Raft layer.
+"""How Kafka's records are declared: those of the controller in replica.metadata.records, those of
+the Raft layer in replica.format.control_records.
 
-A record is a structure, in the flexible encoding of KIP-482: the fields of its version, untagged
-ones in declared order, then the tagged ones by rising tag.
+A record is a structure in KIP-482's flexible encoding: first its version's untagged fields in
+declared order, then the tagged ones by rising tag.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import TypeAlias
 
 Scalar: TypeAlias = int | float | str | bytes | bool | None
 Value: TypeAlias = "Scalar | tuple[Value, ...] | dict[str, Value]"
-"""What a field holds: uuid as its 22-character text, arrays as tuples, structures as dicts."""
+"""A field's value: a uuid is its text of 22 characters, an array a tuple, a structure a dict."""
 
 REDACTED = "***:"
-"""What a text begins with that stands in the place of a secret."""
+"""The beginning of a text that replaces a secret."""
 
 TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
-"""Tagged fields of one structure, as (tag, raw bytes)."""
+"""(tag, raw bytes) of the tagged fields of one structure."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a structure stands in a record: () the record itself, ("endPoints", 2) its third one."""
+"""The place of a structure in a record: () for the record itself, ("endPoints", 2) for the third
+structure of that array."""
 
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
-"""The tagged fields of a record that its schema doesn't know, by structure."""
+"""The tagged fields of a record that its schema doesn't know, for each structure that has some."""
 
 
 class Kind(Enum):
@@ -49,11 +50,10 @@ class Kind(Enum):
 class Field:
     """One field of a structure.
 
-    name: as in Kafka's JSON. since: the first version that has it.
-    nullable: null is allowed wherever the field is. tag: its tag, None for a field that is always
-    written; a tagged field that holds its default is left out of bytes and JSON.
-    default: the value of an absent tagged field, and of any field left out by a writer.
-    fields: of the structure, for Kind.STRUCT only.
+    name: as in Kafka's JSON. since: the first version that has the field. nullable: whether it may
+    be null, in any version. tag: None for a field that is always written; a tagged field that holds
+    its default is left out of bytes and JSON. default: the value of an absent tagged field, and of
+    a new record's field without a value. fields: of the structure, for Kind.STRUCT only.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type: its name as kafka-dump-log prints it, api key (of a control record: its type)
-    and newest version. Versions run from 0 to `newest`."""
+    """A record type. name: as kafka-dump-log prints it. api_key: of a control record, its type.
+    newest: the newest version, inclusive; the first version is 0."""
 
     name: str
     api_key: int
@@ -104,11 +104,11 @@ def declare(
     tag: int | None = None,
     default: object = _UNSET,
 ) -> Field:
-    """A field from a line of the table; `type_name` is a Kind, with [] in front for an array."""
+    """A field of a table. type_name: the value of a Kind, with [] in front for an array."""
     is_array = type_name.startswith("[]")
     kind = Kind(type_name.removeprefix("[]"))
     if bool(fields) != (kind is Kind.STRUCT):
-        raise ValueError(f"{name}: a structure has fields, and nothing else has")
+        raise ValueError(f"{name}: a structure needs fields, and other types have none")
     value: Value
     if default is not _UNSET:
         value = default  # type: ignore[assignment]

@@ -1,7 +1,7 @@
 """A record's fields -> its bytes, the inverse of replica.message.reader.
 
-Tagged fields are written only where they differ from their default, unknown ones in their place
-by tag, lengths in their shortest form: what Kafka's generated writers do.
+As by Kafka's generated writers, a tagged field is written only where it differs from its default,
+unknown tagged fields are sorted in by their tags, and lengths have their shortest form.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ StructWriter: TypeAlias = Callable[[bytearray, Mapping[str, Value], Path, Unknow
 
 
 def record_writer(program: Program) -> StructWriter:
-    """Appends a whole record's bytes; called with the output, the fields, () for the path and the
-    unknown tagged fields. Raises CorruptDataError for a field whose value doesn't fit its type."""
+    """A function that appends a whole record's bytes. Its arguments are the output, the fields, ()
+    for the path, and the unknown tagged fields. It raises CorruptDataError for a field whose value
+    doesn't fit its type."""
     return _struct_writer(program, 0, program.width)
 
 
@@ -80,7 +81,7 @@ def _field_writer(program: Program, step: Step) -> FieldWriter:
 
 
 def _write_count(out: bytearray, value: Value, step: Step) -> tuple[Value, ...]:
-    """Writes the count and returns the elements, none for null."""
+    """Append the count of an array. Returns the elements, none for null."""
     if value is None and step.nullable:
         out.append(0)
         return ()
@@ -146,7 +147,7 @@ def _text_writer(step: Step) -> Put:
             raise _misfit(step, value)
         try:
             raw = value.encode() if isinstance(value, str) else value
-        except UnicodeEncodeError as error:  # half of a surrogate pair
+        except UnicodeEncodeError as error:  # it holds half of a surrogate pair
             raise _misfit(step, value) from error
         write_unsigned_varint(out, len(raw) + 1)
         out += raw
@@ -156,5 +157,5 @@ def _text_writer(step: Step) -> Put:
 
 def _misfit(step: Step, value: Value) -> CorruptDataError:
     shape = f"[]{step.kind.value}" if step.is_array else step.kind.value
-    # The value itself may be a secret.
-    return CorruptDataError(f"{step.name} is {shape}, not a {type(value).__name__} like this one")
+    # without the value, which may be a secret
+    return CorruptDataError(f"{step.name}: the {type(value).__name__} doesn't fit into {shape}")

@@ -1,5 +1,5 @@
-"""Record batches as the consensus core sees them: offsets, epoch, control records; the bytes of a
-batch stay opaque."""
+"""Record batches as the consensus core sees them: offsets, epoch and control records. The core
+doesn't look into a batch's bytes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ class Batch:
     """One record batch with its place in a log.
 
     base_offset, last_offset: both inclusive. timestamp: append time in ms (its max timestamp).
-    control: the control records that concern Raft, in order: those of a control batch, each with
-    its own offset from base_offset on. data: the batch as it lies on disk. A leader's new batch
-    carries what its proposer encoded, and the log stamps base offset and leader epoch, which a
-    batch's CRC doesn't cover. A batch that this core made has no data: the log encodes `control`,
-    or `values`, the records that its state machine appended.
+    control: the control records that concern Raft, in order, one for each offset from base_offset
+    on. data: the batch as it is on disk. Of a batch that was proposed, the log sets base offset and
+    leader epoch, which the CRC doesn't cover. A batch that the core itself made has no data: the
+    log encodes `control`, or `values`, which are records of the state machine.
     """
 
     base_offset: int

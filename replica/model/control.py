@@ -1,9 +1,9 @@
 """The control records by which the Raft layer keeps its own state in the log (KIP-595, KIP-853).
 
-These are what the core may rely on: without record versions, and with a voter set that names each
-node once. replica.format.control has the same records as the bytes say them: with their version and
-tagged fields, in the record's order, a node perhaps twice. replica.storage.batches turns one into
-the other, which is where a peer or a disk is blamed for a record that the core can't use.
+The core may rely on these values: they have no record versions, and a voter set names each node
+once. replica.format.control has the same records as their bytes say, valid or not: with versions
+and tagged fields, and perhaps with a node twice. replica.storage.batches turns one into the other,
+and blames the peer or the disk for a record that the core can't use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KRAFT_VERSION = "kraft.version"
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
-    """First record of every epoch; `granting_voters` elected the leader, itself among them."""
+    """The first record of every epoch. granting_voters: who elected the leader, itself included."""
 
     leader_id: int
     voters: tuple[ReplicaKey, ...]

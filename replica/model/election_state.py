@@ -1,4 +1,4 @@
-"""What quorum-state holds, and what of it a state machine is told."""
+"""The content of quorum-state, and the part of it that a state machine is told."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from replica.model.keys import NO_NODE, ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """What a replica must never forget: its epoch, its vote, its leader (Kafka: ElectionState).
+    """A replica's epoch, vote and leader, which it must never forget (Kafka: ElectionState).
 
-    leader_id: NO_NODE where there is none. voted: None where it didn't vote; its directory id is
-    ZERO_UUID where the file or the candidate had none. kraft_version chooses the file's form: 0
-    writes `voter_ids` and drops the directory of the vote, 1 the other way round.
+    leader_id: NO_NODE for none. voted: the candidate that has the replica's vote in this epoch,
+    None for none; with the directory ZERO_UUID where the file or the candidate had none.
+    kraft_version: chooses the file's form, which at 0 has `voter_ids` and no directory of the vote,
+    and at 1 that directory and no `voter_ids`.
     """
 
     epoch: int
@@ -25,7 +26,7 @@ class ElectionState:
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndEpoch:
-    """leader_id is NO_NODE while the epoch's leader is unknown."""
+    """An epoch and its leader. leader_id: NO_NODE while the leader is unknown."""
 
     leader_id: int
     epoch: int

@@ -145,8 +145,8 @@ class ErrorCode(IntEnum):
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
     MISMATCH_EPOCH = 1000
-    """Of FetchQuorumRecords in KIP-595's draft, as NOT_FOLLOWER. Kafka never gave the two a number;
-    these are far above Kafka's own."""
+    """MISMATCH_EPOCH and NOT_FOLLOWER are errors of FetchQuorumRecords in KIP-595's draft. Kafka
+    never gave them numbers; these lie far above Kafka's."""
     NOT_FOLLOWER = 1001
 
 
@@ -160,7 +160,7 @@ def error_of(code: int) -> ErrorCode:
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of a number, or the number itself where Kafka 4.4 has no such error."""
+    """Kafka's name of an error number; "error N" where Kafka 4.4 has no such error."""
     return _ERRORS[code].name if code in _ERRORS else f"error {code}"
 
 

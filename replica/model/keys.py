@@ -1,4 +1,4 @@
-"""Which replica: a node with the directory that holds its log (KIP-853)."""
+"""The identity of a replica: a node with the directory that holds its log (KIP-853)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 class ReplicaKey:
     """A replica inside one cluster: node id and directory id (KIP-853).
 
-    A wiped disk has a new directory id and so is another replica. `directory_id` is ZERO_UUID
-    where a static quorum or meta.properties v0 has none.
+    A node whose disk was wiped gets a new directory id, and so is another replica. directory_id:
+    ZERO_UUID where a static quorum or meta.properties v0 has none.
     """
 
     node_id: int

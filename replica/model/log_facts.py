@@ -1,4 +1,4 @@
-"""What a log and its snapshots hold, as opening them tells it."""
+"""What a log and its snapshots hold when they are opened."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from replica.model.voters import VoterSet
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """What is known of a complete snapshot.
+    """The facts of a complete snapshot.
 
-    size: of the file, in bytes. timestamp: LastContainedLogTimestamp of its header, in ms. voters,
+    size: bytes of the file. timestamp: LastContainedLogTimestamp of its header, in ms. voters,
     kraft_version: of its control records; None and 0 where it has none.
     """
 
@@ -28,10 +28,10 @@ class SnapshotFacts:
 class LogFacts:
     """What an opened log holds, after recovery: all of it is durable.
 
-    log_start inclusive, log_end exclusive. epochs: the leader-epoch cache. snapshots: complete
-    ones, ascending, the bootstrap snapshot 0-0 included. control_batches: those from the end of the
-    newest snapshot of this log on (from log_start where there is none), ascending, with `control`
-    decoded; `data` may be left empty. Older ones may be there: snapshots stand for them.
+    log_start: inclusive. log_end: exclusive. epochs: the leader-epoch cache. snapshots: the
+    complete ones with the bootstrap snapshot 0-0, ascending. control_batches: ascending, at least
+    those from the end of this log's newest snapshot on (without a snapshot, from log_start on);
+    they have `control`, and may lack `data`.
     """
 
     log_start: int = 0

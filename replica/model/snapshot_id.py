@@ -1,4 +1,4 @@
-"""Snapshot ids (KIP-630): the end offset of what a snapshot contains, and the epoch of its last
+"""Snapshot ids (KIP-630): the end offset (exclusive) of a snapshot, and the epoch of its last
 record."""
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ BOOTSTRAP_SNAPSHOT = OffsetAndEpoch(0, 0)
 
 
 def is_newer_than_log(snapshot_id: OffsetAndEpoch, log_end: int, last_epoch: int) -> bool:
-    """Whether a snapshot takes the place of a log, which then restarts at the snapshot's end
-    (KafkaMetadataLog.truncateToLatestSnapshot): its epoch is higher, or the same and its end
-    further on.
+    """Whether a snapshot has a higher epoch than a log, or the same epoch and a higher end offset.
+    Then the log restarts at the snapshot's end (KafkaMetadataLog.truncateToLatestSnapshot).
 
-    log_end: exclusive. last_epoch: of the log's last record, UNDEFINED_EPOCH where it holds none.
+    log_end: exclusive. last_epoch: of the log's last record, UNDEFINED_EPOCH for an empty log.
     """
     if snapshot_id == BOOTSTRAP_SNAPSHOT:
         return False

@@ -1,7 +1,7 @@
-"""Voter sets (KIP-853): who votes, where they listen, which kraft.version they support.
+"""Voter sets (KIP-853): the voters, their endpoints, and the kraft.version that they support.
 
-A voter without a directory id (ZERO_UUID, kraft.version 0) stands for any directory of its node.
-Kafka: VoterSet.
+A voter without a directory id (ZERO_UUID, kraft.version 0) is any directory of its node. Kafka:
+VoterSet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """Where a node listens, by the name of its listener."""
+    """The host and port of a node's listener. name: of the listener."""
 
     name: str
     host: str
@@ -26,7 +26,7 @@ Endpoints = tuple[Endpoint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter; the range of kraft.version it supports has both ends inclusive."""
+    """One voter. min_kraft_version, max_kraft_version: that it supports, both inclusive."""
 
     key: ReplicaKey
     endpoints: Endpoints = ()
@@ -34,7 +34,7 @@ class Voter:
     max_kraft_version: int = 1
 
     def matches(self, key: ReplicaKey) -> bool:
-        """Whether `key` is this voter: same node, and the same directory where one is known."""
+        """Whether `key` is this voter: it has the same node, and the voter's directory if known."""
         if self.key.node_id != key.node_id:
             return False
         return self.key.directory_id in (ZERO_UUID, key.directory_id)
@@ -45,7 +45,7 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """Voters in the order of their node ids, one for each id; see `voter_set`."""
+    """Voters sorted by node id, one for each id; see `voter_set`."""
 
     voters: tuple[Voter, ...] = ()
 
@@ -68,7 +68,10 @@ class VoterSet:
         return tuple(voter.key.node_id for voter in self.voters)
 
     def voter(self, node_id: int) -> Voter | None:
-        return next((voter for voter in self.voters if voter.key.node_id == node_id), None)
+        for voter in self.voters:
+            if voter.key.node_id == node_id:
+                return voter
+        return None
 
     def voter_of(self, key: ReplicaKey) -> Voter | None:
         """The voter that `key` is; None for an observer (VoterSet.isVoter)."""
@@ -83,7 +86,7 @@ class VoterSet:
         return tuple(v for v in self.voters if local is None or not v.matches(local))
 
     def with_voter(self, voter: Voter) -> VoterSet:
-        """The set with `voter` added, or in the place of the one with its node id."""
+        """The set with `voter`, which replaces the one with the same node id."""
         kept = [v for v in self.voters if v.key.node_id != voter.key.node_id]
         return voter_set((*kept, voter))
 
@@ -91,8 +94,8 @@ class VoterSet:
         return VoterSet(tuple(voter for voter in self.voters if voter.key != key))
 
     def has_overlapping_majority(self, other: VoterSet) -> bool:
-        """Whether every majority of one meets every majority of the other: at most one key of
-        each is missing in the other (VoterSet.hasOverlappingMajority)."""
+        """Whether every majority of one set overlaps every majority of the other. That is so where
+        each set lacks at most one key of the other (VoterSet.hasOverlappingMajority)."""
         return len(self.keys - other.keys) <= 1 and len(other.keys - self.keys) <= 1
 
 
@@ -102,23 +105,23 @@ def voter_set(voters: Iterable[Voter]) -> VoterSet:
 
 
 def without_directories(voters: VoterSet) -> VoterSet:
-    """The same nodes as a static quorum knows them."""
+    """The same voters as a static quorum has them, without directories."""
     return VoterSet(tuple(replace(v, key=ReplicaKey(v.key.node_id)) for v in voters))
 
 
 VoterKeys = frozenset[ReplicaKey]
-"""The voters without their endpoints; one whose directory is ZERO_UUID matches any directory of its
+"""Voters without their endpoints. A key with the directory ZERO_UUID matches any directory of its
 node."""
 
 
 @dataclass(frozen=True, slots=True)
 class VotersAt:
-    """The voters that a record at `offset` names: KRaftVoters (KIP-853), in force from there on, or
-    LeaderChange, those of its epoch's start.
+    """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names those in
+    force from this offset on, a LeaderChange record those at the start of its epoch.
 
-    offset: for a set read from a snapshot the snapshot's end offset - 1, as Kafka's
-    KRaftControlRecordStateMachine has it (-1 for the bootstrap snapshot 0-0).
-    epoch: of the record's batch, or of the snapshot.
+    offset: of a snapshot's voters, the snapshot's end offset - 1, as in Kafka's
+    KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0). epoch: of the record's
+    batch, or of the snapshot.
     """
 
     offset: int

@@ -19,7 +19,7 @@ from typing import Any
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
-from replica.node.heard import Heard
+from replica.node.heard import Heard, tell_nobody
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
 from replica.raft.inputs import (
@@ -90,10 +90,6 @@ class _Waiting:
     future: asyncio.Future[Appended]
 
 
-def _tell_nobody(seconds: float) -> None:
-    """Where nobody measures."""
-
-
 def _core_error(error: PeerError) -> ErrorCode:
     unsupported = isinstance(error, UnsupportedByPeerError)
     return ErrorCode.UNSUPPORTED_VERSION if unsupported else ErrorCode.BROKER_NOT_AVAILABLE
@@ -113,7 +109,7 @@ class Driver:
         self.call = call
         self.elections = 0
         self.heard = Heard()
-        self.on_commit: Callable[[float], None] = _tell_nobody
+        self.on_commit: Callable[[float], None] = tell_nobody
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()

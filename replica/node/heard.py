@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def _tell_nobody(seconds: float) -> None:
+def tell_nobody(seconds: float) -> None:
     """Does nothing: the default where nobody measures."""
 
 
@@ -27,7 +27,7 @@ class Heard:
         self.epoch = -1
         self.leader_changes = 0
         self.epochs_passed = 0
-        self.on_change: Callable[[float], None] = _tell_nobody
+        self.on_change: Callable[[float], None] = tell_nobody
 
     def answered(self, epoch: int, at_s: float) -> None:
         """The leader of this epoch has answered a fetch."""

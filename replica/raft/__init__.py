@@ -10,16 +10,16 @@ To read it in order
 - `messages`: requests and responses of peers, without wire versions; `dispatch`: from a message to
   its handler.
 - `log_state`: the view of the log. `roles`: one frozen value for each role in an epoch;
-  `transitions`: the one table of what may follow what.
-- `election`: votes and pre-votes. `epochs`: how a leader announces its epoch, and how it resigns.
+  `transitions`: the table of all changes of role.
+- `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
   watermark), `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`:
   fetches of KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
 - `snapshots` and `log_start` are for leaders and followers. `ports`: what a host plugs in.
-  `config`; `connections`: one request in flight for each peer; `requests`, `epoch_bounds`: shared
-  checks.
+  `config`; `connections`: one request in flight for each peer; `request_checks`, `epoch_bounds`:
+  checks of what peers send.
 
 Two situations stop Kafka's own core for good, and not this one: here a replica stands in elections
 until its removal is committed (`Core.may_stand`), and an observer comes back to a leader that is

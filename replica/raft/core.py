@@ -59,6 +59,8 @@ class Core:
         self.draw = draw
         self.now = 0
         self.effects = Recorder()
+        self.causes: tuple[Cause, ...] = ()
+        """Why the role changed in this step, in order."""
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """This replica knows that all records below this offset are committed. No change of role or
@@ -112,6 +114,8 @@ class Core:
         """
         if self.local_key is None:
             return False
+        if self.is_voter:
+            return True
         since = self.log.voters_since((self.committed or 0) - 1)
         return any(voters.is_voter(self.local_key) for voters in since)
 
@@ -161,6 +165,7 @@ class Core:
         are ignored.
         """
         check(self.role, cause, role, self.local_id)
+        self.causes = (*self.causes, cause)
         if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
             self._raised += role.epoch - self.role.epoch
         was_leader = isinstance(self.role, Leader)
@@ -254,13 +259,12 @@ class Core:
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """Send, unless a request to that peer is in flight or the last one failed just now.
-
-        Returns when (ms) the peer can be asked next.
-        """
+        """Send a request with the cluster's id, unless a request to that peer is in flight or the
+        last one failed just now. Returns when (ms) the peer can be asked next."""
         if self.connections.is_ready(node_id, self.now):
-            correlation_id = self.connections.sent(node_id, self.now, message)
-            self.effects.send(Send(node_id, endpoints, correlation_id, message))
+            request = replace(message, cluster_id=self.config.cluster_id)
+            correlation_id = self.connections.sent(node_id, self.now, request)
+            self.effects.send(Send(node_id, endpoints, correlation_id, request))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

@@ -20,7 +20,6 @@ from replica.raft.election import (
     handle_vote_response,
 )
 from replica.raft.epoch_bounds import MAX_EPOCH
-from replica.raft.epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.follower.fetching import handle_fetch_response, handle_fetch_snapshot_response
 from replica.raft.follower.voter_updates import handle_change_response, handle_update_voter_response
 from replica.raft.inputs import Failed, Request, Response
@@ -58,7 +57,8 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.requests import is_of_other_cluster
+from replica.raft.quorum_epochs import handle_begin, handle_end, handle_end_response
+from replica.raft.request_checks import is_of_other_cluster
 
 _WITHOUT_EPOCH = (
     ErrorCode.BROKER_NOT_AVAILABLE,

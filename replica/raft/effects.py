@@ -16,7 +16,7 @@ flushed. Every such state is safe.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from replica.model.batch import Batch
@@ -108,53 +108,96 @@ class Effects:
     stopped: Stopped | None = None
 
 
+_NOTHING = Effects()
+
+
 class Recorder:
     """Gathers the effects of one step while handlers work. Batches, snapshot parts and messages add
-    up in the order of the calls; of any other field the last value counts."""
+    up in the order of the calls; of any other field the last value counts.
+
+    It is the one value of the core that changes in place: a step records several effects, and a
+    new frozen value for each of them was a sixth of the core's time.
+    """
 
     def __init__(self) -> None:
-        self.recorded = Effects()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._is_empty = True
+        self.quorum_state: ElectionState | None = None
+        self._truncate_to: int | None = None
+        self._reset_to: OffsetAndEpoch | None = None
+        self._append: list[Batch] = []
+        self._parts: list[SnapshotPart] = []
+        self._log_start: int | None = None
+        self._delete_snapshots: tuple[OffsetAndEpoch, ...] = ()
+        self._load_snapshot: OffsetAndEpoch | None = None
+        self._commit: int | None = None
+        self._leader_change: LeaderAndEpoch | None = None
+        self.replies: list[Reply] = []
+        self._sends: list[Send] = []
+        self._stopped: Stopped | None = None
 
     def taken(self) -> Effects:
         """The effects since the last call."""
-        taken, self.recorded = self.recorded, Effects()
+        if self._is_empty:
+            return _NOTHING
+        taken = Effects(
+            self.quorum_state,
+            self._truncate_to,
+            self._reset_to,
+            tuple(self._append),
+            tuple(self._parts),
+            self._log_start,
+            self._delete_snapshots,
+            self._load_snapshot,
+            self._commit,
+            self._leader_change,
+            tuple(self.replies),
+            tuple(self._sends),
+            self._stopped,
+        )
+        self._clear()
         return taken
 
     def write_quorum_state(self, state: ElectionState) -> None:
-        self.recorded = replace(self.recorded, quorum_state=state)
+        self._is_empty, self.quorum_state = False, state
 
     def truncate_to(self, end_offset: int) -> None:
-        self.recorded = replace(self.recorded, truncate_to=end_offset)
+        self._is_empty, self._truncate_to = False, end_offset
 
     def restart_at(self, snapshot_id: OffsetAndEpoch) -> None:
         """The log and the state machine go on at this snapshot."""
-        self.recorded = replace(self.recorded, reset_to=snapshot_id, load_snapshot=snapshot_id)
+        self._is_empty, self._reset_to, self._load_snapshot = False, snapshot_id, snapshot_id
 
     def append(self, batches: Sequence[Batch]) -> None:
-        self.recorded = replace(self.recorded, append=(*self.recorded.append, *batches))
+        self._is_empty = False
+        self._append.extend(batches)
 
     def write(self, part: SnapshotPart) -> None:
-        parts = (*self.recorded.snapshot_parts, part)
-        self.recorded = replace(self.recorded, snapshot_parts=parts)
+        self._is_empty = False
+        self._parts.append(part)
 
     def start_log_at(self, offset: int, gone: Sequence[OffsetAndEpoch]) -> None:
         """The log starts at `offset`; the snapshots `gone` lie behind it."""
-        self.recorded = replace(self.recorded, log_start=offset, delete_snapshots=tuple(gone))
+        self._is_empty, self._log_start, self._delete_snapshots = False, offset, tuple(gone)
 
     def load(self, snapshot_id: OffsetAndEpoch) -> None:
-        self.recorded = replace(self.recorded, load_snapshot=snapshot_id)
+        self._is_empty, self._load_snapshot = False, snapshot_id
 
     def commit(self, end_offset: int) -> None:
-        self.recorded = replace(self.recorded, commit=end_offset)
+        self._is_empty, self._commit = False, end_offset
 
     def tell_leader(self, leader: LeaderAndEpoch) -> None:
-        self.recorded = replace(self.recorded, leader_change=leader)
+        self._is_empty, self._leader_change = False, leader
 
     def reply(self, reply: Reply) -> None:
-        self.recorded = replace(self.recorded, replies=(*self.recorded.replies, reply))
+        self._is_empty = False
+        self.replies.append(reply)
 
     def send(self, send: Send) -> None:
-        self.recorded = replace(self.recorded, sends=(*self.recorded.sends, send))
+        self._is_empty = False
+        self._sends.append(send)
 
     def stop(self, how: Stopped) -> None:
-        self.recorded = replace(self.recorded, stopped=how)
+        self._is_empty, self._stopped = False, how

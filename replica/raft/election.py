@@ -18,7 +18,7 @@ from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
-from replica.raft.requests import is_for_other_voter, refused_as_stranger
+from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
 from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Tally, Unattached
 from replica.raft.transitions import Cause
 
@@ -195,7 +195,6 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
     deadline = FOREVER
     for voter in role.tally.unanswered:
         request = VoteRequest(
-            cluster_id=core.config.cluster_id,
             epoch=role.epoch,
             candidate=core.local_key,
             voter=voter.key,

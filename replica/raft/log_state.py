@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from replica.history.epochs import assign, truncate_from_end, truncate_from_start
+from replica.history.epochs import (
+    assign,
+    last_fetched_epoch,
+    truncate_from_end,
+    truncate_from_start,
+)
 from replica.history.fetch import LogView
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
@@ -88,7 +93,8 @@ class LogState:
     @property
     def last_epoch(self) -> int:
         """The epoch of the last record, or of the snapshot that an empty log starts at, or 0."""
-        return self.view.last_fetched_epoch
+        earliest = self.snapshots[0].snapshot_id if self.snapshots else None
+        return last_fetched_epoch(self.epochs, earliest)
 
     @property
     def position(self) -> OffsetAndEpoch:
@@ -108,15 +114,16 @@ class LogState:
     def appended(self, batches: Sequence[Batch]) -> LogState:
         """The state after an append at the log end. Voter sets in the batches are in force at
         once."""
-        state = self
+        end, epoch, epochs = self.log_end, self.last_epoch, self.epochs
         for batch in batches:
-            assert batch.base_offset == state.log_end, "a batch starts at the log end"
-            assert batch.epoch >= state.last_epoch, "an epoch never goes back"
-            state = replace(
-                _with_control(state, batch),
-                log_end=batch.end_offset,
-                epochs=assign(state.epochs, batch.epoch, batch.base_offset),
-            )
+            assert batch.base_offset == end, "a batch starts at the log end"
+            assert batch.epoch >= epoch, "an epoch never goes back"
+            epochs = assign(epochs, batch.epoch, end)
+            end, epoch = batch.end_offset, batch.epoch
+        state = replace(self, log_end=end, epochs=epochs)
+        for batch in batches:
+            if batch.control:
+                state = _with_control(state, batch)
         return state
 
     def flushed(self, end_offset: int) -> LogState:

@@ -22,7 +22,6 @@ from replica.raft.core import Core, Draw
 from replica.raft.dispatch import handle_failed, handle_request, handle_response
 from replica.raft.effects import Effects, Stopped
 from replica.raft.election import own_tally, poll_candidate, poll_prospective, poll_unattached
-from replica.raft.epochs import poll_resigned
 from replica.raft.follower.fetching import poll_follower
 from replica.raft.follower.voter_updates import may_join, remember_joining
 from replica.raft.inputs import (
@@ -46,8 +45,9 @@ from replica.raft.leader.leading import handle_append, handle_propose, handle_re
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
+from replica.raft.quorum_epochs import poll_resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from replica.raft.transitions import Role
+from replica.raft.transitions import Cause, Role
 
 _MOST_TRANSITIONS = 8
 """Changes of role in one step. A quorum's only voter goes from resigned to leader in four."""
@@ -93,7 +93,7 @@ class Raft:
         """
         core = self._core
         assert now_ms >= core.now, "time never goes back"
-        core.now = now_ms
+        core.now, core.causes = now_ms, ()
         _handle(core, event)
         self._deadline = _poll(core)
         return core.effects.taken()
@@ -109,6 +109,11 @@ class Raft:
     @property
     def role(self) -> Role:
         return self._core.role
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Why the role changed in the newest step, in order; empty where it didn't change."""
+        return self._core.causes
 
     @property
     def log(self) -> LogState:

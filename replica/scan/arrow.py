@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 SCALAR_ROWS = 8192
-"""Rows of the scalar reader in one Arrow batch, and
-SCALAR_BYTES: bytes of their payloads and values at which it is closed before."""
+"""Rows of the scalar reader in one Arrow batch, and the bytes of their payloads and values at which
+the batch is closed earlier."""
 SCALAR_BYTES = 32 * 1024 * 1024
 
 

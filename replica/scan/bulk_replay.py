@@ -1,13 +1,13 @@
-"""The replay of whole chunks: what replica.metadata.image.Replay does, at machine speed.
+"""Replays whole chunks, as replica.metadata.image.Replay does, at machine speed.
 
     bulk = BulkReplay(image)
     taken = bulk.take(chunk, source, 0, chunk.row_count, explain=True)
 
-A kernel keeps what decides about refusals, and where the newest word on each entity stands. The
-replay's tables are written only when someone wants to see them: an image, the reason of the first
-refusal, or a record that the kernel leaves to the scalar replay. Behind a record that may change
-anything (a transaction's marker, CLEAR_ELR) all are replayed one by one, until as many went by as
-it costs to fill the kernel's tables again.
+A kernel keeps what decides about refusals, and where the newest record of each entity stands. The
+replay's tables are written only when they are needed: for an image, for the reason of the first
+refusal, or for a record that the kernel leaves to the scalar replay. Some records may change
+anything (markers of transactions, CLEAR_ELR). The records after such a record are replayed one by
+one, until filling the kernel's tables again costs no more than that did.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from replica.scan.replay_tables import (
 from replica.scan.tables import MAX_WIDTH
 
 _REFILL_SHARE = 8
-"""To fill the kernel's tables takes as long as to replay the number of their entities, divided by
-this, one by one."""
+"""Filling the kernel's tables takes as long as replaying one record for each 8 of their
+entities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Taken:
     """The outcome of a run of rows.
 
     row: the row behind the last one that was replayed: the end of the run, or a record without a
-    meaning. refused: how many rows can't be applied. first: the row and the reason of the first
-    refused row; None where no row was refused, or where nobody asked for the reason.
+    meaning. refused: how many rows can't be applied. first: the first refused row and its reason;
+    None where no row was refused, or where the caller didn't ask for the reason.
     """
 
     row: int
@@ -59,33 +59,34 @@ class Taken:
 
 
 class BulkReplay:
-    """A Replay that also takes rows of chunks. It reads bytes of the chunks' sources later on.
-    Every method raises MovedError where these have changed meanwhile."""
+    """A Replay that also takes rows of chunks. It reads the chunks' sources again later. Each
+    method raises MovedError where their bytes have changed meanwhile."""
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
         self._log = LogBytes()
         self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
-        # None while records are replayed one by one; how many have been so far.
+        # Records are replayed one by one while this is None.
         self._slots: ReplaySlots | None = ReplaySlots(self._replay.state)
         self._one_by_one = 0
 
     @property
     def state(self) -> State:
-        """The state, as Replay has it."""
+        """The state, as Replay gives it."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.state
 
     def image(self) -> Image:
-        """The image, as Replay makes it. It costs some 5 us for each entity that has changed since
-        the last one."""
+        """The image, as Replay makes it. It takes some 5 us for each entity that has changed since
+        the last image."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply one record, as Replay does. The kernel's tables are written out before it."""
+        """Apply one record, as Replay does. The kernel's tables are written into the replay
+        first."""
         if isinstance(record, MetadataRecord):
             self._leave_kernel()
         return self._replay.apply(offset, record)
@@ -93,8 +94,9 @@ class BulkReplay:
     def take(
         self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
     ) -> Taken:
-        """Replay the rows low <= row < high of a chunk. source: all of the chunk's file. explain:
-        whether the reason of the first refusal is wanted, which costs as much as an image."""
+        """Replay the rows low <= row < high of a chunk. source: the whole file of the chunk.
+        explain: whether to find the reason of the first refusal, which takes as long as an
+        image."""
         first: tuple[int, Refusal] | None = None
         refused = 0
         row, base = low, self._log.add(source) + chunk.start
@@ -136,7 +138,7 @@ class BulkReplay:
         return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
-        """Replay one row by the scalar replay. DataError where it has no meaning."""
+        """Replay one row by the scalar replay. Raises DataError where the row has no meaning."""
         record = chunk.record(row)
         message = meaning(record, is_control=chunk.is_control(row))
         if self._slots is None:
@@ -158,8 +160,8 @@ class BulkReplay:
             self._one_by_one = 0
 
     def _enter_kernel(self) -> None:
-        """Go back to the kernel, where records are replayed one by one and enough of them have gone
-        by."""
+        """Go back to the kernel, if records are replayed one by one and there have been enough of
+        them."""
         state = self._replay.state
         entities = len(state.topics.values) + len(state.partitions.values)
         if (

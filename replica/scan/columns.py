@@ -1,8 +1,8 @@
-"""The Arrow schemas of the bulk reader, and columns from rows of either reader.
+"""The Arrow schemas of the bulk reader, and its columns from the rows of either reader.
 
-Columns of records and batches are those of the tables log_records and log_batches; `position` is
-the batch's first byte in its file. Times are int64 ms since the epoch as Kafka has them (-1: none);
-NULL where the row is no record, or the number is beyond 64 bits.
+Columns of records and batches are those of the tables log_records and log_batches. `position` is
+the first byte of the batch in its file. Times are int64 ms since the epoch, as Kafka has them (-1:
+none). A number is NULL where the row is no record, or the number exceeds 64 bits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARIANT_TYPE = pa.struct(
         pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
     ]
 )
-"""What Spark takes for a VARIANT without another step."""
+"""A type that Spark reads as VARIANT without conversion."""
 
 BATCH_SCHEMA = pa.schema(
     [
@@ -120,7 +120,7 @@ def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
 
 
 def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:
-    """Rows of one batch that the scalar reader read."""
+    """The rows of one batch that the scalar reader read."""
     header = batch.header
     count = len(rows)
     columns: list[Sequence[Any]] = [
@@ -149,7 +149,8 @@ def _table(schema: pa.Schema, columns: Sequence[Sequence[Any]]) -> pa.RecordBatc
 
 
 def _long(number: int | None) -> int | None:
-    """An offset or time may pass 64 bits where a hostile batch starts just below."""
+    """None for an offset or time that exceeds 64 bits, as in a hostile batch that begins just
+    below."""
     return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
@@ -165,9 +166,9 @@ def _payload_cell(payload: Payload) -> Any:
 
 
 class Pieces:
-    """A column of texts or bytes under construction: bytes of a kernel, with some rows put in.
+    """A column of texts or bytes while it is made: a kernel's bytes, and rows that are put in.
 
-    offsets: where the kernel's rows lie in `data`; rows that are put in are empty there.
+    offsets: where the kernel's rows lie in `data`. The rows that are put in are empty there.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:
@@ -177,12 +178,12 @@ class Pieces:
         self._cells: list[bytes] = []
 
     def put(self, row: int, cell: bytes) -> None:
-        """Put a cell in. Rows have to come in rising order."""
+        """Put a cell in. Rows must come in rising order."""
         self._rows.append(row)
         self._cells.append(cell)
 
     def array(self, kind: pa.DataType, valid: pa.Buffer | None) -> pa.Array:
-        """The finished column. valid: a bitmap, None for a column without nulls."""
+        """The finished column. valid: a bitmap, None for a column without NULLs."""
         sizes = np.diff(self._offsets)
         for row, cell in zip(self._rows, self._cells, strict=True):
             sizes[row] += len(cell)
@@ -193,7 +194,7 @@ class Pieces:
         return pa.Array.from_buffers(kind, len(sizes), [valid, pa.py_buffer(offsets), whole])
 
     def _fill(self, target: Bytes, offsets: npt.NDArray[np.int32]) -> None:
-        # by numpy, which copies without holding the interpreter's lock
+        # numpy copies without holding the interpreter's lock.
         done = before = 0
         for row, cell in zip(self._rows, self._cells, strict=True):
             at = int(offsets[row])
@@ -205,7 +206,7 @@ class Pieces:
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
-    """Arrow's validity of an array of bools, None where all are true."""
+    """Arrow's validity bitmap of an array of bools, None where all are true."""
     if valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())

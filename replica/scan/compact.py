@@ -1,7 +1,7 @@
-"""The batches of a large file as columns of numbers, some 30 bytes a batch.
+"""The batches of a large file as columns of numbers, some 30 bytes for each batch.
 
-As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. Whoever
-wants a batch as a value gets one, made when it is asked for.
+As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. A batch
+becomes a value only when it is asked for.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
-"""Names of the columns: the fields of a LocatedBatch, and in place of `header` the fields of the
-header."""
+"""The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
 """Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
@@ -41,8 +40,8 @@ _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
 class _Column(NamedTuple):
-    """A column of numbers. least: the smallest of them. above: how much each number is above it;
-    None where all numbers are equal."""
+    """A column of numbers. least: the smallest one. above: each number minus the smallest; None
+    where all numbers are equal."""
 
     least: int
     above: np.ndarray | None
@@ -89,8 +88,8 @@ class _Piece(NamedTuple):
         return LocatedBatch(position, BatchHeader._make(header), bool(crc_valid))
 
     def numbers(self, name: str) -> list[int]:
-        """The numbers of one column; `name` is one of NAMES, or a fact of the header that they
-        give."""
+        """The numbers of one column. name: one of NAMES, or a property that the header computes
+        from them."""
         if name in NAMES:
             found: list[int] = self.columns[NAMES.index(name)].longs(self.size).tolist()
             return found
@@ -102,7 +101,7 @@ class _Piece(NamedTuple):
             ]
         more = {"last_offset": 0, "next_offset": 1}[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
-        return [base + delta + more for base, delta in both]  # a number may be beyond 64 bits
+        return [base + delta + more for base, delta in both]  # A sum may exceed 64 bits.
 
     def array(self, name: str) -> Any:
         """The numbers of one column, as a NumPy array, as replica.format.segment.places_where
@@ -168,7 +167,7 @@ class CompactBatches(ColumnBatches):
         return hash(tuple(self))
 
     def column(self, name: str) -> Longs:
-        """One of NAMES, for all batches."""
+        """The column `name` (of NAMES) of all batches."""
         number = NAMES.index(name)
         parts = [piece.columns[number].longs(piece.size) for piece in self._pieces]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
@@ -195,7 +194,7 @@ class CompactBatches(ColumnBatches):
 
 
 class Compacting:
-    """Collects the batches that a walk by the kernels gives, in the order of the walk."""
+    """Collects the batches of a walk by the kernels, in its order."""
 
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []
@@ -206,7 +205,7 @@ class Compacting:
         return self._count
 
     def take(self, region: Chunk | LocatedBatch) -> None:
-        """The next run of batches, or batch."""
+        """Take the next run of batches, or the next batch."""
         if isinstance(region, LocatedBatch):
             self._single.append(region)
             self._count += 1
@@ -227,7 +226,7 @@ class Compacting:
 
 
 def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
-    """One of NAMES for all of the batches, whether they are values or columns."""
+    """The column `name` (of NAMES) of all batches, whether they are values or columns."""
     if isinstance(batches, CompactBatches):
         return batches.column(name)
     if name in BatchHeader._fields:
@@ -239,7 +238,7 @@ def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
 
 
 def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
-    """The base offset that the batch after each must have."""
+    """For each batch, the base offset that the next batch must have."""
     return column_of(batches, "base_offset") + column_of(batches, "last_offset_delta") + 1
 
 

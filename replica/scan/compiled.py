@@ -1,4 +1,5 @@
-"""The kernels as readers call them: names and signatures. Their code is in replica.scan.kernels."""
+"""The kernels as readers call them: their names and signatures. The code is in
+replica.scan.kernels."""
 
 from __future__ import annotations
 
@@ -29,6 +30,14 @@ write_lines = Kernel(
 )  # fmt: skip
 """(source, batches, rows, chosen, low, high, guarded, shown, prefix, output, places, state) ->
 where in `chosen` it stopped."""
+
+write_variant_texts = Kernel(
+    "variant_texts", "write_variant_texts",
+    _INPUT, _LONGS, _INPUT, _LONGS, _INPUT, _LONG, _LONG,
+    _OUTPUT, _LONGS, _LONGS, _LONGS,
+)  # fmt: skip
+"""(values, value_offsets, names, name_offsets, present, low, high, output, offsets, refused,
+stack) -> row behind the last."""
 
 gather_values = Kernel(
     "value_rows", "gather_values",
@@ -66,11 +75,11 @@ stopped."""
 
 open_versions = Kernel(
     "version_rows", "open_versions",
-    _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
 )  # fmt: skip
-"""(slots, arena, texts, told, state, first) -> slot where it stopped."""
+"""(slots, index, arena, texts, told, state, first) -> slot where it stopped."""
 
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,
-    find_odd_rows, index_slots, replay_rows, write_versions, open_versions,
+    find_odd_rows, index_slots, replay_rows, write_versions, open_versions, write_variant_texts,
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Compiles one kernel, by numba in a process of its own.
+"""Compiles one kernel, by numba in an own process.
 
-A process of its own, as numba then optimizes nothing (NUMBA_OPT=0), which replica.scan.kernels.emit
-does once and for all, and as the caller's process is spared numba's memory.
+In that process numba optimizes nothing (NUMBA_OPT=0), because replica.scan.kernels.emit optimizes
+everything once; and the caller's process needs no memory for numba.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from replica.installation import line_that_adds
 
 
 def compile_kernel(name: str) -> bytes:
-    """The object file of the kernel of that name, for the CPU of replica.scan.target.
+    """The object file of the kernel `name`, for the CPU of replica.scan.target.
 
-    Logs a line, as it takes some seconds. UsageError where numba isn't installed, KraftlakeError
-    with the compiler's last word where it fails or is killed.
+    It logs a line, because compiling takes some seconds. Raises UsageError where numba isn't
+    installed; KraftlakeError, with the compiler's last line, where it fails or is killed.
     """
     if find_spec("numba") is None:
         raise UsageError(f"the bulk reader needs numba: {line_that_adds('scan')}")
@@ -27,7 +27,7 @@ def compile_kernel(name: str) -> bytes:
 
     log = logging.getLogger(__name__)
     log.warning("compiling the bulk reader's %s for this CPU, once: some seconds", name)
-    done = subprocess.run(  # noqa: S603  # our own interpreter and module
+    done = subprocess.run(  # noqa: S603 - This is our own interpreter and module.
         [sys.executable, "-m", "replica.scan.kernels.emit", name],
         env=_environment(),
         stdin=subprocess.DEVNULL,
@@ -41,7 +41,8 @@ def compile_kernel(name: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """That of this process with its module path; of numba's settings only the choice of a CPU."""
+    """The environment of this process, with its module path. Of numba's settings, only the choice
+    of a CPU stays."""
     path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}

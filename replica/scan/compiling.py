@@ -1,6 +1,6 @@
-"""Compiles all kernels ahead of their first use; `make setup` does so.
+"""Compiles all kernels before their first use; `make setup` runs it.
 
-python -m replica.scan.compiling      compiles what isn't kept yet
+python -m replica.scan.compiling      compiles every kernel that isn't stored yet
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from replica.scan.native import Kernel
 
 
 def main() -> None:
-    """Compiles or loads every kernel, one a CPU at a time; exit code 1 if one fails."""
+    """Compile or load every kernel, one for each CPU at a time. The exit code is 1 if one fails."""
     from concurrent.futures import ThreadPoolExecutor
 
     try:

@@ -1,9 +1,9 @@
-"""How much memory one file of a log may take while all of it is examined.
+"""How much memory one file of a log may take while it is examined.
 
-An examination of a directory keeps a header for each batch of the logs, and the bytes of small
+An examination of a directory holds a header for each batch of the logs, and the bytes of small
 files. The bytes of large files are read when they are needed. A bundle of a few KB may unpack to
-millions of batches, so the memory for one file is bounded. Kafka keeps some 100 MiB of a metadata
-log by default (metadata.max.retention.bytes).
+millions of batches, so the memory for one file is bounded. By default Kafka keeps some 100 MiB of a
+metadata log (metadata.max.retention.bytes).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from replica.scan.segments import compact_scan, is_large, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
-"""Together with what a command takes besides, this is less than 1 GiB."""
+"""With what a command needs besides, this is less than 1 GiB."""
 BATCH_BYTES = 560
-"""Measured: bytes for the header of one batch, as a scan and the rules of check hold it."""
+"""The measured bytes for the header of one batch, as a scan and the rules of check hold it."""
 COMPACT_BYTES = 150
-"""Measured: bytes for one batch in columns. The columns take some 30; some of them are copied as
-64-bit numbers for a while."""
+"""The measured bytes for one batch in columns. The columns take some 30 bytes; for a while, some of
+them are copied as 64-bit numbers."""
 MOST_OPEN = 128
-"""So many files stay open. A read of a further file opens it again."""
+"""How many files stay open. Reading another file opens it again."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
-"""So many bytes of small files stay in memory. The bytes of further files are read when they are
+"""How many bytes of small files stay in memory. The bytes of further files are read when they are
 needed."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
@@ -40,7 +40,7 @@ _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 @dataclass
 class _Kept:
-    """All files together: the bytes in memory, and the files that are open."""
+    """For all files together: the bytes in memory, and the open files."""
 
     size: int = 0
     files: int = 0
@@ -55,7 +55,8 @@ class FileRoom:
 
     @staticmethod
     def of_environment() -> FileRoom:
-        """The room that KRAFTLAKE_FILE_MIB sets. UsageError where that is no number of MiB."""
+        """The room that KRAFTLAKE_FILE_MIB sets. Raises UsageError where that is no number of
+        MiB."""
         text = os.environ.get(VARIABLE)
         if text is None:
             return FileRoom()
@@ -64,12 +65,12 @@ class FileRoom:
         return FileRoom(int(text))
 
     def read(self, path: str, limit: int) -> Source:
-        """Opens a file that the user named. It is the `read` port of replica.format.directory, and
+        """Open a file that the user named. It is the `read` port of replica.format.directory, and
         raises what reading.open_file raises."""
         return self._keep(open_file(path, limit))
 
     def read_own(self, path: str, limit: int) -> Source:
-        """Opens a file that was found in a directory. It is the same port, and opens as
+        """Open a file that was found in a directory. It is the same port, and opens as
         open_own_file does."""
         return self._keep(open_own_file(path, limit))
 
@@ -88,15 +89,15 @@ class FileRoom:
     def scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segment.scan within this room. UnreadableFileError without a path where the batches don't
-        fit."""
+        """segment.scan within this room. Raises UnreadableFileError, without a path, where the
+        batches don't fit."""
         return self._scanned(scan, data, start, expected_offset)
 
     def compact_scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segments.compact_scan within this room. UnreadableFileError as `scan` raises it; many
-        more batches of a large file fit."""
+        """segments.compact_scan within this room; many more batches of a large file fit. Raises
+        UnreadableFileError as `scan` does."""
         return self._scanned(compact_scan, data, start, expected_offset)
 
     def _scanned(
@@ -120,12 +121,12 @@ class FileRoom:
     def growing(self, batches: int) -> Growth:
         """The memory that work on so many batches may take. Their headers are in memory already."""
         left = self.mib * _MIB - batches * BATCH_BYTES
-        most = max(left * 2 // 3, self.mib * _MIB // 4)  # arrays grow in steps
+        most = max(left * 2 // 3, self.mib * _MIB // 4)  # Arrays grow in steps.
         return Growth(self, most, _resident())
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """The bytes that one file may take: the room, or what the machine has left where that is
+        """The bytes that one file may take: the room, or the machine's free memory where that is
         less."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
@@ -147,15 +148,15 @@ class TooMuchMemoryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much memory some work may take: `most` bytes more than the process had at the beginning,
-    `before`."""
+    """How much memory some work may take: `most` bytes more than `before`, which the process had at
+    the beginning."""
 
     room: FileRoom
     most: int
     before: int
 
     def look(self) -> None:
-        """TooMuchMemoryError where the work has taken more until now."""
+        """Raises TooMuchMemoryError where the work has taken more by now."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(
                 f"more than {self.room.mib} MiB of memory for one log and its replay: "
@@ -164,14 +165,14 @@ class Growth:
 
 
 def _available() -> int:
-    """Bytes of memory that this process may still take, as the system reports."""
+    """The bytes of memory that this process may still take, as the system reports."""
     free = _meminfo("MemAvailable")
     most, used = _number(f"{_GROUP}/memory.max"), _number(f"{_GROUP}/memory.current")
     return free if most is None or used is None else min(free, most - used)
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has."""
+    """The bytes of memory that this process has."""
     try:
         with open(_STATM, encoding="ascii") as file:
             return int(file.read().split()[1]) * mmap.PAGESIZE

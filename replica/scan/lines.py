@@ -33,11 +33,11 @@ from replica.scan.tables import (
 )
 
 OUTPUT_BYTES = 1024 * 1024
-"""Bytes of lines that are written at a time. A record whose line might be longer is left to the
+"""The bytes of lines that are written at a time. A record whose line might be longer is left to the
 scalar reader."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
-"""(offsets, timestamps in ms, leader epochs) of rows -> which of them are wanted."""
+"""(offsets, timestamps in ms, leader epochs) of rows -> which of the rows are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class ScalarRecord:
 
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
-"""Lines, valid until the next piece; or a record or batch that the scalar reader has to read, and
-to choose from."""
+"""Lines, which are valid until the next piece; or a record or batch that the scalar reader must
+read and choose from."""
 
 
 def _every_type(record_type: str) -> bool:
@@ -62,9 +62,9 @@ def _every_type(record_type: str) -> bool:
 class LineScan(Scan):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: as of arrow.BatchScan. prefix: what each line begins with, up to the
-    offset. choose: None for all rows. takes_type: which record types have lines; a record that does
-    not decode is given to the scalar reader whatever its type.
+    data, expected_offset: as of arrow.BatchScan. prefix: the beginning of each line, up to the
+    offset. choose: None for all rows. takes_type: which record types have lines; a record that
+    doesn't decode goes to the scalar reader whatever its type.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class LineScan(Scan):
                 yield region
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The whole batch that was the last piece; empty where its file was changed since."""
+        """The whole batch of the last piece. Empty where its file was changed since."""
         return self._regions.bytes_of(batch)
 
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:

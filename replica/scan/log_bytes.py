@@ -1,4 +1,5 @@
-"""A log's bytes, one file behind another, and lists read from many places of them at once."""
+"""The bytes of a log whose files follow each other, and lists at many places of the log, read
+together."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16
 _SPAN_BYTES = 1024 * 1024
-"""Places that lie no further apart than _GAP_BYTES are read at once, up to _SPAN_BYTES. Behind the
-last place _BEHIND_BYTES more are read; most lists end within them."""
+"""Places at most _GAP_BYTES apart are read together, up to _SPAN_BYTES. Behind the last place
+_BEHIND_BYTES more are read, within which most lists end."""
 _GAP_BYTES = 4096
 _BEHIND_BYTES = 512
 _LENGTH_BYTES = 5
-"""The most bytes that a list's length takes."""
+"""The most bytes of a list's length."""
 
 
 class LogBytes:
     """The files of a log in their order. A place is a position in all files together.
 
-    The bytes were checked when the files were scanned. MovedError where they are not the same any
-    more.
+    The bytes were checked when the files were scanned. Raises MovedError where they have changed
+    since.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class LogBytes:
         self._texts: dict[bytes, str] = {}
 
     def add(self, file: ByteSource) -> int:
-        """The place of the first byte of a further file. Adding the last file again gives the same
+        """The place of the first byte of another file. Adding the last file again returns the same
         place."""
         if not self._files or self._files[-1] is not file:
             self._files.append(file)
@@ -47,12 +48,12 @@ class LogBytes:
         return self._bases[-2]
 
     def at(self, place: int, size: int) -> bytes:
-        """The bytes at a place; all of them lie in one file."""
+        """The bytes at a place, all in one file."""
         number = bisect_right(self._bases, place, 0, len(self._files)) - 1
         return bytes(_read(self._files[number], place - self._bases[number], size))
 
     def int_lists(self, places: Longs) -> list[tuple[int, ...]]:
-        """The compact int32 arrays that stand at these places."""
+        """The compact int32 arrays at these places."""
         found: list[tuple[int, ...]] = [()] * places.size
         for number, raw, count in self._lists(places, _INT32):
             values = raw.view(">i4").reshape(-1, count).tolist()
@@ -61,7 +62,7 @@ class LogBytes:
         return found
 
     def uuid_lists(self, places: Longs) -> list[tuple[str, ...]]:
-        """The compact arrays of uuids that stand at these places."""
+        """The compact arrays of uuids at these places."""
         found: list[tuple[str, ...]] = [()] * places.size
         for number, raw, count in self._lists(places, _UUID):
             ids = self._uuid_texts(raw.tobytes())
@@ -77,8 +78,8 @@ class LogBytes:
         return [known[piece] for piece in pieces]
 
     def _lists(self, places: Longs, size: int) -> Iterator[tuple[list[int], Bytes, int]]:
-        """(indexes into places, their elements' bytes, elements of each), lists of a length
-        together; none for empty lists."""
+        """(indexes into places, their elements' bytes, elements of each), for lists of the same
+        length together. Empty lists are left out."""
         bases = np.array(self._bases[:-1] or [0], np.int64)
         files = np.searchsorted(bases, places, side="right") - 1
         for number in np.unique(files).tolist():
@@ -91,7 +92,7 @@ class LogBytes:
 
 
 def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
-    """Runs of rising positions that are read at once, each as low <= index < high."""
+    """Runs of rising positions that are read together, each as low <= index < high."""
     starts = np.flatnonzero(np.diff(positions) > _GAP_BYTES) + 1
     for low, high in zip([0, *starts.tolist()], [*starts.tolist(), positions.size], strict=True):
         while low < high:
@@ -104,7 +105,7 @@ def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
 def _of_span(
     file: ByteSource, numbers: Longs, positions: Longs, size: int
 ) -> Iterator[tuple[list[int], Bytes, int]]:
-    """What _lists gives for lists that lie close together; numbers: their indexes."""
+    """What _lists gives for lists close together. numbers: their indexes."""
     begin = int(positions[0])
     behind = min(int(positions[-1]) + _BEHIND_BYTES, file.size)
     data = np.frombuffer(_read(file, begin, behind - begin), np.uint8)
@@ -122,7 +123,7 @@ def _of_span(
 
 
 def _length(raw: bytes) -> tuple[int, int]:
-    """(elements, bytes of their number)."""
+    """(elements, bytes of their count)."""
     try:
         length, at = read_unsigned_varint(raw, 0)
     except DataError as error:

@@ -1,9 +1,9 @@
-"""Compiled functions as Python calls them: numpy arrays and ints in, an int out.
+"""Compiled functions as Python calls them: they take numpy arrays and ints, and return an int.
 
-A kernel's machine code is an object file (ELF, Mach-O) that replica.scan.store keeps and LLVM links
-into this process in some milliseconds; numba has no part in that. Where none is kept,
-replica.scan.compiler makes it. In the object an array is two arguments of the C calling
-convention, its address and its number of items.
+A kernel's machine code is an object file (ELF, Mach-O). replica.scan.store keeps it, and LLVM links
+it into this process in some milliseconds, without numba. Where there is none, replica.scan.compiler
+makes it. In the object file an array is two arguments of the C calling convention: its address and
+its number of items.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class Parameter(Enum):
-    """What a kernel takes; arrays are one-dimensional and contiguous."""
+    """The types of a kernel's parameters. Arrays are one-dimensional and contiguous."""
 
     INPUT = auto()
     """uint8 items that are only read."""
@@ -49,14 +49,14 @@ _links = itertools.count()
 
 
 class Kernel:
-    """A function of replica.scan.kernels, loaded at its first call or by `load`.
+    """A function of replica.scan.kernels. The first call, or `load`, loads it.
 
-    Calls release the interpreter's lock. An argument that isn't what the signature says is a bug
-    of the caller, and an assertion.
+    Calls release the interpreter's lock. An argument that doesn't fit the signature is a bug of the
+    caller, and fails an assertion.
     """
 
     def __init__(self, module: str, name: str, *parameters: Parameter) -> None:
-        """`name` is a function of that module of replica.scan.kernels; it returns a LONG."""
+        """module: of replica.scan.kernels. name: its function, which returns a LONG."""
         self.module = module
         self.name = name
         self.parameters = parameters
@@ -76,9 +76,9 @@ class Kernel:
         return function(*flat)
 
     def load(self) -> Callable[..., int]:
-        """The function with flat arguments; compiles it where no machine code of it is kept.
+        """The function with flat arguments. It is compiled where no machine code is stored.
 
-        UsageError where it must be compiled and numba isn't installed.
+        Raises UsageError where it must be compiled and numba isn't installed.
         """
         with self._loading:
             return self._function or self._linked(store.find(self.name))
@@ -87,7 +87,7 @@ class Kernel:
         if kept is not None:
             try:
                 return self.link(kept)
-            except RuntimeError:  # LLVM raises this for bytes that are no object file
+            except RuntimeError:  # LLVM raises this for bytes that are no object file.
                 pass
         from replica.scan.compiler import compile_kernel
 
@@ -96,12 +96,12 @@ class Kernel:
         return self.link(fresh)
 
     def link(self, image: bytes) -> Callable[..., int]:
-        """The function of an object file, which is what is called from now on.
+        """The function of an object file, which every later call uses.
 
-        RuntimeError where it is no object file, or not one of this kernel.
+        Raises RuntimeError where it is no object file, or not one of this kernel.
         """
         builder = binding.JITLibraryBuilder().add_object_img(image).export_symbol(self.name)
-        builder.add_current_process()  # where LLVM finds memcpy and its like
+        builder.add_current_process()  # LLVM finds memcpy and the like there.
         with _linking:
             self._code = builder.link(_linker(), f"{self.name}-{next(_links)}")
         kinds: list[Any] = []
@@ -114,8 +114,8 @@ class Kernel:
 
 
 def flat(*arrays: npt.NDArray[Any]) -> tuple[int, ...]:
-    """Contiguous arrays as the function of Kernel.load takes them, which checks nothing; they must
-    live as long as these numbers are used."""
+    """Contiguous arrays as the function of Kernel.load takes them. That function checks nothing,
+    and the arrays must live as long as these numbers are used."""
     return tuple(number for one in arrays for number in (one.ctypes.data, one.size))
 
 

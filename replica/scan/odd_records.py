@@ -1,4 +1,4 @@
-"""Which records of a large file need a look by the scalar reader; all others are sound."""
+"""Finds the records of a large file that the scalar reader must look at. All others are sound."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def odd_records(
     expected_offset: int | None = None,
     types: Collection[str] = (),
 ) -> Iterator[int]:
-    """Rising offsets of the records, in batches with a right CRC, that don't decode, that have an
-    unknown type or version, or whose type is one of `types`.
+    """The rising offsets of records, in batches with a right CRC, that don't decode, have an
+    unknown type or version, or have one of the `types`.
 
-    Some other records may be among them: control records, and the first record of a batch that the
+    A few sound records may be among them: control records, and the first record of a batch that the
     kernels refuse. data: the bytes, of which the first is byte `start` of the file.
     """
     import numpy as np

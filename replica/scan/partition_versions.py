@@ -4,9 +4,9 @@
     row = book.take(rows, 0)      # replica.scan.version_input; where it stopped
     book.told_versions(), book.told_changes()
 
-The kernel takes the records of partitions whose topics it has been told of. What it doesn't take is
-for replica.metadata.image.VersionedReplay, which whoever calls this also has: `changed` says what
-that must know first, and `learn` and `put` tell the kernel what came of it.
+The kernel takes records of partitions whose topics it knows. Every other record is for a
+replica.metadata.image.VersionedReplay, which the caller has too: `changed` gives what that replay
+must know first, and `learn` tells the kernel the result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from replica.scan.version_input import Rows
 
 _MIB = 1024 * 1024
 _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
-"""Bytes of the texts that one call tells, by kind of text."""
+"""The bytes of the texts that one call tells, by kind of text."""
 _FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
 _LISTS = (
     t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES,
@@ -53,7 +53,7 @@ _UUID_BYTES = 16
 
 
 class Since(NamedTuple):
-    """Of a version that is valid: SINCE_OFFSET and so on, as numbers that the rows held."""
+    """When a version became valid: the columns SINCE_OFFSET and so on."""
 
     offset: int
     time: int
@@ -63,7 +63,7 @@ class Since(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A partition as the kernel has it. key: topic id and partition id."""
+    """A partition in the kernel. key: topic id and partition id."""
 
     key: tuple[str, int]
     value: Partition
@@ -71,7 +71,7 @@ class Held(NamedTuple):
 
 
 class NewTopic(NamedTuple):
-    """A topic with the row that created it, and that row's offset, time and epoch."""
+    """A topic, the row that created it, and that row's offset, time and epoch."""
 
     topic_id: str
     name: str
@@ -82,8 +82,8 @@ class NewTopic(NamedTuple):
 
 
 class ToldVersions(NamedTuple):
-    """Versions that ended. row: which row ended each, -1 where it is valid still. offset to
-    record_type: columns of Since; key, name, value: texts."""
+    """Versions that ended. row: the row that ended each; -1 for a version that is still valid.
+    offset to record_type: columns of Since. key, name, value: texts."""
 
     row: Longs
     offset: Longs
@@ -97,8 +97,8 @@ class ToldVersions(NamedTuple):
 
 
 class ToldChanges(NamedTuple):
-    """row: which row made each; change: its place in version_tables.CHANGES; the rest texts, `old`
-    NULL where the partition is new."""
+    """row: the row that made each change. change: its index in version_tables.CHANGES. The others
+    are texts; `old` is NULL where the partition is new."""
 
     row: Longs
     change: Longs
@@ -109,7 +109,7 @@ class ToldChanges(NamedTuple):
 
 
 class PartitionVersions:
-    """The partitions of all topics that exist, as far as `take`, `learn` and `put` have told."""
+    """The partitions of all existing topics, as far as `take` and `learn` got them."""
 
     def __init__(self) -> None:
         self._slots: Longs = np.zeros(_FIRST_SLOTS * SLOT_COLUMNS, np.int64)
@@ -132,29 +132,30 @@ class PartitionVersions:
         self._forget_told()
 
     def take(self, rows: Rows, low: int, *, explained: bool) -> int:
-        """Replays the rows from `low` on; the row at which it stopped, which `is_full` explains.
+        """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` says why.
 
-        explained: whether rows that can't be applied are only counted, for `refused`, and not
-        stopped at.
+        explained: whether rows that can't be applied are only counted, in `refused`, instead of
+        stopping.
         """
         self._state[t.TOLD_SILENT : t.TOLD_REFUSED + 1] = 0, -1, explained, 0
         return self._run(rows, low, rows.count)
 
     @property
     def refused(self) -> int:
-        """How many rows of the last `take` can't be applied, but for the one where it stopped."""
+        """How many rows of the last `take` can't be applied, without the row at which it
+        stopped."""
         return int(self._state[t.TOLD_REFUSED])
 
     @property
     def is_full(self) -> bool:
-        """Whether the last `take` stopped for want of room, and goes on when what it told has been
-        read. Else the row at which it stopped is for the scalar replay."""
+        """Whether the last `take` stopped for lack of room. It can go on when the caller has read
+        what was told. Otherwise the row at which it stopped is for the scalar replay."""
         has_told = self._state[t.TOLD_VERSIONS] or self._state[t.TOLD_CHANGES]
         return bool(self._state[STATE_STOP] == t.STOP_FULL and has_told)
 
     def learn(self, rows: Rows) -> None:
-        """The rows say what is so already. One of TOPIC_RECORD or REMOVE_TOPIC_RECORD takes all
-        partitions from the topic."""
+        """Take rows of which nothing is to be told. A TOPIC_RECORD or REMOVE_TOPIC_RECORD among
+        them removes all partitions of the topic."""
         self._state[t.TOLD_SILENT] = 1
         row = 0
         while row < rows.count:
@@ -166,8 +167,8 @@ class PartitionVersions:
             row = end
 
     def learn_topic(self, rows: Rows, row: int, topic_id: str) -> bool:
-        """As `learn`, of one row of a log, which speaks of this topic; False where the row is none
-        that the kernel can read, and so isn't learnt."""
+        """As `learn`, for one row of a log about this topic. False where the kernel can't read the
+        row."""
         self._state[t.TOLD_SILENT], self._state[t.TOLD_TOPIC] = 1, -1
         self._run(rows, row, row + 1)
         topic = int(self._state[t.TOLD_TOPIC])
@@ -185,7 +186,7 @@ class PartitionVersions:
             self._grow(size)
 
     def told_versions(self) -> ToldVersions:
-        """The versions that ended since they were read last; to be read with told_changes."""
+        """The versions that ended since they were last read. Read them with told_changes."""
         count = int(self._state[t.TOLD_VERSIONS])
         numbers = (self._column(k, count) for k in range(t.VERSION_KEY_END))
         texts = (
@@ -195,7 +196,7 @@ class PartitionVersions:
         return ToldVersions(*numbers, *texts)
 
     def told_changes(self) -> ToldChanges:
-        """The changes since they were read last, which are forgotten, and so are the versions."""
+        """The changes since they were last read. Afterwards they and the versions are forgotten."""
         count = int(self._state[t.TOLD_CHANGES])
         numbers = (self._column(k, count) for k in (t.CHANGE_ROW, t.CHANGE_TYPE))
         texts = [
@@ -208,19 +209,17 @@ class PartitionVersions:
         return ToldChanges(row, change, *texts)
 
     def open_versions(self) -> Iterator[ToldVersions]:
-        """The versions that are valid now; what was told before must have been read."""
+        """The versions that are valid now. The caller must have read what was told before."""
         slot = 0
         while slot < self._state[STATE_SLOTS]:
             before = slot
-            slot = open_versions(
-                self._slots, self._arena, self._texts, self._told, self._state, slot
-            )
+            slot = open_versions(*self._arrays, slot)
             assert slot > before or self._state[t.TOLD_VERSIONS], "a partition that has no room"
             yield self.told_versions()
             self._forget_told()
 
     def new_topics(self) -> Iterator[NewTopic]:
-        """The topics that `take` has created since they were asked for last."""
+        """The topics that `take` has created since the last call."""
         table = self._table()
         first, self._topics_known = self._topics_known, len(table)
         fresh = table[first:]
@@ -237,8 +236,7 @@ class PartitionVersions:
             yield NewTopic(topic_id, name, slot[t.TOPIC_ROW], *when)
 
     def changed(self, topic_id: str | None = None) -> Iterator[Held]:
-        """The partitions, of one topic or of all, that `take` has changed since they were asked for
-        last."""
+        """The partitions of one topic, or of all, that `take` has changed since the last call."""
         table = self._table()
         if topic_id is not None:
             slots = [slot for slot in self._partitions_of(topic_id) if table[slot, SLOT_CHANGED]]
@@ -308,7 +306,7 @@ class PartitionVersions:
         self._state[t.TEXT_AT : t.TEXT_AT + t.TEXTS] = first
 
     def _grow(self, size: int) -> None:
-        """Make room for a row with a value of `size` bytes, and for many more."""
+        """Make room for a row whose value has `size` bytes, and for many more rows."""
         used = int(self._state[STATE_SLOTS])
         if (used + t.SLOTS_OF_ROW) * SLOT_COLUMNS > self._slots.size:
             slots = np.zeros(2 * self._slots.size, np.int64)
@@ -330,10 +328,11 @@ class PartitionVersions:
         self._flatten()
 
     def _flatten(self) -> None:
-        """The kernel's arguments behind the rows, as machine code takes them: to check each call's
-        takes longer than a short run of rows."""
-        arrays = (self._slots, self._index, self._arena, self._texts, self._told, self._state)
-        self._flat = flat(*arrays, self._places)
+        """The kernel's arguments behind the rows, as machine code takes them. To check them in each
+        call would take longer than a short run of rows."""
+        table = (self._slots, self._index, self._arena)
+        self._arrays = (*table, self._texts, self._told, self._state)
+        self._flat = flat(*self._arrays, self._places)
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:

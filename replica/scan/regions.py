@@ -1,13 +1,13 @@
 """Drives the frame kernel over a source, and the scalar reader over what the kernel refuses.
 
-The scalar reader (replica.format.segment.scan) walks over frames by lengths and CRCs, and judges
-base offsets by at most two batches behind a doubtful one. The kernel takes runs of batches that
-the walk would take without a damage and that the judgement would keep without a question; neither
-looks back over such a run, so the scalar walk, set behind it, goes on as if it had walked it. Where
-the kernel stops, the walk makes one step at a time until none of its frames is left in doubt.
+The scalar reader (replica.format.segment.scan) walks over frames by lengths and CRCs. It judges
+base offsets, and needs at most two batches behind a doubtful one for that. The kernel takes runs of
+batches that the walk would take without a damage, and the judgement without a doubt. Neither looks
+back over such a run, so the scalar walk continues behind it as if it had walked it. Where the
+kernel stops, the walk goes step by step until none of its frames is in doubt.
 
 The kernel sees a window of the source at a time. A batch that the window cuts off is read whole
-before anything is said of it; the scalar walk reads what it needs from the source itself.
+before it is judged. The scalar walk reads what it needs from the source itself.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from replica.format.base_offsets import OffsetJudgement
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
-from replica.format.byte_source import Source, byte_source
+from replica.format.byte_source import Source
 from replica.format.content import batch_bytes
 from replica.format.damage import Damage
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch, in_order
-from replica.format.walk import FrameWalk
+from replica.format.segment import JudgedWalk, LocatedBatch
 from replica.scan import frames
 from replica.scan.compiled import walk_frames
 from replica.scan.native import Bytes, Longs
@@ -36,11 +34,11 @@ _MAX_LONG = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one call of the kernel took. It is valid until the next call, which uses the arrays
-    again.
+    """What one call of the kernel took. It is valid until the next call, which overwrites the
+    arrays.
 
     array: the bytes, of which the first is byte `start` of the file. batches, rows: the tables of
-    replica.scan.frames, by column; positions count from the array's first byte.
+    replica.scan.frames, by column. Positions count from the array's first byte.
     """
 
     array: Bytes
@@ -55,7 +53,7 @@ class Chunk:
         return bool(attributes & CONTROL_ATTRIBUTE)
 
     def record(self, row: int) -> Record:
-        """A row for the scalar reader; the kernel's rows have neither headers nor attributes."""
+        """A row for the scalar reader. The kernel's rows have neither headers nor attributes."""
         number = self.rows[:, row].tolist()
         return Record(
             number[frames.ROW_OFFSET],
@@ -69,47 +67,29 @@ class Chunk:
 
 
 Region: TypeAlias = "Chunk | LocatedBatch"
-"""A run of batches that the kernel took, or one batch for the scalar reader (its position in the
-file)."""
+"""A run of batches that the kernel took, or one batch, with its position in the file, for the
+scalar reader."""
 
 
-class Regions:
-    """The batches of a source in the order of the file, most of them in runs.
-
-    damages, end_position, zero_tail, next_offset: as in segment.SegmentScan; complete once `read`
-    has ended. data, start, expected_offset: as in arrow.BatchScan.
-    """
+class Regions(JudgedWalk):
+    """The batches of a source in the order of the file, most of them in runs. Its properties are
+    complete when `read` has ended. data, start, expected_offset: as in arrow.BatchScan."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
+        super().__init__(data, start=start, expected_offset=expected_offset)
         self.start = start
-        self.next_offset: int | None = None
-        self._source = byte_source(data)
         self._window = Window(self._source)
-        self._walk = FrameWalk(self._source, start)
-        self._judgement = OffsetJudgement(expected_offset, start)
         self._state: Longs = np.zeros(frames.STATE_ITEMS, np.int64)
         self._batches: Longs = np.empty(frames.BATCH_COLUMNS * frames.BATCHES, np.int64)
         self._rows: Longs = np.zeros(0, np.int64)
 
     @property
-    def damages(self) -> tuple[Damage, ...]:
-        return in_order(self._walk.damages, self._judgement.damages)
-
-    @property
-    def end_position(self) -> int:
-        return self.start + self._walk.position
-
-    @property
-    def zero_tail(self) -> int:
-        return max(0, self._source.size - self._walk.position)
-
-    @property
     def size(self) -> int:
-        """Bytes of the source."""
+        """The size of the source in bytes."""
         return self._source.size
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
-        """The regions. program_of: see walk_frames; None where only batches are wanted."""
+        """The regions. program_of: see walk_frames; None to read only batches."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
         while not self._walk.at_end:
@@ -121,15 +101,11 @@ class Regions:
         yield from map(self._believed, self._judgement.rest())
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The bytes of the last batch with a right CRC; raises as batch_bytes does."""
+        """The bytes of the last batch with a right CRC. Raises what batch_bytes raises."""
         position, size = batch.position - self.start, batch.header.size_bytes
         if self._window.holds(position, size):
             return self._window.view(position, size)
         return batch_bytes(self._source, position, batch.header)
-
-    def _believed(self, frame: LocatedBatch) -> LocatedBatch:
-        self.next_offset = frame.header.next_offset
-        return frame
 
     def _kernel_may_go_on(self) -> bool:
         expected = self._judgement.expected
@@ -141,8 +117,8 @@ class Regions:
         return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
     def _by_kernel(self, program_of: Longs | None) -> Iterator[Region]:
-        """Runs up to the next frame that is out of order. Batches with records that the kernel
-        refuses stand between them."""
+        """Runs up to the next frame that is out of order, and between them the batches whose
+        records the kernel refuses."""
         more = True
         while more:
             stop = self._walk_frames(program_of)
@@ -169,7 +145,7 @@ class Regions:
             self._rows,
             self._state,
         )
-        self._walk.position = begin + int(self._state[frames.STATE_POSITION])
+        self._walk.skip_to(begin + int(self._state[frames.STATE_POSITION]))
         if self._state[frames.STATE_BATCHES]:
             expected = int(self._state[frames.STATE_EXPECTED])
             self._judgement.go_on(expected, self.start + self._walk.position)
@@ -186,23 +162,23 @@ class Regions:
         )
 
     def _frame_in_window(self) -> LocatedBatch:
-        """The batch at the walk's position, which the kernel found sound but for its records."""
+        """The batch at the walk's position. The kernel found it sound except for its records."""
         position = self._walk.position
         header = decode_header(self._window.view(position, frames.HEADER_BYTES))
-        self._walk.position += header.size_bytes
+        self._walk.skip_to(position + header.size_bytes)
         self._judgement.go_on(header.next_offset, self.start + self._walk.position)
         return LocatedBatch(self.start + position, header, crc_valid=True)
 
 
 class Scan:
-    """What every reader of a source tells besides its batches or records."""
+    """What every reader of a source tells beside its batches or records."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         self._regions = Regions(data, start, expected_offset)
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """As segment.scan reports them; complete once the scan has been read to its end."""
+        """As segment.scan reports them. They are complete when the scan was read to its end."""
         return self._regions.damages
 
     @property
@@ -212,13 +188,13 @@ class Scan:
 
     @property
     def zero_tail(self) -> int:
-        """Zero bytes behind end_position, which Kafka allocated in advance. Complete once the scan
-        was read."""
+        """The zero bytes behind end_position, which Kafka allocated in advance. The number is
+        complete when the scan was read to its end."""
         return self._regions.zero_tail
 
     @property
     def size(self) -> int:
-        """Bytes of the source."""
+        """The size of the source in bytes."""
         return self._regions.size
 
     @property

@@ -1,5 +1,5 @@
-"""The replay kernel's tables as numpy arrays: how they are made from a state, how they grow, how
-they are read."""
+"""The replay kernel's tables as numpy arrays: how they are made from a state, grow, and are
+read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ReplaySlots:
     ones in their place."""
 
     def __init__(self, known: State) -> None:
-        """Slots for everything that stands in `known`; none counts as changed."""
+        """Makes slots for everything in `known`. None of them counts as changed."""
         table, self.arena = _slots_of(known)
         self.state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
         self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
@@ -42,7 +42,8 @@ class ReplaySlots:
         self._index(with_hashes=False)
 
     def reserve(self, rows: int, size: int) -> None:
-        """Make room for whatever so many rows can need. size: bytes of all their values."""
+        """Make room for everything that so many rows can need. size: the bytes of all their
+        values."""
         slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
         if slots * t.SLOT_COLUMNS > self.slots.size:
             capacity = 1 << (slots - 1).bit_length()

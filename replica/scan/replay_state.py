@@ -1,4 +1,4 @@
-"""What the replay kernel's slots say, written into the tables of a replay."""
+"""Writes what the replay kernel's slots hold into the tables of a replay."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PLACE_IN_PARTITION = {
 
 
 def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Apply the PUTs that are not applied yet, those of configs excepted."""
+    """Apply the PUTs that are not applied yet, except those of configs."""
     count = int(slots.state[t.STATE_PUTS])
     if count:
         slots.state[t.STATE_PUTS] = 0
@@ -51,7 +51,7 @@ def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Write everything that changed; nothing counts as changed from now on."""
+    """Write everything that has changed. Afterwards nothing counts as changed."""
     write_puts(slots, log, replay)
     table = slots.table()
     numbers = np.flatnonzero(table[:, t.SLOT_CHANGED])
@@ -68,8 +68,7 @@ def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
-    """Apply PUTs in the order of the log: two PUTs whose keys are written differently may mean one
-    entity."""
+    """Apply PUTs in the order of the log: keys with different bytes may mean the same entity."""
     ordered = puts[np.argsort(puts[:, t.PUT_VALUE])]
     columns = ordered[:, [t.SLOT_OFFSET, t.PUT_VALUE, t.PUT_SIZE]].tolist()
     for offset, place, size in columns:
@@ -77,7 +76,7 @@ def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
             refusal = replay.apply(offset, decode(log.at(place, size)))
         except DataError as error:
             raise MovedError from error
-        if refusal is not None:  # a PUT can always be applied
+        if refusal is not None:  # A PUT can always be applied.
             raise MovedError
 
 

@@ -1,9 +1,9 @@
-"""What the replay kernel keeps: one table of slots for all entities that it knows, and their keys.
+"""What the replay kernel keeps: one table of slots for all known entities, and their keys.
 
 A slot is SLOT_COLUMNS numbers in `slots`. Its key is a pair of numbers, or bytes in `arena`.
-`index` is a hash table with open addressing; an item is slot + 1, or 0 where there is none. A list
-is a reference: the place in the log where it stands, or KEPT, or EMPTY. The kernel is
-replica.scan.kernels.replay_rows; replica.scan.bulk_replay calls it.
+`index` is a hash table with open addressing, whose items are slot + 1, or 0 where there is none. A
+list is a reference: the place in the log where it stands, or KEPT, or EMPTY.
+replica.scan.kernels.replay_rows is the kernel; replica.scan.bulk_replay calls it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from replica.scan.tables import KERNEL_PROGRAMS
 # Columns of every slot.
 SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LIFE = range(7)
 """KEY_A, KEY_B: a pair, or position and size in the arena. CHANGED: 1 where the replay's tables
-don't have it yet. OFFSET: of the record that last changed the entity. LIFE: see TOPIC and NAME."""
+lack the change. OFFSET: of the record that last changed the entity. LIFE: see TOPIC and NAME."""
 _OWN = 7
 SLOT_COLUMNS = 24
 """Three cache lines."""
 
 TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
-"""Kinds of slots, and their keys. TOPIC: the two halves of the topic's id. PARTITION: the slot of
-the topic, and the partition's id. BROKER: its id and 0. NAME: the text of a topic's name. PUT + api
-key: records of a type of which only the last one with a key counts; the key is the bytes of its
+"""The kinds of slots, and their keys. TOPIC: the two halves of the topic's id. PARTITION: the slot
+of the topic, and the partition's id. BROKER: its id and 0. NAME: the text of a topic's name. PUT +
+api key: records of a type of which only the last one with a key counts; the key is the bytes of the
 first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
@@ -64,7 +64,7 @@ config of a topic the slot of the NAME, whose LIFE it has; NOBODY for others."""
 directory is known."""
 
 KEPT = -1
-"""The list is what the replay's tables have."""
+"""The list that the replay's tables have."""
 EMPTY = -2
 NOBODY = -1
 NOWHERE_YET = -1
@@ -87,11 +87,11 @@ the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 STOP_APPLY = 1
-"""The scalar replay takes the row, and of all slots only the PUTs before it matter to it."""
+"""The row is for the scalar replay, which needs only the PUTs before it."""
 STOP_BARRIER = 2
-"""The scalar replay takes the row. It must know everything, and may change everything."""
+"""The row is for the scalar replay, which needs everything, and may change everything."""
 STOP_REFUSED = 3
-"""The row can't be applied. The scalar replay says why."""
+"""The row can't be applied. The scalar replay finds the reason."""
 
 (
     DO_BARRIER,
@@ -128,8 +128,8 @@ _ACTIONS = {
     "END_TRANSACTION_RECORD": DO_BARRIER,
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
-"""What the kernel does by record type. All other types are families of their own: no record named
-here reads them."""
+"""What the kernel does with each record type. Every other type is a family of its own, which no
+type here reads."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),

@@ -1,5 +1,5 @@
-"""Chunks of the frame kernel become Arrow batches. Rows that a payload kernel refuses are read by
-the scalar reader."""
+"""Makes Arrow batches of the frame kernel's chunks. The scalar reader reads the rows that a payload
+kernel refuses."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from replica.scan.tables import (
 )
 
 PAYLOAD_BYTES = 24 * 1024 * 1024
-"""Bytes of the payloads in one Arrow batch by kernels. A row that finds no room starts the next
-batch. A record whose payload might be larger than this is read by the scalar reader."""
+"""The bytes of kernels' payloads in one Arrow batch. A row without room begins the next batch. A
+record whose payload might be larger than this is read by the scalar reader."""
 _DICTIONARY_BYTES = 16 * 1024 * 1024
 
 _TYPE_NAMES = np.array([program.schema.name for program in KERNEL_PROGRAMS], object)
@@ -45,7 +45,7 @@ _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _Payloads:
-    """What a kernel wrote for rows low <= row < high; refused: rows counted from low."""
+    """What a kernel wrote for rows low <= row < high. refused: rows, counted from low."""
 
     high: int
     refused: list[int]
@@ -53,7 +53,7 @@ class _Payloads:
 
 
 class RowWriter:
-    """Turns chunks into Arrow batches; keeps the kernels' buffers from chunk to chunk."""
+    """Makes Arrow batches of chunks. It keeps the kernels' buffers from chunk to chunk."""
 
     def __init__(self, reader: LogRecordReader, guarded: int) -> None:
         """guarded: the program whose secrets are to be redacted, NO_PROGRAM for none."""
@@ -119,7 +119,7 @@ class RowWriter:
         count = high - low
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high].copy()
         hidden = [k for k, row in scalar]
-        # the scalar reader's payloads are put in below
+        # The scalar reader's payloads are put in below.
         chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1
         room = int(np.maximum(sizes, 0).sum()) + SLACK
         output = np.empty(room, np.uint8)

@@ -1,4 +1,5 @@
-"""Rows by the scalar reader. It reads what the kernels refuse, and tests hold the kernels to it."""
+"""Rows by the scalar reader. It reads what the kernels refuse, and the tests compare the kernels
+with it."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ def batch_rows(
     reader: LogRecordReader,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch whose CRC is right; inflation: of the batch's file.
+    """A row for each record of one batch with a right CRC. inflation: of the batch's file.
 
-    Where the records' frames break off, a last row of type UNREADABLE says why; its value is what
-    may be shown of the batch.
+    Where the frames of the records break off, a last row of type UNREADABLE says why. Its value is
+    what may be shown of the batch.
     """
     next_offset = header.base_offset
     try:

@@ -1,8 +1,8 @@
-"""Which batches of a large file may hold a secret. Of such a batch a redacted CRC is shown.
+"""Finds the batches of a large file that may hold a secret. A redacted CRC is shown for them.
 
-The CRC of a batch depends on its bytes and on no key. With the CRC, and with everything else that
-is shown of the batch, anybody could check guesses of the secret. The same holds for the CRC that a
-damaged batch should have.
+The CRC depends only on the batch's bytes, not on a key. With the CRC and everything else that is
+shown of the batch, anybody could check guesses of the secret. The same is true for the right CRC of
+a damaged batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ShownRegions:
         self._last: LocatedBatch | None = None
 
     def read(self, *, with_records: bool) -> Iterator[Region]:
-        """As Regions.read; with_records: chunks have rows for RecordScan."""
+        """As Regions.read. with_records: chunks have rows for RecordScan."""
         if self._redactor is not None:
             yield from self._keyed(self._redactor)
             return
@@ -64,7 +64,7 @@ class ShownRegions:
 
 
 def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[int]:
-    """The first bytes of a file's batches that may hold a secret, rising."""
+    """The first byte of each of a file's batches that may hold a secret, rising."""
     secret = _SecretRows()
     regions = Regions(data, 0, expected_offset)
     inflation = Inflation(regions.size)
@@ -77,7 +77,7 @@ def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[i
 
 
 class _SecretRows:
-    """Finds batches that may hold a secret, in chunks that were read by
+    """Finds batches that may hold a secret, in chunks read with
     program_table(keep_secrets=False)."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class _SecretRows:
         self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
 
     def batches_of(self, chunk: Chunk) -> list[int]:
-        """Numbers of the chunk's batches that may hold a secret, rising."""
+        """The numbers of the chunk's batches that may hold a secret, rising."""
         count = find_odd_rows(
             chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM,
             self._sought, self._odd, self._places,
@@ -102,8 +102,7 @@ class _SecretRows:
 
 
 def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
-    """The key of a record. The chunk's table holds it, and the kernel fills that table anew for the
-    next chunk."""
+    """The key of a record. It is computed at once, because the next chunk overwrites the table."""
     for number in numbers:
         base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
         crc = int(chunk.batches[frames.BATCH_CRC, number])

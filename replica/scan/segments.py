@@ -1,7 +1,7 @@
-"""A whole segment or snapshot by the bulk reader, with the same result as the scalar reader's.
+"""Reads whole segments and snapshots by the bulk reader, with the results of the scalar reader.
 
-replica.format.directory takes either of the two readers as its `scan`, and knows nothing of
-kernels. Nothing is loaded before the first large file comes; Arrow is never loaded.
+replica.format.directory takes either reader as its `scan`, and doesn't know of kernels. Nothing is
+loaded before the first large file; Arrow is never loaded.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from replica.format.segment import (
 )
 
 MIN_BYTES = 8 * 1024 * 1024
-"""For a smaller file it takes longer to load the compiled kernels than the scalar reader takes."""
+"""For a smaller file, loading the compiled kernels takes longer than the scalar reader does."""
 MIN_BYTES_LOADED = 32 * 1024
-"""The same once this process has loaded the kernels: for a smaller file the buffers cost more than
+"""The same when this process has loaded the kernels: for a smaller file the buffers cost more than
 they save."""
 _KERNELS = "replica.scan.compiled"
 
@@ -37,13 +37,13 @@ def scan(
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """segment.scan, by the reader that is faster for a source of this size on this machine."""
+    """segment.scan by the reader that is faster for a source of this size on this machine."""
     return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """As scan, for a caller that needs the damages, the log's begin and its end. Its batches are
-    only the first and the last one, and it takes no memory for the others."""
+    """As `scan`, for a caller that needs the damages, and the begin and end of the log. It returns
+    only the first and the last batch, and takes no memory for the others."""
     found = walk(data, start=start, expected_offset=expected_offset)
     batches = iter(found)
     first = next(batches, None)
@@ -53,27 +53,16 @@ def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = Non
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """segment.BatchWalk, by the reader that is faster for a source of this size."""
+    """segment.BatchWalk by the reader that is faster for a source of this size."""
     source = byte_source(data)
     chosen = bulk_walk if is_large(source.size) else BatchWalk
     return chosen(source, start=start, expected_offset=expected_offset)
 
 
 def is_large(size_bytes: int) -> bool:
-    """Whether the bulk reader is installed and pays off for a file of this size."""
+    """Whether the bulk reader is installed, and is faster for a file of this size."""
     least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
     return size_bytes >= least and find_spec("numba") is not None
-
-
-def bulk_scan(
-    data: Source,
-    *,
-    start: int = 0,
-    expected_offset: int | None = None,
-    most_batches: int | None = None,
-) -> SegmentScan:
-    """segment.scan's value, from a walk by the kernels."""
-    return collected(bulk_walk(data, start=start, expected_offset=expected_offset), most_batches)
 
 
 def compact_scan(
@@ -83,7 +72,8 @@ def compact_scan(
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """scan's value; of a large source the batches are columns of numbers (replica.scan.compact)."""
+    """The result of `scan`. The batches of a large source are columns of numbers
+    (replica.scan.compact)."""
     source = byte_source(data)
     if not is_large(source.size):
         return scan(source, start=start, expected_offset=expected_offset, most_batches=most_batches)
@@ -100,7 +90,7 @@ def compact_scan(
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """segment.BatchWalk by the kernels, which have checked the headers that they found."""
+    """segment.BatchWalk by the kernels, which have checked the headers."""
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Scan
 

@@ -1,10 +1,11 @@
-"""Where the machine code of kernels is kept: a plain object file for each kernel.
+"""Stores the machine code of kernels: an object file for each kernel.
 
 The folder's name holds a digest of everything that the machine code depends on: the sources, the
 compiler and the CPU. A file's name holds the digest of its content, so a torn or foreign file is
-recognized. A file is written under another name and then renamed, so processes that compile at the
-same time don't disturb each other. Code in these files is executed. So only folders and files of
-this user are taken: beside the sources where this user may write there, else in the user's cache.
+noticed. A file is written under another name and then renamed, so processes that compile at the
+same time don't disturb each other. The code in these files is executed, so only folders and files
+of this user are used: beside the sources where this user may write there, else in the user's
+cache.
 """
 
 from __future__ import annotations
@@ -32,19 +33,18 @@ SOURCES = (
     "scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py",
     "scan/replay_tables.py", "scan/version_tables.py",
 )  # fmt: skip
-"""What kernels are compiled from, besides the modules of replica.scan.kernels, as paths below the
+"""The sources of the kernels besides the modules of replica.scan.kernels, as paths below the
 package `replica`: all modules that the kernels import, except those that only find the machine
 code."""
 
 KEPT = 3
-"""So many folders with other digests stay beside a new one. Other branches and other Pythons use
-them."""
+"""How many folders with other digests stay beside a new one, for other branches and Pythons."""
 
 _PREFIX = "kernels-"
 
 
 def find(name: str) -> bytes | None:
-    """The object file of a kernel, None where no sound one is kept."""
+    """The object file of a kernel. None where no sound one is stored."""
     for base in _bases():
         folder = base / f"{_PREFIX}{digest()}"
         for path in sorted(folder.glob(f"{name}-*.o")) if _is_ours(folder) else ():
@@ -55,7 +55,7 @@ def find(name: str) -> bytes | None:
 
 
 def keep(name: str, image: bytes) -> None:
-    """Keeps an object file where there is a place to write, and removes the oldest folders."""
+    """Store an object file, if there is a place to write, and remove the oldest folders."""
     for base in _bases():
         folder = base / f"{_PREFIX}{digest()}"
         try:
@@ -71,12 +71,12 @@ def keep(name: str, image: bytes) -> None:
 
 @cache
 def digest() -> str:
-    """Changes with everything that machine code depends on."""
+    """A text that changes with everything that the machine code depends on."""
     target = host()
     said = (llvmlite.__version__, target.triple, target.cpu, target.features)
     made = hashlib.sha256(repr(said).encode() + _numba_version())
     for name in sources():
-        # by the import system, as the code may lie in a zip
+        # The import system reads it, because the code may lie in a zip file.
         text = pkgutil.get_data("replica", name)
         assert text is not None, "source files and zips have data"
         made.update(name.encode() + text)
@@ -114,7 +114,7 @@ def _file_name(name: str, image: bytes) -> str:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a folder of this user that no other may write to."""
+    """Whether it is a folder of this user, to which no other user may write."""
     try:
         found = folder.lstat()
     except OSError:
@@ -153,5 +153,5 @@ def _prune(base: Path, current: Path) -> None:
 def _changed(folder: Path) -> float:
     try:
         return folder.stat().st_mtime
-    except OSError:  # another process removed it
+    except OSError:  # Another process removed it.
         return 0.0

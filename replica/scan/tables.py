@@ -1,8 +1,8 @@
 """replica.message.program as arrays of int64, the form that kernels read.
 
-STEPS has STEP_COLUMNS numbers per step, PROGRAMS has PROGRAM_COLUMNS per program; the steps of all
-programs stand one behind another, and numbers that name steps count from the start of STEPS.
-NAMES holds the texts that the steps point to. Made once, from the schema alone.
+STEPS has STEP_COLUMNS numbers for each step, PROGRAMS has PROGRAM_COLUMNS for each program. The
+steps of all programs stand one behind another, and step numbers count from the start of STEPS.
+NAMES holds the texts that the steps point to. The arrays are made once, from the schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from replica.metadata.redact import SECRET_FIELDS
 from replica.scan.frames import KEYS, VERSIONS
 from replica.scan.native import Bytes, Longs
 
-# Kinds as numbers; those below TEXT are of fixed size.
+# Kinds as numbers. Those below TEXT have a fixed size.
 _KINDS = (
     Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32,
     Kind.BOOL, Kind.UUID, Kind.FLOAT64,
@@ -26,7 +26,7 @@ _KINDS = (
 )  # fmt: skip
 (INT8, INT16, INT32, INT64, UINT16, UINT32, BOOL, UUID, FLOAT64, STRING, BYTES, STRUCT) = range(12)
 TEXT = STRING
-"""The first kind whose size is told by its bytes."""
+"""The first kind whose size is in its bytes."""
 
 (
     STEP_KIND,
@@ -44,10 +44,10 @@ TEXT = STRING
     STEP_BY_NAME,
 ) = range(13)
 STEP_COLUMNS = 13
-"""DEFAULT: of a tagged number, or the length byte of a tagged array or text. SIZE: bytes of one
-value, 0 for a text or structure. LABEL: position and size in NAMES of `,"name":`. NAME_BIT: rank
-of the name in its program. INNER_NAMES: bits of the names in the structure. BY_NAME: the k-th step
-of a range holds which step comes k-th by name."""
+"""DEFAULT: of a tagged number, or the length byte of a tagged array or text. SIZE: the bytes of one
+value, 0 for a text or structure. LABEL: position and size in NAMES of `,"name":`. NAME_BIT: the
+rank of the name in its program. INNER_NAMES: the bits of the names in the structure. BY_NAME: the
+k-th step of a range holds the step that comes k-th by name."""
 
 (
     PROGRAM_FIRST,
@@ -60,21 +60,26 @@ of a range holds which step comes k-th by name."""
     PROGRAM_NAME_COUNT,
 ) = range(8)
 PROGRAM_COLUMNS = 8
-"""A value of n bytes gives at most BASE + FACTOR * n bytes of JSON or VARIANT. NAMES: line in
-NAME_PLACES of the first of the program's names."""
+"""A value of n bytes gives at most BASE + FACTOR * n bytes of JSON or VARIANT. NAMES: the line in
+NAME_PLACES of the program's first name."""
 
 LINES_WRITTEN, LINES_REFUSED = range(2)
 LINES_ITEMS = 2
-"""What the kernel of json_lines leaves: bytes written; 1 where it stopped at a row that it refused,
-0 at the last row or for want of room."""
+"""What the kernel of json_lines leaves: the bytes written; and 1 where it stopped at a row that it
+refused, 0 where it stopped at the last row or for lack of room."""
+
+VARIANT_DEPTH = 16
+"""Containers in each other that the kernel of variant_texts reads; Kafka's records have 3."""
+VARIANT_COLUMNS = 8
+"""Numbers that it keeps of each of these containers."""
 
 MAX_WIDTH = 24
-"""The most fields of one structure. Kernels set aside so much room."""
+"""The most fields of one structure. Kernels keep so much room."""
 MAX_NAMES = 60
 """The most names of one program. Names are bits of one int64."""
 
 _JSON_SIZES = (4, 6, 11, 20, 5, 10, 5, 24, 12, 4, 4)
-"""Bytes of the longest JSON text of each kind. For a text: the bytes besides its content."""
+"""The bytes of the longest JSON text of each kind. For a text: the bytes besides its content."""
 _JSON_PER_BYTE = 6
 _VARIANT_SIZES = (2, 3, 5, 9, 5, 9, 1, 23, 9, 5, 9)
 _OFFSET_SIZE = 4
@@ -125,7 +130,7 @@ class _Tables:
 
 
 def _default(step: Step) -> int:
-    """The number by which an explicit default is known; see STEP_COLUMNS."""
+    """The number that stands for an explicit default; see STEP_COLUMNS."""
     if not step.is_tagged:
         return 0
     if step.is_array or step.kind in (Kind.STRING, Kind.BYTES):
@@ -167,7 +172,7 @@ def _element_bounds(program: Program, step: Step) -> tuple[int, int]:
 
 
 def _is_flat(program: Program) -> bool:
-    """Whether kernels can run it: no arrays and no tags inside of structures."""
+    """Whether kernels can run it: it has no arrays and no tags in structures."""
     inside = program.steps[program.width :]
     return not any(step.is_array or step.tag != NO_TAG for step in inside)
 
@@ -183,7 +188,8 @@ def _build() -> tuple[Longs, Longs, Bytes, Longs]:
     return (
         np.array(tables.steps, np.int64).ravel(),
         np.array(tables.programs, np.int64).ravel(),
-        np.frombuffer(bytes(tables.names) + bytes(8), np.uint8),  # copied 8 bytes at a time
+        # Eight bytes are copied at a time.
+        np.frombuffer(bytes(tables.names) + bytes(8), np.uint8),
         np.array(tables.name_places, np.int64),
     )
 
@@ -197,7 +203,7 @@ MAX_DICTIONARY = max(
 """Bytes of the longest dictionary of a VARIANT."""
 
 SLACK = 64
-"""Bytes beyond what they write that kernels may overwrite."""
+"""How many bytes behind their output kernels may overwrite."""
 
 KNOWN = 256
 """How many dictionaries of VARIANTs are remembered from row to row. The records of a type have few
@@ -206,7 +212,7 @@ KNOWN_COLUMNS = 3
 """Program + 1, bits of the names, bytes of the dictionary."""
 KNOWN_STRIDE = MAX_DICTIONARY + SLACK
 DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
-"""Bytes that must be free for one more row's dictionary."""
+"""The bytes that must be free for another row's dictionary."""
 
 CONFIG_PROGRAM = next(
     number for number, p in enumerate(KERNEL_PROGRAMS) if p.schema.name == "CONFIG_RECORD"
@@ -214,15 +220,14 @@ CONFIG_PROGRAM = next(
 
 
 NO_PROGRAM = -1
-"""Stands in place of a program's number: the scalar reader reads the record, or no program is
-guarded."""
+"""Instead of a program's number: the scalar reader reads the record, or no program is guarded."""
 
 
 def program_table(*, keep_secrets: bool) -> Longs:
-    """The program for each api key and version; -1 for those that the scalar reader reads.
+    """The program for each api key and version; -1 where the scalar reader reads the record.
 
-    Unless secrets are kept, the scalar reader reads each type that always holds a secret. Of a
-    config the kernels judge the name.
+    Unless secrets are kept, the scalar reader reads each type that always holds a secret. For
+    configs the kernels look at the name.
     """
     table = np.full(KEYS * VERSIONS, -1, np.int64)
     for number, program in enumerate(KERNEL_PROGRAMS):

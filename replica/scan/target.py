@@ -24,7 +24,8 @@ class Target:
 
 @cache
 def host() -> Target:
-    """This machine, or the CPU that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as for numba."""
+    """This machine's CPU, or the one that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as in
+    numba."""
     triple = binding.get_process_triple()
     name = os.environ.get("NUMBA_CPU_NAME", "")
     features = os.environ.get("NUMBA_CPU_FEATURES", "")
@@ -32,6 +33,6 @@ def host() -> Target:
         return Target(triple, name or binding.get_host_cpu_name(), features)
     try:
         found = binding.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM can't tell on this platform
+    except RuntimeError:  # LLVM can't find it out on this platform.
         found = ""
     return Target(triple, binding.get_host_cpu_name(), found)

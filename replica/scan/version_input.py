@@ -1,4 +1,5 @@
-"""What replica.scan.partition_versions replays: values of records, with what is told of each."""
+"""The input of replica.scan.partition_versions: values of records, and what else is known of
+each."""
 
 from __future__ import annotations
 
@@ -33,15 +34,15 @@ from replica.scan.version_tables import (
 
 MOST_ROWS = ROWS
 RECORD_TYPES = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
-"""What the kernel replays; its place is the record type of a version."""
+"""The types that the kernel replays. A version gives its record type by the index here."""
 _OF_TOPICS = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
 
 NOWHEN = -(1 << 63)
-"""The time of a record without one."""
+"""The time of a record that has none."""
 
 
 def _types_of_programs() -> Longs:
-    """By program the place in RECORD_TYPES; -1 for those of topics, -2 for all others."""
+    """For each program the index in RECORD_TYPES; -1 for records of topics, -2 for all others."""
     names = [program.schema.name for program in KERNEL_PROGRAMS]
     places = {name: place for place, name in enumerate(RECORD_TYPES)} | dict.fromkeys(
         _OF_TOPICS, -1
@@ -55,8 +56,8 @@ _PROGRAMS = program_table(keep_secrets=True)
 
 @dataclass(frozen=True)
 class Rows:
-    """Up to MOST_ROWS records as the kernel takes them. sizes: of their values. taken: whether each
-    may be the kernel's. topics: the topic's id, where all of them are of topics."""
+    """Up to MOST_ROWS records for the kernel. sizes: of their values. taken: whether the kernel may
+    take each. topics: the topics' ids, if all records are of topics."""
 
     source: Bytes
     table: Longs
@@ -72,15 +73,15 @@ class Rows:
 
     @property
     def record_types(self) -> Longs:
-        """The place of each in RECORD_TYPES, negative where it has none there."""
+        """The index of each in RECORD_TYPES; negative where it is of another type."""
         return self.table[ROW_TYPE * ROWS : ROW_TYPE * ROWS + self.count]
 
 
 def rows_of(
     values: pa.Array, offsets: Longs, times: Longs, epochs: Longs, is_control: pa.Array
 ) -> Rows:
-    """Records of a log. values: a binary array, NULL where a record is the scalar replay's; times:
-    NOWHEN where there is none."""
+    """Records of a log. values: a binary array, NULL where a record is for the scalar replay.
+    times: NOWHEN where a record has none."""
     source, starts, sizes = _bytes_of(values)
     programs = _programs(source, starts, sizes)
     programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
@@ -107,8 +108,9 @@ def silent_rows(
     since: Sequence[Sequence[int]] = (),
     topics: Sequence[str] = (),
 ) -> Rows:
-    """Records that say what is so already. since: for each its offset, time, epoch, record's offset
-    and record type, of partitions; topics: the topics' ids, of topics."""
+    """Records of which the kernel is to tell nothing, because the scalar replay has told it. since:
+    for each record of a partition its offset, time, epoch, the record's offset and record type.
+    topics: for records of topics the topics' ids."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     table = np.empty((ROW_COLUMNS, ROWS), np.int64)
@@ -125,7 +127,7 @@ def silent_rows(
 
 
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
-    """All bytes, where each value begins, and its size; -1 of NULL."""
+    """(all bytes, where each value begins, its size); size -1 for NULL."""
     validity, offsets, data = values.buffers()
     source = np.zeros(SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
@@ -137,7 +139,8 @@ def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
 
 
 def _programs(source: Bytes, starts: Longs, sizes: Longs) -> Longs:
-    """As the kernel of frames finds them: by the envelope's three bytes."""
+    """The program of each value by the three bytes of its envelope, as the kernel of frames finds
+    it."""
     programs: Longs = np.full(starts.size, -1, np.int64)
     sound = np.flatnonzero((sizes >= ENVELOPE_BYTES) & (sizes <= LARGEST_VALUE_BYTES))
     at = starts[sound]

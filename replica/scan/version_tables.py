@@ -1,8 +1,8 @@
 """What the kernel of version_rows keeps and tells: partitions with all their values, as numbers.
 
-It uses the slots of replica.scan.replay_tables: the same columns at the beginning of a slot, the
-same index, and the kinds TOPIC and PARTITION. Each list of a partition is a slot of its own, one
-for each content, so that two lists are equal where their slots are.
+It uses the slots of replica.scan.replay_tables: the same first columns of a slot, the same index,
+and the kinds TOPIC and PARTITION. Each list of a partition has a slot of its own, one for each
+content, so that two lists are equal where their slots are the same.
 
 See replica.scan.kernels.version_rows, which is the kernel, and replica.scan.partition_versions.
 """
@@ -13,12 +13,12 @@ from replica.scan import frames
 from replica.scan.replay_tables import PUT, SLOT_KIND
 
 INTS, UUIDS = PUT, PUT + 1
-"""Kinds of slots: lists of int32 and of uuids. The key of such a slot is the bytes of the elements,
-as a record has them."""
+"""Kinds of slots: lists of int32 and of uuids. The key of such a slot is the bytes of the
+elements."""
 
 _OWN = SLOT_KIND + 7
 LIST_TEXT, LIST_TEXT_SIZE, LIST_IS_ZERO = range(_OWN, _OWN + 3)
-"""TEXT: where the list's JSON stands in the arena. IS_ZERO: 1 where all bytes are 0, and so no
+"""TEXT: where the list's JSON stands in the arena. IS_ZERO: 1 where all bytes are 0, so that no
 directory is known."""
 
 (
@@ -30,10 +30,10 @@ directory is known."""
     TOPIC_EPOCH,
     TOPIC_ROW,
 ) = range(_OWN, _OWN + 7)
-"""TEXT: where the 22 characters of the id stand in the arena, and the name right behind them.
-FIRST: the slot of one of its partitions, which leads to the others; NOBODY where it has none. TIME,
-EPOCH, ROW: of the record by which the kernel has created it. A NAME is that of a topic that was
-removed."""
+"""TEXT: where the 22 characters of the id stand in the arena; the name follows them. FIRST: the
+slot of one of its partitions, which leads to the others; NOBODY where it has none. TIME, EPOCH,
+ROW: of the record by which the kernel created it. A slot of kind NAME is the name of a removed
+topic."""
 UUID_TEXT_SIZE = 22
 
 (
@@ -54,28 +54,29 @@ UUID_TEXT_SIZE = 22
     SINCE_TYPE,
     PART_NEXT,
 ) = range(_OWN, _OWN + 16)
-"""From REPLICAS to LAST_KNOWN_ELR slots of lists. SINCE_...: of the version that is valid now; its
-record's offset is SLOT_OFFSET. NEXT: a further partition of the topic, NOBODY behind the last."""
+"""From REPLICAS to LAST_KNOWN_ELR: slots of lists. SINCE_...: of the version that is valid now; the
+offset of its record is SLOT_OFFSET. NEXT: another partition of the topic, NOBODY behind the last
+one."""
 PART_FIELDS = 11
-"""From LEADER to LAST_KNOWN_ELR."""
+"""The columns from LEADER to LAST_KNOWN_ELR."""
 
 ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE = frames.ROW_PROGRAM, frames.ROW_VALUE, frames.ROW_VALUE_SIZE
 ROW_OFFSET, ROW_TIME = frames.ROW_OFFSET, frames.ROW_TIME
 ROW_SINCE, ROW_EPOCH, ROW_TYPE = frames.ROW_KEY, frames.ROW_BATCH, frames.ROW_KEY_SIZE
-"""Columns of the rows, which are as wide as those of a chunk. SINCE: the offset from which on what
-the row writes is valid. EPOCH: the leader's. TYPE: which record type is told for the version."""
+"""Columns of the rows, which are as wide as those of a chunk. SINCE: the offset from which on the
+row's content is valid. EPOCH: the leader's. TYPE: the record type that the version gets."""
 
 TOLD_VERSIONS, TOLD_CHANGES, TOLD_SILENT, TOLD_TOPIC, TOLD_EXPLAINED, TOLD_REFUSED = range(8, 14)
-"""Items of `state` behind those of replay_tables: versions and changes so far. SILENT: 1 where the
-rows say what is known already, and nothing is to be told of it. TOPIC: the slot of the topic of the
-last silent row that is one of a topic. EXPLAINED: 1 where rows that can't be applied are only
-counted, in REFUSED; else the kernel stops at one."""
+"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: how many were told so far.
+SILENT: 1 where nothing is to be told of the rows. TOPIC: the slot of the topic of the last silent
+row about a topic. EXPLAINED: 1 where rows that can't be applied are only counted, in REFUSED; else
+the kernel stops at one."""
 TEXTS = 7
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
-"""The texts that are told, of versions and of changes."""
+"""The kinds of texts that are told, of versions and of changes."""
 TEXT_AT, TEXT_FIRST, TEXT_END = 14, 14 + TEXTS, 14 + 2 * TEXTS
-"""For each of them the place in `texts` to which it is written next, where its room begins, and
-where that ends."""
+"""For each kind of text: where in `texts` the next one is written, where the room of the kind
+begins, and where that ends."""
 STATE_ITEMS = 14 + 3 * TEXTS
 
 (
@@ -95,13 +96,13 @@ STATE_ITEMS = 14 + 3 * TEXTS
     CHANGE_OLD_END,
     CHANGE_NEW_END,
 ) = range(15)
-"""Columns of `told`. ROW: which row ended the version, or made the change. END: behind the text,
-counted from where the room of such texts begins."""
+"""Columns of `told`. ROW: the row that ended the version, or made the change. END: the end of the
+text, counted from the beginning of the room of its kind."""
 TOLD_COLUMNS = 15
 MOST_TOLD = 32_768
-"""Versions, and changes, that are told in one call."""
+"""The most versions, and the most changes, that one call tells."""
 MOST_CHANGES = 8
-"""Of one record."""
+"""The most changes of one record."""
 
 CHANGES = (
     "partition_created",
@@ -138,13 +139,13 @@ CHANGES = (
 ) = range(14)
 
 ROOM_OF_NUMBERS = 512
-"""More bytes than the JSON of a partition has without its lists."""
+"""More bytes than a partition's JSON has without its lists."""
 
 STOP_FULL, STOP_SLOTS = 4, 5
-"""There is no room for what the row tells; or none for what it makes: slots, and bytes in the
-arena. See replay_tables for the other codes."""
+"""FULL: no room for what the row tells. SLOTS: no room for the slots, or the bytes in the arena,
+that the row makes. See replay_tables for the other codes."""
 
 SLOTS_OF_ROW = 10
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
-"""What a row may ask for: slots; and bytes in the arena, more for each byte of its value, and for
-each replica that its partition has had until then."""
+"""What a row may need: slots; bytes in the arena, more for each byte of its value, and for each
+replica that its partition had before."""

@@ -1,7 +1,7 @@
-"""The part of a source that the kernels see: all of a buffer, or a stretch of a file.
+"""The part of a source that the kernels see: a whole buffer, or a part of a file.
 
-One buffer holds each stretch of a file in turn. It stays in the CPU's cache, the system need not
-give fresh pages, and memory doesn't grow with the file.
+One buffer holds each part of a file in turn. It stays in the CPU's cache, the system needn't give
+new pages, and memory doesn't grow with the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from replica.scan import frames
 from replica.scan.native import Bytes
 
 WINDOW_BYTES = 1024 * 1024
-"""As measured: half of a core's second-level cache, with room for what kernels write."""
+"""By measurement, half of a core's second-level cache, which leaves room for what kernels write."""
 
 
 class Window:
@@ -38,17 +38,17 @@ class Window:
         return self.begin + self.array.size
 
     def holds(self, position: int, size: int) -> bool:
-        """Whether all of these bytes lie in the window."""
+        """Whether all these bytes lie in the window."""
         return self.begin <= position and position + size <= self.end
 
     def view(self, position: int, size: int) -> memoryview:
-        """Bytes that the window holds; valid until it is moved."""
+        """Bytes in the window. They are valid until it moves."""
         at = position - self.begin
         return self.array.data[at : at + size]
 
     def reach(self, position: int, size: int) -> bool:
-        """Move on to `position`, of which the next `size` bytes are needed. False where a move
-        would bring nothing new; then the window stays as it is."""
+        """Move to `position`, whose next `size` bytes are needed. False where a move would bring
+        nothing new; then the window stays."""
         if self._file is None or self.holds(position, size):
             return False
         if size > frames.LARGEST_BATCH_BYTES or position + size > self._file.size:
@@ -57,7 +57,7 @@ class Window:
         kept = self.array[self.array.size - left :]
         if size > self._buffer.size:
             self._buffer = np.empty(size, np.uint8)
-        self._buffer[:left] = kept  # numpy copes with ranges that overlap
+        self._buffer[:left] = kept  # numpy copes with overlapping ranges.
         filled = left + self._file.read_into(self._buffer.data[left:], position + left)
         self.begin = position
         self.array = self._part(filled)

@@ -1,9 +1,9 @@
-"""What clients see: an append is invoked, and then acknowledged or never heard of again.
+"""What clients see: an append is invoked, and later acknowledged or not.
 
 Linearizable means three things. Each acknowledged batch is in the log once, at the acknowledged
-offset. A batch whose outcome is unknown is in the log once or not at all. An append that was
-invoked after an acknowledgement lies behind the acknowledged batch. Clients see only what the
-replicas' machines are given.
+offset. A batch without an acknowledgement is in the log once or not at all. A batch that was
+invoked after an acknowledgement comes after the acknowledged batch. Clients see only what the
+replicas' state machines are given.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from replica.simulate.ledger import Ledger
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """One batch. leader: where the append was invoked, in `epoch`. floor: the end (exclusive) of
-    everything that was acknowledged before. offset: its base offset, None before any machine was
-    given the batch."""
+    """One batch. leader, epoch: where the append was invoked. floor: the end (exclusive) of all
+    that was acknowledged before. offset: the batch's base offset; None until a state machine gets
+    it."""
 
     leader: SimulatedHost
     epoch: int
@@ -32,7 +32,8 @@ class Append:
 
 
 class Appends:
-    """All appends of a run. The key is unique to a batch: the bytes that its CRC covers."""
+    """All appends of a run, by the bytes that the batch's CRC covers, which no two batches
+    share."""
 
     def __init__(self) -> None:
         self._appends: dict[bytes, Append] = {}
@@ -40,19 +41,19 @@ class Appends:
 
     @property
     def acknowledged(self) -> int:
-        """How many."""
+        """How many appends were acknowledged."""
         return sum(append.is_acknowledged for append in self._appends.values())
 
     def invoked(self, leader: SimulatedHost, epoch: int, batches: Sequence[bytes]) -> None:
-        """Batches are being appended, encoded with any base offset and epoch."""
+        """Note that a client appends these batches. Their base offset and epoch don't matter."""
         for data in batches:
             content = data[CRC_START:]
             assert content not in self._appends, "no two appends are alike"
             self._appends[content] = Append(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
-        """A host's machine was given committed batches. Where that host leads, its clients hear
-        that their batches are committed."""
+        """Note that a host's state machine was given committed batches. If the host leads, that
+        acknowledges its clients' batches."""
         role = host.raft.role
         for batch in host.machine.committed:
             if batch.control:
@@ -67,7 +68,7 @@ class Appends:
                 self._acknowledged_end = max(self._acknowledged_end, batch.end_offset)
 
     def ended(self, ledger: Ledger) -> None:
-        """Every acknowledged append is in the log that all agree on."""
+        """Check at the end that every acknowledged batch is in the committed log."""
         for content, append in self._appends.items():
             if append.is_acknowledged:
                 entry = ledger.entries.get(-1 if append.offset is None else append.offset)

@@ -7,25 +7,25 @@ from typing import NoReturn
 from replica.errors import KraftlakeError
 
 INVARIANTS = {
-    "one leader": "an epoch has at most one leader, whoever stores it",
-    "votes": "nobody votes twice in an epoch, or forgets its vote or epoch",
-    "epochs": "a stored epoch never falls, and is the one a replica acts in",
-    "log matching": "logs that agree on an offset's epoch agree on all before it",
-    "committed": "what was committed is never lost or changed, and a new leader has it",
-    "high watermark": "never falls; a record of the leader's epoch and a majority reached it",
-    "voter sets": "two in a row differ by one voter, and the first is committed",
-    "snapshots": "hold what the committed log adds up to; the log starts at the oldest",
-    "replay": "equal offsets give equal states, by log, by snapshot and by disk",
-    "state machine": "a leader's machine is given no snapshot",
-    "linearizable": "what was acknowledged is there once, in an order that fits real time",
-    "legal messages": "no correct replica sends what no correct replica sends",
-    "liveness": "without faults a leader is found, and everybody gets what it commits",
-    "core": "no assertion of the engine fails, and nothing is raised that nobody expects",
+    "one leader": "an epoch has at most one leader, in every replica's quorum-state",
+    "votes": "no replica votes twice in an epoch, or forgets its vote or epoch",
+    "epochs": "a replica's stored epoch never falls, and is the epoch in which it acts",
+    "log matching": "logs with the same epoch at an offset are equal up to there",
+    "committed": "committed records are never lost or changed, and a new leader has them",
+    "high watermark": "it never falls; a record of the leader's epoch and a majority reach it",
+    "voter sets": "successive voter sets differ by one voter, and the older one is committed",
+    "snapshots": "they equal the replay of the committed log; the log starts at the oldest one",
+    "replay": "at the same offset all replicas have the same state, by log, snapshot and disk",
+    "state machine": "a leader's state machine is given no snapshot",
+    "linearizable": "acknowledged batches are in the log once, in an order that fits real time",
+    "legal messages": "no replica gets a message that no correct replica sends",
+    "liveness": "without faults a leader is found, and all replicas get what it commits",
+    "core": "no assertion of the engine fails, and it raises no unexpected error",
 }
 
 
 class BrokenInvariantError(KraftlakeError):
-    """name: one of INVARIANTS; the text says what broke it."""
+    """name: one of INVARIANTS. detail: what broke it."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(name, detail)
@@ -43,7 +43,7 @@ def broken(name: str, detail: str) -> NoReturn:
 
 
 def demand(holds: bool, name: str, detail: str) -> None:
-    """Raises BrokenInvariantError unless the condition holds. Code that every event runs uses `if`
-    and `broken` instead, so that `detail` is only made when it is needed."""
+    """Raises BrokenInvariantError unless `holds`. Code that runs at every event uses `if` and
+    `broken` instead, so that `detail` is made only when it is needed."""
     if not holds:
         broken(name, detail)

@@ -1,9 +1,9 @@
-"""A disk in memory that keeps what is synced apart from what isn't, and can be told to fail.
+"""A disk in memory that knows which writes are synced, and that can be told to fail.
 
-After `crash` each file holds its synced bytes and an arbitrary subset of the writes since, the
-last of them possibly torn; a folder its synced names and an arbitrary subset of the creations,
-renames and removals since. Every call is a place where the power can go: see `power_loss_in`.
-The random numbers are the caller's, so one seed decides everything.
+After `crash` a file holds its synced bytes and an arbitrary subset of the later writes, the last of
+them perhaps torn. A folder holds its synced names and an arbitrary subset of the later creations,
+renames and removals. Power can be lost in any call (`power_loss_in`). The random numbers are the
+caller's, so one seed decides everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from types import TracebackType
 from typing import TypeVar
 
 from replica.errors import UnreadableFileError, UnwritableFileError
@@ -25,15 +24,15 @@ _T = TypeVar("_T")
 
 
 class PowerLossError(Exception):
-    """The machine went down during this call; until `restart` every call raises this."""
+    """Power was lost during this call. Every call raises this error until `restart`."""
 
 
 @dataclass(slots=True)
 class DiskFaults:
-    """What goes wrong from now on; rates are probabilities per call, from 0 to 1.
+    """The faults of a disk. Rates are probabilities for each call, from 0 to 1.
 
-    capacity_bytes: writes that need more fail, None for an endless disk. call_ms: how slow every
-    write and sync is; see `SimulatedDisk.busy_ms`.
+    capacity_bytes: writes beyond it fail; None for an endless disk. call_ms: how long every write
+    and sync takes; see `SimulatedDisk.busy_ms`.
     """
 
     read_error_rate: float = 0.0
@@ -76,7 +75,8 @@ class _Inode:
         self.unsynced.clear()
 
     def lose(self, random: Random) -> None:
-        """A sync failed: what it didn't write stays readable, and no later sync writes it."""
+        """Let a sync fail: bytes that it didn't write stay readable, but no later sync writes
+        them."""
         for write in _subset(random, self.unsynced):
             write.apply(self.synced)
         self.unsynced.clear()
@@ -89,7 +89,7 @@ class _Inode:
         for write in survivors[-1:]:
             is_torn = write.data and random.random() < 0.5
             write.apply(self.synced, random.randrange(len(write.data or b"")) if is_torn else None)
-        if self.unsynced and random.random() < 0.2:  # the size was written, the bytes were not
+        if self.unsynced and random.random() < 0.2:  # the size was synced, but not the bytes
             self.synced.extend(bytes(max(0, longest - len(self.synced))))
         self.unsynced.clear()
         self.content = Content(self.synced)
@@ -117,7 +117,7 @@ class _Folder:
 
 
 def _subset(random: Random, items: list[_T]) -> list[_T]:
-    """All, none, a beginning or any subset: each in a share of the crashes."""
+    """None, all, the first ones or any subset of the items, each in a quarter of the crashes."""
     mode = random.randrange(4)
     if mode == 0:
         return []
@@ -129,8 +129,8 @@ def _subset(random: Random, items: list[_T]) -> list[_T]:
 
 
 class SimulatedDisk(FileSystem):
-    """A FileSystem of one machine. `faults` may be changed at any time. calls: calls made so far.
-    busy_ms: time of slow calls that no clock has counted yet."""
+    """The FileSystem of one machine. faults: may be changed at any time. calls: how many were made.
+    busy_ms: the time of slow calls that Node.wait_for_disk has yet to take."""
 
     def __init__(self, random: Random, faults: DiskFaults | None = None) -> None:
         self.faults = faults if faults is not None else DiskFaults()
@@ -143,8 +143,7 @@ class SimulatedDisk(FileSystem):
         self._boots = 0
 
     def power_loss_in(self, calls: int | None) -> None:
-        """Lose power during the call that follows after `calls` more calls; None: don't lose
-        power."""
+        """Lose power in the call after `calls` more calls; None: don't."""
         self._calls_left = calls
 
     @property
@@ -153,7 +152,7 @@ class SimulatedDisk(FileSystem):
         return self._calls_left is not None
 
     def crash(self) -> None:
-        """Power is lost now. Each unsynced write survives or not. No call works until `restart`."""
+        """Lose power now. Each unsynced write survives or not. No call works until `restart`."""
         self._is_down = True
         self._calls_left = None
         for folder in self._folders.values():
@@ -164,13 +163,14 @@ class SimulatedDisk(FileSystem):
                 inode.crash(self._random)
 
     def restart(self) -> None:
-        """Power is back. Files that were opened before can't be used any more."""
+        """Let power come back. Files that were opened before can't be used any more."""
         self._is_down = False
         self._boots += 1
 
     @contextmanager
     def inspected(self) -> Iterator[None]:
-        """A test looks at the disk while this lasts: no call fails, counts or takes time."""
+        """Within this context calls don't fail, count or take time. It is for looking at the
+        disk."""
         kept = self.faults, self.calls, self.busy_ms, self._calls_left
         self.faults, self._calls_left = DiskFaults(), None
         try:
@@ -239,7 +239,7 @@ class SimulatedDisk(FileSystem):
         self._folders.setdefault(folder, _Folder())
 
     def _change(self, path: str, change: Callable[[Names], object]) -> None:
-        """A creation, rename or removal; power may go before it or after it."""
+        """Create, rename or remove. Power may be lost before it or after it."""
         folder = self._folder(_parts(path)[0])
 
         def act(names: Names) -> None:
@@ -254,7 +254,7 @@ class SimulatedDisk(FileSystem):
         grown = write.position + len(write.data or b"") - len(inode.content)
         full = self.faults.capacity_bytes
         if write.data and full is not None and self.used_bytes() + max(0, grown) > full:
-            # a full disk takes what fits: half a batch may be there
+            # a full disk takes the bytes that fit, perhaps half a batch
             fits = max(0, len(write.data) - (self.used_bytes() + max(0, grown) - full))
             inode.change(_Write(write.position, write.data[:fits]))
             raise UnwritableFileError(path, "no space left on device")
@@ -274,8 +274,7 @@ class SimulatedDisk(FileSystem):
         error: type[UnreadableFileError] | type[UnwritableFileError],
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Count one call. halfway: what may have happened already when the power is lost during the
-        call."""
+        """Count one call. halfway: what may have been done when power is lost in the call."""
         self._check_power(path)
         self.calls += 1
         if halfway is not None:
@@ -348,17 +347,6 @@ class _SimulatedFile(File):
 
     def close(self) -> None:
         pass
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _check(self) -> None:
         if self._boot != self._disk._boots:

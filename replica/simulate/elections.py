@@ -1,4 +1,4 @@
-"""Epochs, votes and leaders: a replica must keep to what it has said, across restarts, too."""
+"""Epochs, votes and leaders: what a replica has told others holds after a restart too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.simulate.node import key_of
 
 
 class Elections:
-    """Who led and who voted for whom, by epoch."""
+    """The leaders and the votes of all epochs."""
 
     def __init__(self) -> None:
         self._leaders: dict[int, ReplicaKey] = {}
@@ -24,7 +24,7 @@ class Elections:
         return self._leaders.get(epoch) == key
 
     def opened(self, host: SimulatedHost, old: Shadow) -> None:
-        """old: what was known of this replica before the restart."""
+        """Check a replica that restarted. old: what was known of it before."""
         key, state = key_of(host), host.opened_with
         epoch = -1 if state is None else state.epoch
         demand(epoch >= old.promised or not old.promised, "votes", f"{key} forgot its epoch")
@@ -37,7 +37,7 @@ class Elections:
         demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
 
     def stepped(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> bool:
-        """Whether this step made the replica a leader."""
+        """Check a step. Returns whether it made the replica the leader of a new epoch."""
         key, role = key_of(host), host.raft.role
         if role.epoch != shadow.stored:
             broken("epochs", f"{key} acts in epoch {role.epoch}, stored is {shadow.stored}")
@@ -67,6 +67,6 @@ class Elections:
 
 
 def _same_vote(a: ReplicaKey, b: ReplicaKey) -> bool:
-    """A vote read from quorum-state v0 has lost its directory id."""
+    """Whether two votes are equal. A vote read from quorum-state v0 has no directory id."""
     unknown = ZERO_UUID in (a.directory_id, b.directory_id)
     return a.node_id == b.node_id and (unknown or a.directory_id == b.directory_id)

@@ -1,5 +1,5 @@
-"""The replica that runs in the simulator: the real host on a simulated disk, whose power can go in
-any call to the disk and before any effect."""
+"""The replica in the simulator: the real host on a simulated disk. Power may be lost in any call to
+the disk, and before any effect."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects
-from replica.raft.inputs import Flushed, Input
+from replica.raft.inputs import Flushed, Input, Tick
 from replica.raft.ports import StateMachine
+from replica.raft.roles import Unattached
+from replica.raft.transitions import Role
 from replica.simulate.disk import PowerLossError, SimulatedDisk
 from replica.storage.segment import LogConfig
 
@@ -20,12 +22,12 @@ FOLDER = "node/__cluster_metadata-0"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
 
 Stepped = Callable[["SimulatedHost", Effects], None]
-"""Is told what a host has done, before any other node hears of it."""
+"""Called with the effects that a host has carried out, before any other node hears of them."""
 
 
 class ObservedMachine(StateMachine):
-    """A machine, and what it was told: `committed` batches and `loaded` snapshots since they were
-    cleared, each snapshot with the leader known then; `leader`, the last one named."""
+    """A state machine, and what it was given. committed: batches. loaded: snapshots, each with the
+    leader known then; the host clears both. leader: the last one named."""
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine
@@ -65,9 +67,10 @@ class ObservedMachine(StateMachine):
 
 
 class SimulatedHost(Host):
-    """The replica in the simulator. effects_left: how many effects are still carried out before the
-    power is lost, None for all. flushed_end: what its log has made durable (exclusive), whether or
-    not the core knows it. has_stopped: whether it was shut down in order."""
+    """The replica in the simulator. effects_left: how many effects are carried out before power is
+    lost, None for all. flushed_end: the durable end of its log (exclusive), which the core may not
+    know yet. has_stopped: whether it was shut down in order. taken: the newest input; former_role:
+    the role when it came."""
 
     machine: ObservedMachine
 
@@ -84,12 +87,15 @@ class SimulatedHost(Host):
         self.disk = disk
         self.effects_left: int | None = None
         self.has_stopped = False
+        self.taken: Input = Tick()
+        self.former_role: type[Role] = Unattached
         self._watch = watch
         place = Place(disk, FOLDER, log_config)
         super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+        self.taken, self.former_role = event, type(self.raft.role)
         if isinstance(event, Flushed):
             self.flushed_end = event.end_offset
         return super().step(event, now_ms)

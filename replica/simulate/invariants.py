@@ -1,7 +1,6 @@
-"""What must hold in every run, checked after every step of every replica, against what really was
-written.
+"""The invariants, which are checked after every step of every replica, against what was written.
 
-Raft: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853; Kafka's own simulator,
+Sources: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853. Kafka's own simulator,
 RaftEventSimulationTest, checks some of them.
 """
 
@@ -23,9 +22,10 @@ from replica.simulate.workload import Workload
 
 
 class Invariants:
-    """Everything known about a run; raises BrokenInvariantError.
+    """Checks a run, and raises BrokenInvariantError.
 
-    first_voters: before any log names some. static_voters: of every replica's configuration.
+    first_voters: in force before a log names voters. static_voters: of every replica's
+    configuration.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:
@@ -38,7 +38,8 @@ class Invariants:
         self._written: dict[tuple[int, int], Entry] = {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """A replica restarted: it has forgotten no promise, and lost nothing that is committed."""
+        """Check a replica that has restarted: it knows its epoch and vote, and has lost no
+        committed record."""
         key, end = key_of(host), host.log.log_end
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
@@ -51,16 +52,17 @@ class Invariants:
             self._match(entry)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """The effects of one step were carried out. No other node has heard of them yet."""
+        """Check a step whose effects were carried out. No other node has heard of them yet."""
         key = key_of(host)
         shadow = self.shadows[key]
         written = shadow.follow(host, effects)
         if self._elections.stepped(host, shadow, effects):
             self._check_complete(key, host.raft.role.epoch, shadow)
-        for entry in written:
-            self._match(entry)
-        if any(entry.voters is not None for entry in written):
-            self._check_voters(key, shadow)
+        if written:
+            for entry in written:
+                self._match(entry)
+            if any(entry.voters is not None for entry in written):
+                self._check_voters(key, shadow)
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow)
         self.appends.handed(host)
@@ -70,7 +72,7 @@ class Invariants:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
-        """The run has recovered: every disk gives what the log adds up to."""
+        """Check a run that has recovered: the replay of every disk gives the log's state."""
         for host in hosts:
             machine, end = self._workload.machine(), host.machine.next_offset
             newest = [f.snapshot_id for f in host.log.snapshots.facts()][-1:]
@@ -91,7 +93,7 @@ class Invariants:
             broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
-        """A new set differs from the last by one voter, and follows no uncommitted change."""
+        """A new voter set differs from the last one by one voter, and the last one is committed."""
         newer = shadow.sets[-1].voters
         offset, older = shadow.sets[-2] if len(shadow.sets) > 1 else (-1, self.ledger.first_voters)
         if any(voter.key == ReplicaKey(voter.key.node_id) for voter in older):
@@ -112,7 +114,7 @@ class Invariants:
         last = next(reversed(ledger.entries.values()))
         mine = shadow.at(last.base)
         if mine is None and (not shadow.entries or shadow.entries[0].base > last.base):
-            has_it = shadow.flushed >= ledger.end  # in a snapshot
+            has_it = shadow.flushed >= ledger.end  # a snapshot has it
         else:
             has_it = mine is not None and mine.is_same(last)
         lacks = f"leader {key} of epoch {epoch} lacks committed offset {last.base}"
@@ -143,7 +145,7 @@ class Invariants:
         demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
 
     def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """A machine was given exactly what is committed, and has the state that follows from it."""
+        """A state machine was given exactly what is committed, and has the state of that."""
         end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
         for snapshot_id, leader in host.machine.loaded:
             leads = leader is not None and leader.leader_id == key.node_id
@@ -172,8 +174,8 @@ class Invariants:
         demand(known.is_same(entry), "committed", what)
 
     def _check_new(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
-        """Only a leader commits what wasn't; one that commits its own removal has resigned by the
-        end of that step."""
+        """Only a leader commits new records. A leader that commits its own removal is resigned at
+        the end of that step."""
         role, key = host.raft.role, key_of(host)
         leads = isinstance(role, Leader | Resigned) and self._elections.has_led(key, role.epoch)
         demand(leads, "high watermark", f"{key} commits {end}, no leader did")

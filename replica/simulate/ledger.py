@@ -1,5 +1,5 @@
-"""What really happened in a run, kept apart from the core's own views: what each replica's log
-holds, and what was ever committed."""
+"""What each replica's log really holds in a run, and what was ever committed. The core's own views
+don't count here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CRC = slice(17, 21)
 
 
 class Entry(NamedTuple):
-    """A batch; `before` is the epoch of the one before it, None where that isn't known."""
+    """A batch. base, last: inclusive. before: the epoch of the batch before it, None if unknown."""
 
     base: int
     last: int
@@ -45,10 +45,11 @@ class VotersFrom(NamedTuple):
 
 @dataclass(slots=True)
 class Shadow:
-    """One replica's log, as its writes say. A replica is a disk: a wiped one has a new shadow.
+    """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
 
-    flushed, committed: exclusive ends; promised: the newest epoch it took part in; stored: the
-    newest one in its quorum-state. watermark: the leader's highest, with the epoch it led.
+    flushed, committed: exclusive ends. promised: the newest epoch in which the replica told others
+    something. stored: the epoch in its quorum-state. watermark: (epoch, high watermark) when it
+    last led.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
@@ -64,7 +65,7 @@ class Shadow:
 
     @property
     def voters(self) -> VoterSet:
-        """The set in force: the newest in the log, committed or not."""
+        """The voter set in force: the newest in the log, committed or not."""
         return self.sets[-1].voters if self.sets else self.static_voters
 
     def at(self, base: int) -> Entry | None:
@@ -94,7 +95,7 @@ class Shadow:
         return entry
 
     def follow(self, host: SimulatedHost, effects: Effects) -> list[Entry]:
-        """Take over what a step wrote; the new entries."""
+        """Take over what a step wrote. Returns the new entries."""
         if effects.truncate_to is not None:
             self.cut(effects.truncate_to)
         if effects.reset_to is not None:
@@ -108,7 +109,7 @@ class Shadow:
         return [self.add(batch) for batch in effects.append]
 
     def begin_at(self, facts: SnapshotFacts) -> None:
-        """The log begins anew at that snapshot."""
+        """Begin the log anew at a snapshot."""
         if facts.voters is not None:
             self.sets.append(VotersFrom(facts.snapshot_id.offset - 1, facts.voters))
 
@@ -120,7 +121,7 @@ class Shadow:
 
 
 def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
-    """What is on a disk that was just opened. All of it is durable."""
+    """The shadow of a disk that was just opened. All that it holds is durable."""
     log = host.log
     shadow = Shadow(static_voters, flushed=log.log_end)
     with host.disk.inspected():
@@ -133,9 +134,9 @@ def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
 
 
 class Ledger:
-    """entries: committed batches by base offset; end: exclusive; epoch: of the leader that
-    committed last. states: what the machine of this workload is at the end of each. first_voters:
-    the set before any record names one."""
+    """The committed log. entries: batches by base offset. end: exclusive. epoch: of the leader that
+    committed last. states: by end offset, the state of the workload's machine after each batch.
+    first_voters: in force before a record names voters."""
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters
@@ -159,11 +160,11 @@ class Ledger:
             self._sets.append(VotersFrom(entry.last, entry.voters))
 
     def epoch_before(self, end: int) -> int | None:
-        """The epoch of the batch that ends at `end` (exclusive), None where none does."""
+        """The epoch of the batch that ends at `end` (exclusive); None for no such batch."""
         return self._epochs.get(end)
 
     def voters_before(self, end: int) -> VoterSet:
-        """The newest set committed below `end`."""
+        """The newest voter set that was committed below `end`."""
         return [known.voters for known in self._sets if known.offset < end][-1]
 
 

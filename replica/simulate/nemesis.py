@@ -1,12 +1,13 @@
-"""The faults, and the changes of voters. They never exceed what the quorum has to survive.
+"""The faults, and the changes of voters. A quorum has to survive all of them.
 
-At most one voter at a time has a wiped disk: more could lose what was committed.
+At most one voter at a time has a wiped disk, because more could lose committed records.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from replica.raft.inputs import Input, Resign, Shutdown
 from replica.raft.messages import (
@@ -22,14 +23,19 @@ from replica.simulate.node import Layout, Node
 MAX_DRIFT = 50
 """The largest drift of a clock, in 1/1000."""
 
+Fault: TypeAlias = "Callable[[Simulation, Node], None]"
+"""What a strike does, to the node that it is meant for or to others."""
+
 
 class Simulation(Protocol):
-    """What a fault may see of a run and do to it: replica.simulate.simulation.Simulation."""
+    """The part of replica.simulate.simulation.Simulation that faults use."""
 
     random: Random
     network: Network
     layout: Layout
     nodes: dict[int, Node]
+    faults: tuple[Fault, ...]
+    newest_fault: str
 
     @property
     def now(self) -> int: ...
@@ -46,12 +52,30 @@ class Simulation(Protocol):
 
 
 def strike(simulation: Simulation) -> Node:
-    """Causes one random fault, or ends some; returns the node that it was meant for."""
+    """Causes a random fault, or ends faults. Returns the node that it was meant for."""
     random = simulation.random
     node = random.choice(list(simulation.nodes.values()))
-    action = random.choice(_ACTIONS)
-    action(simulation, node)
+    fault = random.choice(simulation.faults)
+    simulation.newest_fault = name_of(fault)
+    fault(simulation, node)
     return node
+
+
+def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
+    """The faults that exist in a run, each as often as its share; the network loses its other
+    faults. In every fourth run all faults exist; in the others each does by chance, so that rare
+    combinations are not hidden by a crash every second (swarm testing: Groce et al., 2012)."""
+    if random.random() < 0.25:
+        return _ACTIONS
+    there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
+    network.loss *= random.randrange(2)
+    network.duplication *= random.randrange(2)
+    network.straggling *= random.randrange(2)
+    return tuple(fault for fault in _ACTIONS if fault in there or fault is _heal)
+
+
+def name_of(fault: Fault) -> str:
+    return fault.__name__.lstrip("_")
 
 
 def _crash(simulation: Simulation, node: Node) -> None:
@@ -60,7 +84,7 @@ def _crash(simulation: Simulation, node: Node) -> None:
 
 
 def _crash_soon(simulation: Simulation, node: Node) -> None:
-    """The power is lost in some call to the disk, or between two effects."""
+    """Power will be lost in a later call to the disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
     elif node.host is not None:
@@ -103,25 +127,25 @@ def _snapshot(simulation: Simulation, node: Node) -> None:
 
 
 def _slow(simulation: Simulation, node: Node) -> None:
-    """The flushes of a node wait in a queue, or cease to wait."""
+    """The flushes of a node begin to wait long, or cease to."""
     node.is_slow = not node.is_slow
 
 
 def _slow_disk(simulation: Simulation, node: Node) -> None:
-    """Every call to the disk holds the node up, or none does any more."""
+    """Calls to the disk begin to hold the node up, or cease to."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
 def _fill(simulation: Simulation, node: Node) -> None:
-    """The disk has room for a little more only, or has all its room again."""
+    """The disk gets almost full, or endless again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
 def _fail_io(simulation: Simulation, node: Node) -> None:
-    """Calls to the disk fail now and then, or none fails any more. A replica stops at the first
+    """Calls to the disk begin to fail now and then, or cease to. A replica stops at the first
     failure."""
     faults = node.disk.faults
     is_sound = not (faults.write_error_rate or faults.sync_error_rate or faults.read_error_rate)
@@ -134,7 +158,8 @@ def _skew(simulation: Simulation, node: Node) -> None:
 
 
 def _change_voters(simulation: Simulation, node: Node) -> None:
-    """Add this node or remove it, the leader itself too; not a lost disk whose node does that."""
+    """Ask the leader to add this node or to remove it, which may be the leader itself. A wiped disk
+    that its node removes by itself is left alone."""
     leader = simulation.leader()
     if leader is None or not leader.running.raft.log.kraft_version:
         return
@@ -156,7 +181,7 @@ def _remove_leader(simulation: Simulation, node: Node) -> None:
 
 
 def _upgrade(simulation: Simulation, node: Node) -> None:
-    """Ask for kraft.version 1 for a static quorum; nothing for another quorum."""
+    """Ask for kraft.version 1, which changes a static quorum only."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
@@ -169,8 +194,8 @@ def _move(simulation: Simulation, node: Node) -> None:
 
 
 def _wipe(simulation: Simulation, node: Node) -> None:
-    """Wipe a node's disk, if all nodes run, agree on a voter set of three or more, and no voter's
-    disk is wiped already."""
+    """Wipe a node's disk, if all nodes run, they agree on a voter set of three or more, and no
+    voter's disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}
     calm = len(running) == len(simulation.nodes) and len(sets) == 1
@@ -182,7 +207,7 @@ def _wipe(simulation: Simulation, node: Node) -> None:
 
 
 def _lost(simulation: Simulation) -> list[int]:
-    """Voters, by any running replica's set, whose disk is gone."""
+    """The voters in any running replica's voter set whose disk was wiped since."""
     there = {node.local.key for node in simulation.nodes.values()}
     hosts = [node.host for node in simulation.nodes.values() if node.host is not None]
     keys = {key for host in hosts for key in host.raft.log.voters.keys if key.node_id}

@@ -1,5 +1,5 @@
-"""The network: each message is delayed, doubled or lost on its own, so messages overtake each
-other."""
+"""The network: each message is delayed, repeated or lost independently, so messages may overtake
+each other."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Link = tuple[int, int]
 
 @dataclass(slots=True)
 class Network:
-    """Rates are probabilities for each message, from 0 to 1; delays in ms.
+    """Rates are probabilities for each message, from 0 to 1. Delays are in ms.
 
-    cut: links that nothing passes, in that direction alone. cut_requests: those that answers
-    still pass. refusals: how often a node that is down says so, as a closed port does.
+    straggling: how often a message is slow (straggler_ms). cut: links, in one direction, that no
+    message passes. cut_requests: links that only responses pass. refusals: how often the sender
+    hears that a node is down, as from a closed port.
     """
 
     loss: float = 0.02
@@ -29,7 +30,7 @@ class Network:
     cut_requests: set[Link] = field(default_factory=set)
 
     def delays(self, random: Random, sender: int, receiver: int, *, is_request: bool) -> list[int]:
-        """When the copies of one message arrive, in ms from now; none where the message is lost."""
+        """In how many ms each copy of a message arrives; none where the message is lost."""
         link = (sender, receiver)
         if link in self.cut or (is_request and link in self.cut_requests):
             return []
@@ -39,14 +40,15 @@ class Network:
         return [self._delay(random) for _ in range(copies)]
 
     def split(self, side: Iterable[int], others: Iterable[int], *, one_way: bool = False) -> None:
-        """From now on nothing passes from `side` to `others`; nor back, unless one_way."""
+        """From now on no message passes from `side` to `others`, or back unless `one_way`."""
         links = [(a, b) for a in side for b in others if a != b]
         self.cut.update(links)
         if not one_way:
             self.cut.update((b, a) for a, b in links)
 
     def isolate(self, random: Random, nodes: list[int]) -> None:
-        """Split the nodes in two; messages pass neither way, or one way only."""
+        """Split the nodes into two random sides. Messages pass between them not at all, or only one
+        way."""
         side = set(random.sample(nodes, random.randint(1, len(nodes) - 1)))
         self.split(side, set(nodes) - side, one_way=random.random() < 0.3)
 

@@ -1,4 +1,4 @@
-"""A machine of the simulator: a disk, a clock, and the replica that runs on it, if one does."""
+"""A simulated machine: a disk, a clock, and the replica on it, unless the machine is down."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
-"""The first so many characters of a directory id are those of the quorum."""
+"""How many of a directory id's first characters name the quorum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The quorum at the beginning: nodes 1 to `voters` vote, as many more as `observers` don't.
+    """The quorum at the beginning: nodes 1 to `voters` are voters, the next `observers` are not.
 
-    is_static: the voters are those of the configuration (kraft.version 0), no log names them.
-    auto_joins: whether every node makes itself a voter where it is none (KIP-1186). workload: what
-    is replicated. quorum: the QUORUM_CHARACTERS with which its replicas' directory ids begin, and
-    no other quorum's do.
+    is_static: whether the configuration names the voters, and not the log (kraft.version 0).
+    auto_joins: whether every observer makes itself a voter (KIP-1186). quorum: the first
+    QUORUM_CHARACTERS of its replicas' directory ids, which no other quorum has.
     """
 
     voters: int = 3
@@ -40,16 +39,18 @@ class Layout:
 
     @property
     def first_voters(self) -> VoterSet:
-        """In force before any log names some."""
+        """The voters in force before a log names voters."""
         voters = voter_set(voter(self.quorum, node_id) for node_id in range(1, self.voters + 1))
         return without_directories(voters) if self.is_static else voters
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """offset_ms, drift: its clock shows offset_ms + t * (1000 + drift) / 1000 at t ms. wake_at:
-    when its next tick is due, -1 for none. boots: how often it was started. busy_until: when its
-    slow disk is done. is_slow: its flushes wait long. log_config: of its segments."""
+    """A machine. offset_ms, drift: at t ms its clock shows offset_ms + t * (1000 + drift) / 1000.
+
+    wake_at: when its next tick is due, -1 for none. boots: how often it was started. busy_until:
+    when its slow disk is done. is_slow: whether its flushes wait long. log_config: of its segments.
+    """
 
     node_id: int
     disk: SimulatedDisk
@@ -81,20 +82,19 @@ class Node:
         return self.offset_ms + now_ms * (1000 + self.drift) // 1000
 
     def due(self, local_ms: int) -> int:
-        """The first moment (ms) at which the node's clock shows `local_ms` or more."""
+        """The first simulated time (ms) at which the node's clock shows `local_ms` or more."""
         if local_ms >= FOREVER:
             return FOREVER
         return -((self.offset_ms - local_ms) * 1000 // (1000 + self.drift))
 
     def skew(self, now_ms: int, drift: int) -> None:
-        """From now on the node's clock runs at another rate or shows another time, and never goes
-        back."""
+        """From now on the node's clock runs at another rate. It doesn't jump."""
         shown = self.clock(now_ms)
         self.drift, self.offset_ms = drift, 0
         self.offset_ms = shown - self.clock(now_ms)
 
     def start(self, draw: Callable[[int], int], now_ms: int, watch: Stepped) -> SimulatedHost:
-        """Power is back: the replica recovers what is on its disk. Raises as Host does."""
+        """Start the replica, which recovers what is on its disk. Raises what Host raises."""
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
@@ -102,7 +102,7 @@ class Node:
         return SimulatedHost(self.config, self.disk, machine, draw, now, watch, self.log_config)
 
     def wait_for_disk(self, now_ms: int) -> None:
-        """The node is busy for as long as its calls to the disk took."""
+        """Keep the node busy for as long as its calls to the disk took."""
         took, self.disk.busy_ms = int(self.disk.busy_ms), 0.0
         self.busy_until = max(self.busy_until, now_ms) + took
 
@@ -114,15 +114,15 @@ class Node:
             self.host.effects_left = None
 
     def wipe(self, random: Random) -> None:
-        """Give the node an empty disk with a new directory id. The node is down."""
+        """Give a node that is down an empty disk with a new directory id."""
         assert self.host is None, "a running node's disk stays"
         self.wiped += 1
         self.disk = new_disk(random)
         self._name()
 
     def move(self) -> None:
-        """The node listens at another endpoint from its next start on. It has to tell its voter set
-        so."""
+        """Let the node listen at another endpoint from its next start on. The voter set then has to
+        be updated."""
         self.moved += 1
         self._name()
 
@@ -138,13 +138,14 @@ def key_of(host: SimulatedHost) -> ReplicaKey:
 
 
 def voter(quorum: str, node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
-    """quorum: see Layout. wiped, moved: how often its disk and its endpoint were replaced."""
+    """A node's entry in the voter set. quorum: see Layout. wiped, moved: how often its disk and its
+    endpoint were replaced."""
     key = ReplicaKey(node_id, f"{quorum}{node_id:03}{wiped:02}A")
     return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093 + moved),))
 
 
 def node_of(name: int) -> int:
-    """The node behind an id, or behind the negative id of a bootstrap server."""
+    """The node with this id, or the node behind a bootstrap server's negative id."""
     return name if name >= 0 else -10 - name
 
 
@@ -155,7 +156,7 @@ def new_disk(random: Random) -> SimulatedDisk:
 
 
 def random_layout(random: Random, *, auto_joins: bool) -> Layout:
-    """Three or five voters, of a static quorum or of one in the log, and two observers."""
+    """Three or five voters, in the configuration or in the log, and two observers."""
     return Layout(
         voters=random.choice((3, 3, 5)),
         observers=2,
@@ -166,7 +167,7 @@ def random_layout(random: Random, *, auto_joins: bool) -> Layout:
 
 
 def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
-    """The nodes by their ids, down, the voters' disks formatted."""
+    """The nodes by their ids. All are down, and the voters' disks are formatted."""
     voters, nodes = layout.first_voters, {}
     for node_id in range(1, layout.voters + layout.observers + 1):
         disk = new_disk(random)

@@ -1,4 +1,4 @@
-"""The files of a node of the simulator: from bytes to its disk and back, and its identity."""
+"""The files of a simulated node: written to its disk from bytes, and read back."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ HOME = FOLDER.rpartition("/")[0]
 """A node's log directory on its disk."""
 
 Files = dict[str, bytes]
-"""By their paths in a node's log directory, such as meta.properties."""
+"""Path in a node's log directory, such as meta.properties -> content."""
 
 
 def identify(node: Node) -> None:
-    """Name an empty disk: meta.properties for the cluster and the replica of the node's config."""
+    """Write meta.properties to an empty disk, with the cluster and the replica of the node's
+    config."""
     replica = ReplicaId(node.config.cluster_id, node.node_id, node.local.key.directory_id)
     write_identity(node.disk, HOME, replica)
     node.disk.make_directory(FOLDER)
 
 
 def put_files(disk: SimulatedDisk, files: Mapping[str, bytes]) -> None:
-    """The files of a captured node, as they are; all of them are durable."""
+    """Put the files of a captured node on a disk, unchanged and durable."""
     for path, data in files.items():
         disk.put(f"{HOME}/{path}", data)
 
 
 def files_on(node: Node) -> Files:
-    """What is on a node's disk now, written but not yet synced bytes included."""
+    """The files on a node's disk, with the bytes that are written but not yet synced."""
     if node.host is None:
         node.disk.restart()
     with node.disk.inspected():

@@ -1,7 +1,5 @@
-"""When something happens: a queue of events by simulated time. Events of one moment come in the
-order in which they were asked for.
-
-Kafka's simulator has the same: RaftEventSimulationTest.EventScheduler.
+"""The queue of events by simulated time. Events of the same ms come in the order in which they were
+scheduled (Kafka: RaftEventSimulationTest.EventScheduler).
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A replica's deadline. It has no effect if the node is to wake at another moment (ms) by
-    now."""
+    """A replica's deadline. It has no effect if the node's wake-up has moved away from `at`
+    (ms)."""
 
     node_id: int
     at: int
@@ -31,7 +29,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The flush that a replica owes. It has no effect if the node was started again since."""
+    """The flush that a replica owes. It has no effect if the node has restarted since."""
 
     node_id: int
     boot: int
@@ -60,8 +58,7 @@ Event: TypeAlias = Start | Wake | Flush | Deliver | Propose | Strike
 
 
 class Schedule:
-    """now: simulated time in ms, that of the last event taken. asked: how many events were ever
-    asked for."""
+    """now: the time of the last event taken, in ms. asked: how many events were ever scheduled."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -69,7 +66,7 @@ class Schedule:
         self._queue: list[tuple[int, int, Event]] = []
 
     def at(self, time_ms: int, event: Event) -> None:
-        """At a moment that isn't past."""
+        """Schedule an event at a time that isn't past."""
         assert time_ms >= self.now, "nothing happens in the past"
         self.asked += 1
         heappush(self._queue, (time_ms, self.asked, event))
@@ -78,6 +75,6 @@ class Schedule:
         self.at(self.now + delay_ms, event)
 
     def take(self) -> Event:
-        """The next event; time is its time now."""
+        """The next event. `now` becomes its time."""
         self.now, _, event = heappop(self._queue)
         return event

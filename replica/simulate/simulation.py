@@ -1,5 +1,5 @@
-"""One run: from a seed to its result. The seed decides everything: no clock is read, nothing
-depends on the order of a set."""
+"""One run, from a seed to its result. The seed decides everything: the run reads no clock, and
+doesn't depend on the order of a set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from replica.errors import FileSystemError, KraftlakeError
 from replica.format.whole_batch import value_batch
@@ -17,11 +18,12 @@ from replica.raft.effects import Effects
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader
-from replica.simulate.broken import BrokenInvariantError, demand
+from replica.simulate.broken import BrokenInvariantError, broken
+from replica.simulate.coverage import Coverage
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
-from replica.simulate.nemesis import strike
+from replica.simulate.nemesis import Fault, drawn, strike
 from replica.simulate.network import Network
 from replica.simulate.node import Layout, Node, first_nodes, node_of, random_layout
 from replica.simulate.schedule import (
@@ -36,13 +38,26 @@ from replica.simulate.schedule import (
 )
 
 SETTLE_MS = 120_000
+_PAUSE_MS, _SETTLED_PAUSE_MS = 120, 1000
+"""The longest pause of a client between two appends: while faults last, and afterwards, when a
+client has only to show that the quorum goes on."""
+
+
+class Fork(NamedTuple):
+    """From event number `event` on, a run draws by another seed."""
+
+    event: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """events: carried out. broken: the invariant and what broke it, None where all held. trace:
-    SHA-256 over all events in order; the same for the same seed. committed: end offset.
-    acknowledged: batches whose client knows that they are committed."""
+    """events: how many were carried out. broken: the invariant and what broke it, None for none.
+
+    trace: SHA-256 of all events in order, equal for equal seeds. committed: the end offset of the
+    committed log. acknowledged: how many batches were acknowledged to clients. number: the run's
+    place in its campaign. reached: see Coverage.texts.
+    """
 
     seed: int
     events: int
@@ -50,18 +65,31 @@ class Result:
     committed: int
     acknowledged: int
     broken: str | None = None
+    number: int = -1
+    forks: tuple[Fork, ...] = ()
+    reached: tuple[str, ...] = ()
 
     @property
     def replay_command(self) -> str:
-        """The command that repeats this run exactly: the seed decides everything else."""
-        return f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
+        """The command that repeats this run exactly."""
+        command = f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
+        return f"{command} --forks {self.forks_text}" if self.forks else command
+
+    @property
+    def forks_text(self) -> str:
+        """EVENT.SEED of each fork, with commas between."""
+        return ",".join(f"{fork.event}.{fork.seed}" for fork in self.forks)
 
 
-def run(seed: int, events: int) -> Result:
-    """`events` events under faults, then as many as it takes to recover without them."""
+def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
+    """Run `events` events under faults, then as many as the quorum needs to recover without
+    faults. forks: ascending, all below `events`."""
     simulation = Simulation(seed)
     broken = None
     try:
+        for fork in forks:
+            simulation.run(fork.event)
+            simulation.go_on_by(fork.seed)
         simulation.run(events)
         simulation.settle()
     except BrokenInvariantError as error:
@@ -70,15 +98,18 @@ def run(seed: int, events: int) -> Result:
         broken = f"core: {type(error).__name__}: {error}"
     invariants, trace = simulation.invariants, simulation.trace.hexdigest()
     acknowledged = invariants.appends.acknowledged
-    return Result(seed, events, trace, invariants.ledger.end, acknowledged, broken)
+    end, reached = invariants.ledger.end, simulation.coverage.texts
+    return Result(seed, events, trace, end, acknowledged, broken, seed, forks, reached)
 
 
 class Simulation:
-    """events: how many were carried out. layout: None for a random quorum, whose nodes join the
-    voters by themselves for one seed in four. is_faulty: whether the network loses messages, the
-    nemesis strikes, and what was shut down is started again; without it, all that goes wrong is
-    what the caller does. nodes: makes them with the run's random numbers, in the place of those of
-    the layout; none of them is started."""
+    """A run. events: how many were carried out. layout: None for a random quorum, whose observers
+    make themselves voters for one seed in four.
+
+    is_faulty: whether the network loses messages, the nemesis strikes, and nodes that were shut
+    down start again. If not, only the caller causes faults. nodes: makes the nodes from the run's
+    random numbers, instead of those of the layout; none of them is started.
+    """
 
     def __init__(
         self,
@@ -93,6 +124,7 @@ class Simulation:
         self.events = 0
         self.is_faulty = is_faulty
         self._restarts = is_faulty
+        self._pause_ms = _PAUSE_MS
         self.trace = hashlib.sha256()
         self.network = Network()
         self.layout = layout or random_layout(self.random, auto_joins=seed % 4 == 3)
@@ -101,6 +133,9 @@ class Simulation:
         voters = self.layout.first_voters
         static = next(iter(self.nodes.values())).config.static_voters
         self.invariants = Invariants(self.layout.workload, voters, static)
+        self.coverage = Coverage()
+        self.faults: tuple[Fault, ...] = ()
+        self.newest_fault = "none"
         self._newest_timestamp = 0
         if not is_faulty:
             self.network.stop_faults()
@@ -108,6 +143,7 @@ class Simulation:
             self.schedule.at(0, Start(node_id))
         self.schedule.at(50, Propose())
         if is_faulty:
+            self._draw_faults(seed)
             self.schedule.at(500, Strike())
 
     @property
@@ -115,22 +151,29 @@ class Simulation:
         """Simulated time in ms."""
         return self.schedule.now
 
+    def go_on_by(self, seed: int) -> None:
+        """Draw by another seed from now on: other chances, and other faults that exist."""
+        self.random.seed(seed)
+        self._draw_faults(seed)
+
     def run(self, events: int) -> None:
         while self.events < events:
             self._next()
 
     def run_until(self, is_reached: Callable[[], bool], within_ms: int) -> None:
-        """Go on until something holds. Raises BrokenInvariantError, liveness, where it doesn't in
-        time."""
+        """Go on until the condition holds. Raises BrokenInvariantError (liveness) where it doesn't
+        hold in time."""
         end = self.now + within_ms
         while not is_reached():
-            demand(self.now <= end, "liveness", self._standing())
+            if self.now > end:
+                broken("liveness", self._standing())
             self._next()
 
     def settle(self) -> None:
-        """Faults stop: a leader must be found, everybody must get what it commits, and who joins
-        the voters by itself must become one."""
+        """Stop the faults. Then a leader must be found, all replicas must get what it commits, and
+        observers that make themselves voters must become voters."""
         self.is_faulty = False
+        self._pause_ms = _SETTLED_PAUSE_MS
         self.network.stop_faults()
         for node in self.nodes.values():
             node.stop_faults()
@@ -141,37 +184,38 @@ class Simulation:
         self.invariants.ended([node.running for node in self.nodes.values()])
 
     def leaders(self) -> list[Node]:
-        """The nodes that believe to lead. Where there are two, neither knows of the other yet."""
+        """The nodes that believe that they lead. If there are two, the one of the older epoch
+        doesn't know of the other yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
     def leader(self) -> Node | None:
-        """The leader of the newest epoch, None where nobody leads."""
+        """The leader of the newest epoch; None where no node leads."""
         return max(self.leaders(), key=lambda n: n.running.raft.role.epoch, default=None)
 
     def kill(self, node: Node) -> None:
-        """The power is lost now, and stays away."""
+        """Cut a node's power. It doesn't come back by itself."""
         node.host = None
         node.disk.crash()
 
     def start(self, node: Node) -> None:
-        """Power comes back."""
+        """Let a node's power come back."""
         self.schedule.after(1, Start(node.node_id))
 
     def crash(self, node: Node) -> None:
-        """The power is lost now, and comes back after a while."""
+        """Cut a node's power. It comes back after a while."""
         self.kill(node)
         self._come_back(node)
 
     def step(self, node: Node, event: inputs.Input) -> None:
-        """Give a running replica an input; one that is down takes none."""
+        """Give a replica an input, unless its node is down."""
         self._do(node, lambda host, now: host.step(event, now))
 
     def ask(self, node: Node, request: PeerRequest) -> None:
-        """An administrator's request; nobody reads the answer."""
+        """Send an administrator's request, without reading the answer."""
         self.step(node, inputs.Request("administrator", request))
 
     def snapshot(self, node: Node) -> None:
-        """Let it snapshot what it has applied, and drop the log before as it is configured to."""
+        """Let a node write a snapshot of what it has applied, and clean its log as configured."""
         self._do(node, lambda host, now: host.snapshot(now))
         if node.host is not None:
             self.step(node, inputs.Clean(node.host.log.size_bytes))
@@ -194,8 +238,8 @@ class Simulation:
         self.trace.update(f"{self.now} {name} {node_id} {shown}\n".encode())
 
     def _is_due(self, node: Node, event: Start | Wake | Flush | Deliver) -> bool:
-        """Whether an event has to happen now: some have no effect any more, and a node that waits
-        for its disk takes its event later."""
+        """Whether an event happens now. Some events have no effect any more, and a node that waits
+        for its disk takes its events later."""
         if isinstance(event, Start):
             return node.host is None
         if isinstance(event, Wake) and event.at != node.wake_at:
@@ -223,13 +267,24 @@ class Simulation:
     def _start(self, node: Node) -> None:
         draws = Random(self.random.random())  # noqa: S311
         try:
-            host = node.start(draws.randrange, self.now, self.invariants.stepped)
+            host = node.start(draws.randrange, self.now, self._stepped)
             self.invariants.opened(host)
         except (PowerLossError, FileSystemError):
             self.crash(node)
             return
         node.host = host
         self._do(node, lambda host, now: host.tick(now))
+
+    def _stepped(self, host: SimulatedHost, effects: Effects) -> None:
+        self.invariants.stepped(host, effects)
+        self.coverage.stepped(host, effects, self.newest_fault)
+
+    def _draw_faults(self, seed: int) -> None:
+        """By random numbers of their own, so that a run's other draws don't depend on them."""
+        rates = Network()
+        self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
+        self.network.loss, self.network.duplication = rates.loss, rates.duplication
+        self.network.straggling = rates.straggling
 
     def _come_back(self, node: Node) -> None:
         down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1
@@ -242,8 +297,8 @@ class Simulation:
         return strike(self)
 
     def _propose(self) -> Node | None:
-        """A client appends at the node that it takes for the leader."""
-        self.schedule.after(self.random.randrange(1, 120), Propose())
+        """Let a client append at a node that believes that it leads."""
+        self.schedule.after(self.random.randrange(1, self._pause_ms), Propose())
         leaders = self.leaders()
         if not leaders:
             return None
@@ -288,7 +343,7 @@ class Simulation:
             self._plan(node, node.host)
 
     def _plan(self, node: Node, host: SimulatedHost) -> None:
-        """Plan the next moment at which the replica has something to do."""
+        """Schedule the flush that the replica owes, and its next deadline."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
@@ -311,7 +366,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: Node, message: inputs.Input) -> None:
-        """The node is down, so nobody listens there, and the sender hears of it."""
+        """Tell the sender of a request, perhaps, that the node is down."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:
@@ -325,12 +380,12 @@ class Simulation:
             self.schedule.at(leaves + delay, Deliver(receiver, boot, message))
 
     def _has_recovered(self, before: int) -> bool:
-        end = self.invariants.ledger.end
+        if self.invariants.ledger.end <= before:
+            return False
         hosts = [node.host for node in self.nodes.values()]
-        return end > before and all(
-            host is not None and host.machine.next_offset > before and not host.raft.is_joining
-            for host in hosts
-        )
+        return all(
+            host is not None and host.machine.next_offset > before for host in hosts
+        ) and not any(host is not None and host.raft.is_joining for host in hosts)
 
     def _standing(self) -> str:
         ends = {i: n.host and n.host.machine.next_offset for i, n in self.nodes.items()}

@@ -1,22 +1,24 @@
-"""What is replicated in a run: a state machine, and the batches that clients append."""
+"""The workload of a run: a state machine, and the batches that clients append."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import lru_cache
 from random import Random
 from typing import Protocol
 
-from replica.machines.metadata import MetadataMachine
+from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
 from replica.message.schema import Value
-from replica.metadata.image import Image
+from replica.metadata.image import Image, ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.writer import encode
+from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
 
 Values = tuple[bytes, ...]
-"""Of one batch."""
+"""The values of one batch's records."""
 
 
 class Workload(Protocol):
@@ -25,23 +27,23 @@ class Workload(Protocol):
     name: str
 
     def machine(self) -> StateMachine:
-        """A new one."""
+        """A new state machine."""
 
     def state(self, machine: StateMachine) -> object:
-        """What it has replayed: equal where and only where the contents are."""
+        """The machine's state. Two states are equal exactly where their contents are."""
 
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
     ) -> tuple[Values, ...]:
-        """What a leader appends now, all or none; nothing where it must wait.
+        """The batches that a leader appends now, all or none. There are none where it must wait.
 
-        number: no other call has it. machine: the leader's. is_active: whether it was told that it
-        leads. is_idle: whether all that is appended is committed, so that the machine knows it.
+        number: differs in each call. machine: the leader's. is_active: whether the machine was told
+        that it leads. is_idle: whether the machine has been given everything in the log.
         """
 
 
 class OpaqueWorkload(Workload):
-    """Bytes that nobody looks into."""
+    """Records of arbitrary bytes."""
 
     name = "opaque"
 
@@ -59,13 +61,13 @@ class OpaqueWorkload(Workload):
 
 
 class MetadataWorkload(Workload):
-    """Kafka's metadata records as a controller writes them: some alone, some in a transaction
-    (KIP-868). What a former leader left open is aborted first."""
+    """Kafka's metadata records as a controller writes them, some in a transaction (KIP-868). A new
+    leader first aborts the transaction that the former one left open."""
 
     name = "metadata"
 
     def machine(self) -> StateMachine:
-        return MetadataMachine()
+        return MetadataMachine(lambda batch: _read_once(batch.data))
 
     def state(self, machine: StateMachine) -> object:
         assert isinstance(machine, MetadataMachine)
@@ -92,12 +94,18 @@ class MetadataWorkload(Workload):
 OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
 
 
+@lru_cache(maxsize=2048)
+def _read_once(data: bytes) -> tuple[tuple[int, ReplayedRecord], ...]:
+    """What a batch holds: every replica of a run reads the same bytes, and again at each start."""
+    return tuple(messages_in(Batch(0, 0, 0, 0, data=data)))
+
+
 def _encoded(records: Sequence[MetadataRecord]) -> Values:
     return tuple(encode(record) for record in records)
 
 
 def _created(random: Random, number: int) -> list[MetadataRecord]:
-    """A new topic with its partitions, or a setting: right whatever is still in flight."""
+    """A new topic with its partitions, or a config. It may be appended whatever comes before it."""
     if random.random() < 0.5:
         return [_config(4, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
@@ -120,7 +128,7 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """A change of what is there; none where nothing is."""
+    """A change of an existing topic or partition; none where there is no partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []

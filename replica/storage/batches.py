@@ -6,6 +6,7 @@ The core knows no bytes: its control records become Kafka's control messages her
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import control
@@ -20,6 +21,8 @@ from replica.model.voters import voter_set
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
+_REMEMBERED_BYTES = 4096
+"""Of a control batch: the voters of seven nodes are a tenth of that."""
 _MESSAGE_VERSION = 0
 """The version in which Kafka 4.1 writes every control message, also LEADER_CHANGE."""
 
@@ -79,10 +82,21 @@ def bytes_of(batch: Batch) -> bytes:
     return bytes(stamped)
 
 
-def control_records(batch: Buffer) -> tuple[ControlRecord, ...]:
-    """The records of a control batch that concern Raft, in order."""
+def control_records(batch: bytes) -> tuple[ControlRecord, ...]:
+    """The records of a control batch that concern Raft, in order.
+
+    A control batch is read when it comes, when it is appended, and each time it is committed or
+    searched for, so what the small ones hold is remembered; a peer can't fill the memory with them.
+    """
+    return _remembered(batch) if len(batch) <= _REMEMBERED_BYTES else _decoded(batch)
+
+
+def _decoded(batch: bytes) -> tuple[ControlRecord, ...]:
     found = (record_of(message) for message in messages_in(batch))
     return tuple(record for record in found if record is not None)
+
+
+_remembered = lru_cache(maxsize=256)(_decoded)
 
 
 def record_of(message: control.ControlMessage) -> ControlRecord | None:

@@ -46,14 +46,16 @@ class File(Protocol):
     def close(self) -> None:
         """Close without a sync. A second call does nothing."""
 
-    def __enter__(self) -> File: ...
+    def __enter__(self) -> File:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 class FileSystem(Protocol):
@@ -179,17 +181,6 @@ class _LocalFile(File):
             handle, self._handle = self._handle, -1
             with _writing(self._path):
                 os.close(handle)
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @contextmanager

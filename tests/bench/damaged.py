@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from replica.format.segment import SegmentScan, scan
-from replica.scan.segments import bulk_scan
 from tests.bench.segments import batches
+from tests.replica.scan.bulk import bulk_scan
 
 _LOGS = ((9_500_000, 1), (9_500_000, 5), (40_000_000, 5), (40_000_000, 200), (120_000_000, 1))
 """Bytes, and places that are overwritten."""

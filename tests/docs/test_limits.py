@@ -8,6 +8,7 @@ import pytest
 
 from jobs.directories import rehearsed
 from jobs.engine import live_state
+from jobs.seeds import MAX_REHEARSED
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
 from replica.check.lineage import MAX_COMPARED
@@ -81,7 +82,8 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"{MAX_CONTROL_BYTES >> 20} MiB of a control record",
         f"{MAX_COMPARED} logs of a cluster are compared pair by pair, the rest is named",
         f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps, an hour of",
-        f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds twice",
+        f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds twice, "
+        f"and {MAX_REHEARSED:,} seeds at most",
         f"`--timeout`, {live_state.MAX_BYTES >> 30} GiB in `TMPDIR`",
         f"the log that `plan -b` fetches ({live_state.MAX_BYTES >> 30} GiB at most)",
     ],

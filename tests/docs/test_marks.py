@@ -56,7 +56,7 @@ def test_a_block_that_would_go_unnoticed_is_refused(page: str, why: str) -> None
         list(steps(page))
 
 
-def test_what_really_comes_out_takes_the_place_of_what_was_shown(
+def test_the_real_output_replaces_the_shown_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reader = Reader(tmp_path, capsys)

@@ -17,7 +17,7 @@ from replica.format.control import (
     to_plain,
 )
 from replica.format.control_records import CONTROL_RECORDS
-from replica.format.quorum_state import _VERSIONS as QUORUM_STATE_VERSIONS
+from replica.format.quorum_state import MANDATORY as QUORUM_STATE_FIELDS
 from replica.format.quorum_state import new_state
 from replica.message.schema import RecordSchema
 from replica.metadata.changes.releases import RELEASES
@@ -106,7 +106,7 @@ def written_fields() -> dict[str, dict[int, frozenset[str]]]:
     }
     state = {
         version: new_state(version=version, leader_id=1, leader_epoch=1, current_voters=(1,))
-        for version in QUORUM_STATE_VERSIONS
+        for version in QUORUM_STATE_FIELDS
     }
     in_file = {v: _paths(dict(each.fields)) - {"data_version"} for v, each in state.items()}
     return {**found, "QuorumStateData": in_file}

@@ -24,22 +24,26 @@ from tests.kraftlake_process import kraftlake
 pytestmark = pytest.mark.slow
 
 WITHIN_S = 120.0
-FEW = ("--seeds", "0:8", "--failures", "0")
 NO_DIRECTORY = "A" * 22
+ENDS = "Kafka ends its process"
 Range = list[int]
 """Offsets [first, end)."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """leader: node id. truncated: by node, what of its old log it has lost. lost: of the records
-    that were proven committed, the ranges that the leader doesn't have."""
+    """leader: node id, None where nobody leads. truncated: by node, what of its old log it has
+    lost. lost: of the records that were proven committed, the ranges that the leader doesn't have.
+    ended: the nodes whose process has ended by itself."""
 
-    leader: int
+    leader: int | None
     truncated: dict[int, Range]
     lost: list[Range]
+    ended: tuple[int, ...] = ()
 
     def said(self) -> str:
+        if self.leader is None:
+            return f"the process of node {', '.join(map(str, self.ended))} ends, nobody leads"
         lost = "committed records are lost" if self.lost else "no committed record is lost"
         nodes = ", ".join(map(str, sorted(self.truncated)))
         cut = f"node {nodes} truncates" if nodes else "nothing is truncated"
@@ -58,9 +62,7 @@ def until(is_so: Callable[[], bool], otherwise: str) -> None:
 
 
 def quorum_state(quorum: Quorum, node_id: int) -> dict[str, Any]:
-    found = json.loads((quorum.nodes[node_id].partition / "quorum-state").read_text())
-    assert isinstance(found, dict)
-    return found
+    return _state_in(quorum.nodes[node_id].log_dir)
 
 
 def end_of(quorum: Quorum, node_id: int) -> int:
@@ -111,12 +113,14 @@ def kept(quorum: Quorum, folder: Path) -> dict[int, Path]:
     }
 
 
-def rehearsed(folder: Path, *steps: str) -> list[Ended]:
+def rehearsed(folder: Path, *steps: str, seeds: str = "0:8") -> list[Ended]:
     """The outcomes, each of which some of the runs had."""
     script = folder.parent / "scenario.toml"
     script.write_text("".join(f"[[step]]\n{step}\n" for step in steps))
     scenario = ("--scenario", str(script)) if steps else ()
-    ran = kraftlake("rehearse", "--json", *FEW, *scenario, str(folder))
+    ran = kraftlake(
+        *("rehearse", "--json", "--seeds", seeds, "--failures", "0"), *scenario, str(folder)
+    )
     assert ran.returncode in (0, 1, 3), ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]
     return [
@@ -128,6 +132,7 @@ def rehearsed(folder: Path, *steps: str) -> list[Ended]:
                 if node["lost"] and not node["has_new_disk"]
             },
             row["committed_lost"],
+            tuple(one["node_id"] for one in row["failed"] if ENDS in one["reason"]),
         )
         for row in rows
         if row["kind"] == "outcome"
@@ -155,7 +160,8 @@ def held(case: str, quorum: Quorum, outcomes: list[Ended], did: Ended) -> None:
     """What happened is one of the outcomes, and the table has it."""
     assert did in outcomes, (did, outcomes)
     said = " or ".join(sorted({one.said() for one in outcomes}))
-    hold(REHEARSALS, (case, quorum.nodes[1].version), (said, f"{did.said()}, with such a leader"))
+    seen = did.said() if did.leader is None else f"{did.said()}, with such a leader"
+    hold(REHEARSALS, (case, quorum.nodes[1].version), (said, seen))
 
 
 @pytest.mark.parametrize("is_static", [False])
@@ -200,17 +206,84 @@ def test_what_a_leader_wrote_behind_a_lost_majority_is_truncated_as_rehearsed(
     ends = sorted(log_of(path).end_offset for path in before.values())
     did = happened(quorum, before, next_leader, ends[-2])
     assert set(did.truncated) == {leader}
-    said = [_named(one, leader, others) for one in outcomes]
+    names = {leader: 3, others[0]: 1, others[1]: 2}
+    said = [_named(one, names) for one in outcomes]
     case = "voters: the leader wrote alone (here node 3), and starts after the others"
     kind = "static" if is_static else "dynamic"
-    held(f"{kind} {case}", quorum, said, _named(did, leader, others))
+    held(f"{kind} {case}", quorum, said, _named(did, names))
 
 
-def _named(ended: Ended, leader: int, others: list[int]) -> Ended:
-    """As if the old leader had been node 3, and the others 1 and 2."""
-    names = {leader: 3, others[0]: 1, others[1]: 2}
+def _named(ended: Ended, names: dict[int, int]) -> Ended:
+    """As if the nodes had had these names: who leads first is another in each run."""
     truncated = {names[node_id]: cut for node_id, cut in ended.truncated.items()}
-    return Ended(names[ended.leader], truncated, ended.lost)
+    leader = None if ended.leader is None else names[ended.leader]
+    return Ended(leader, truncated, ended.lost, tuple(names[node_id] for node_id in ended.ended))
+
+
+def _left_behind(quorum: Quorum, stale: int, *others: int) -> None:
+    """A voter ends, the others commit some records more, and end, too."""
+    grown(quorum, stale, 5)
+    kill(quorum, stale)
+    end = end_of(quorum, stale)
+    until(lambda: min(end_of(quorum, one) for one in others) >= end + 5, "they commit nothing")
+    kill(quorum, *others)
+
+
+@pytest.mark.parametrize("is_static", [True])
+def test_a_stale_static_voter_beside_an_empty_disk_leads_without_committed_records_as_rehearsed(
+    quorum: Quorum, tmp_path: Path
+) -> None:
+    dead = leader_of(quorum, 1, 2, 3)
+    stale, wiped = sorted({1, 2, 3} - {dead})
+    _left_behind(quorum, stale, wiped, dead)
+    before = kept(quorum, tmp_path / "kept")
+    outcomes = rehearsed(tmp_path / "kept", f"dead = [{dead}]\nempty = [{wiped}]")
+    shutil.rmtree(quorum.nodes[wiped].log_dir)
+    quorum.nodes[wiped].format(CLUSTER_ID)
+    started(quorum, stale, wiped)
+    leader = leader_of(quorum, stale, wiped)
+    grown(quorum, wiped, 3)
+    kill(quorum, stale, wiped)
+    committed = min(log_of(before[node_id]).end_offset for node_id in (wiped, dead))
+    did = happened(quorum, before, leader, committed, wiped=wiped)
+    assert did.lost
+    names = {stale: 1, wiped: 2, dead: 3}
+    said = [_named(one, names) for one in outcomes]
+    case = "static voters: node 1 is stale, node 2 has an empty disk, node 3, which led, is dead"
+    held(case, quorum, said, _named(did, names))
+
+
+@pytest.mark.parametrize("is_static", [True])
+def test_a_stale_static_voter_that_names_an_empty_disk_as_the_leader_ends_it_as_rehearsed(
+    quorum: Quorum, tmp_path: Path
+) -> None:
+    wiped = leader_of(quorum, 1, 2, 3)
+    stale, dead = sorted({1, 2, 3} - {wiped})
+    _left_behind(quorum, stale, wiped, dead)
+    before = kept(quorum, tmp_path / "kept")
+    first = f"dead = [{stale}, {dead}]\nempty = [{wiped}]"
+    outcomes = rehearsed(tmp_path / "kept", first, f"start = [{stale}]", seeds="0:40")
+    shutil.rmtree(quorum.nodes[wiped].log_dir)
+    quorum.nodes[wiped].format(CLUSTER_ID)
+    quorum.nodes[wiped].start()
+    quorum.nodes[wiped].wait_for("Completed transition to Prospective")
+    quorum.nodes[stale].start()
+    quorum.nodes[wiped].wait_for_end()
+    assert f"leader OptionalInt[{wiped}]" in quorum.nodes[wiped].log
+    assert "inconsistent with current leader" in quorum.nodes[wiped].log
+    time.sleep(10.0)  # some fetch timeouts and pre-votes of the stale voter
+    assert quorum_state(quorum, stale) == _state_in(before[stale])
+    did = Ended(None, {}, [], (wiped,))
+    names = {stale: 1, wiped: 2, dead: 3}
+    said = [_named(one, names) for one in outcomes]
+    case = "static voters: node 1 is stale and names node 2, whose disk is empty; node 3 is dead"
+    held(case, quorum, said, _named(did, names))
+
+
+def _state_in(log_dir: Path) -> dict[str, Any]:
+    found = json.loads((log_dir / "__cluster_metadata-0" / "quorum-state").read_text())
+    assert isinstance(found, dict)
+    return found
 
 
 @pytest.mark.parametrize("is_static", [True, False], ids=["static", "dynamic"])

@@ -77,7 +77,9 @@ def test_the_exit_code_is_1_from_the_severity_of_fail_on_up(
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_is_not_shown_may_still_be_fatal_where_fail_on_says_so(kraftlake: Kraftlake) -> None:
+def test_findings_that_are_not_shown_can_decide_the_exit_code_by_fail_on(
+    kraftlake: Kraftlake,
+) -> None:
     words = ("--severity", "error", "--fail-on", "warning")
     ended = kraftlake("check", *words, f"{STATIC}/split")
     assert ended.code == 1

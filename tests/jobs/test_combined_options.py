@@ -70,7 +70,7 @@ def test_two_options_that_exclude_each_other_are_named(
     ],
     ids=lambda value: " ".join(value),
 )
-def test_what_has_no_place_on_standard_output_makes_no_file_called_minus(
+def test_an_output_that_can_not_be_stdout_makes_no_file_called_minus(
     kraftlake: Kraftlake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -104,7 +104,7 @@ def test_replicas_that_agree_exit_with_zero(kraftlake: Kraftlake) -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_one_replica_at_two_moments_shows_what_it_gave_up(kraftlake: Kraftlake) -> None:
+def test_two_copies_of_one_replica_show_what_it_truncated(kraftlake: Kraftlake) -> None:
     grown = kraftlake("diff", "kafka-4.1.1-dynamic/live/2", f"{SPLIT}/2")
     assert grown.code == 0
     assert grown.lines[-1] == "B has 24 records more; nothing that A holds was rewritten."

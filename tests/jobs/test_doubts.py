@@ -34,7 +34,7 @@ def test_doubts_are_damage_of_newest_captures_and_rows_that_the_newest_run_left_
     assert told == doubts
 
 
-def test_what_a_running_node_shows_is_no_doubt(kraftlake: Kraftlake, tmp_path: Path) -> None:
+def test_races_of_a_running_node_are_no_findings(kraftlake: Kraftlake, tmp_path: Path) -> None:
     for kind in ("torn-tail", "changed-while-read"):
         write_small_lake(tmp_path, damaged="new", kind=kind)
         ended = kraftlake("sql", "--lake", tmp_path, "--json", "--question", "doubts")

@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
 
+from jobs.asking.sql_views import VIEWS
 from tests.jobs.conftest import Kraftlake
 
 RECORDS = "bronze.log_records"
@@ -210,3 +211,35 @@ def test_without_duckdb_the_line_that_adds_it_is_told(
     assert "duckdb is not installed" in ended.error
     assert "[duckdb]" in ended.error
     assert not place.with_suffix(".duckdb").exists()
+
+
+def test_a_plain_duckdb_reads_every_table_by_the_file_of_views(
+    kraftlake: Kraftlake, built_lake: Path, place: Path
+) -> None:
+    file = place.with_suffix(".sql")
+    told = counts(kraftlake("export", "--lake", built_lake, "-o", file, "--json").rows)
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.execute(file.read_text())
+        for name, rows in told.items():
+            assert database.execute(f"SELECT count(*) FROM {name}").fetchone() == (rows,), name
+            table = DeltaTable(str(built_lake.joinpath(*name.split("."))))
+            names = [one for one in table.to_pyarrow_dataset().schema.names if one != "payload"]
+            assert [
+                column for column, *_ in database.execute(f"DESCRIBE {name}").fetchall()
+            ] == names
+        for view in VIEWS:
+            query = f"SELECT * FROM {view.name} WHERE cluster_id LIKE 'Lr3U%'"
+            own = kraftlake("sql", "--lake", built_lake, "--json", query).rows
+            assert len(database.execute(query).fetchall()) == len(own)
+    assert {"bronze.damage", "gold.findings"} <= told.keys()
+    assert "bronze.log_records: without payload" in file.read_text()
+
+
+def test_views_are_of_tables_and_not_of_an_answer(
+    kraftlake: Kraftlake, built_lake: Path, place: Path
+) -> None:
+    file = place.with_suffix(".sql")
+    ended = kraftlake("export", "--lake", built_lake, "-o", file, "--question", "leaders")
+    assert (ended.code, "views are of tables" in ended.error) == (2, True)
+    assert not file.exists()

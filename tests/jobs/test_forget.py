@@ -70,7 +70,9 @@ def test_what_it_can_t_mean_is_refused_in_one_line(kraftlake: Kraftlake, lake: P
         assert reason in ended.error
 
 
-def test_what_an_interrupted_run_meant_is_meant_again(kraftlake: Kraftlake, lake: Path) -> None:
+def test_the_targets_of_an_interrupted_forget_are_forgotten_by_the_next_run(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
     forgetting.begin(Lake(lake), Targets(captures=frozenset(["b", "gone already"])))
     rows = kraftlake("forget", "--lake", lake, "--json", "--cluster", "other").rows
     assert [row["capture_id"] for row in rows] == ["b", "e"]

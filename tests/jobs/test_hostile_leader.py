@@ -145,7 +145,7 @@ def _noise(part: Message, offset: int) -> None:
 
 
 @pytest.mark.parametrize("lie", [_endless_snapshot, _endless_records])
-def test_who_sends_a_log_without_an_end_fills_no_disk(
+def test_a_node_that_sends_an_endless_log_fills_no_disk(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

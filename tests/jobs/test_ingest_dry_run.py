@@ -119,7 +119,7 @@ def test_people_read_a_line_for_each_file_with_something_new(
 @pytest.mark.parametrize(
     "other", [("--build",), ("--follow", "5"), ("--available-now",)], ids=lambda o: str(o[0])
 )
-def test_what_would_write_is_refused_beside_it(
+def test_options_that_write_are_refused_with_dry_run(
     other: tuple[Any, ...], recorded: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     lake = tmp_path / "lake"

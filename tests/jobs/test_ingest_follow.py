@@ -78,7 +78,7 @@ def test_a_log_that_grew_came_went_or_was_replaced_is_ingested_again(log: Path) 
         log.write_bytes(b"one batch")
 
 
-def test_what_is_written_during_an_ingest_is_for_the_next_one(log: Path) -> None:
+def test_records_written_during_an_ingest_are_left_to_the_next_one(log: Path) -> None:
     stop, calls = threading.Event(), []
 
     def ingest() -> None:

@@ -175,7 +175,7 @@ def test_each_command_says_what_to_run(
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_who_presses_twice_does_not_wait(lake: Path) -> None:
+def test_the_second_ctrl_c_ends_the_process_at_once(lake: Path) -> None:
     said = interrupted("build: quality of bronze", 1, "build", "--lake", lake, again=True)
     assert len(said) <= 1
 

@@ -201,7 +201,7 @@ def test_a_batch_that_rots_stays_the_one_that_the_lake_knows(
     assert sorted(rows) == [(base, True, None, None) for base in range(6)]
 
 
-def test_a_lake_keeps_to_what_it_was_begun_with(
+def test_a_lake_that_hides_secrets_refuses_to_keep_them_and_vice_versa(
     spark: SparkSession, lake: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     node = tmp_path / "1"

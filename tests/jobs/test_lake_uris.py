@@ -31,7 +31,7 @@ def test_a_mistyped_uri_of_captures_is_refused(kraftlake: Kraftlake, tmp_path: P
 
 
 @pytest.mark.parametrize("command", ["check", "dump", "recover --plan", "diff ."])
-def test_what_reads_local_paths_says_what_to_do_about_a_uri(
+def test_commands_that_read_local_paths_refuse_a_uri_with_advice(
     kraftlake: Kraftlake, command: str
 ) -> None:
     ended = kraftlake(*command.split(), "s3://KEY:SECRET@bucket/captures")

@@ -63,7 +63,7 @@ def test_check_says_once_of_each_partition_that_it_is_no_metadata_log(
     assert rules_in(kraftlake("check", "--json", orders)) == ["no-metadata-log"] * 3
 
 
-def test_what_any_partition_of_a_quorum_has_is_still_judged(
+def test_rules_that_hold_for_every_partition_are_judged_without_a_metadata_log(
     kraftlake: Kraftlake, orders: Path
 ) -> None:
     log = next((orders / "1").glob("orders-0/*.log"))
@@ -176,7 +176,7 @@ def test_dump_of_an_ordinary_topic_and_of_types(kraftlake: Kraftlake, topics: Pa
     assert (chosen.code, chosen.rows) == (0, [])
 
 
-def test_a_segment_that_nothing_names_is_not_printed_as_it_is(
+def test_a_segment_of_an_unknown_partition_is_not_printed_unredacted(
     kraftlake: Kraftlake, orders: Path
 ) -> None:
     """It may as well be a metadata log's that nobody can read, with secrets in it."""

@@ -50,7 +50,7 @@ def test_a_cell_shows_the_whole_value_plainly(value: object, text: str) -> None:
     assert cell_text(value) == text
 
 
-def test_json_holds_what_json_has_no_type_for() -> None:
+def test_values_that_json_has_no_type_for_become_text_or_numbers() -> None:
     row = {
         "at": datetime(2026, 1, 1, 0, 0, 0, 1999, tzinfo=UTC),
         "before": datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC),
@@ -74,7 +74,7 @@ def test_times_that_no_calendar_has_are_shown_as_numbers() -> None:
     assert ms_text(2**62) == f"{2**62}ms"
 
 
-def test_one_line_takes_away_what_moves_a_terminal() -> None:
+def test_one_line_escapes_characters_that_move_a_terminals_cursor() -> None:
     assert one_line("a\n\x1b[31m\x9b\r\x07é") == "a\\n\\x1b[31m\\x9b\\r\\x07é"
 
 
@@ -83,12 +83,12 @@ _TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 _MOVING = _TURNING + "\x7f\x80\x85\x9b\x9f\u2028\u2029"
 
 
-def test_one_line_shows_what_turns_the_direction_of_a_text() -> None:
+def test_one_line_escapes_characters_that_change_the_texts_direction() -> None:
     assert one_line("a\u202egnp.exe\u2066") == "a\\u202egnp.exe\\u2066"
     assert one_line(_MOVING).isascii()
 
 
-def test_json_escapes_what_a_terminal_obeys_and_holds_the_same_text() -> None:
+def test_json_escapes_terminal_commands_and_keeps_the_same_text() -> None:
     text = json_text({"a": _MOVING, _MOVING: ["é日"]})
     assert not set(text) & set(_MOVING)
     assert "é日" in text

@@ -93,7 +93,7 @@ def test_a_running_quorum_answers_as_its_directory_does(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_quorum_that_nobody_answers_for_is_given_up_in_time(kraftlake: Kraftlake) -> None:
+def test_a_quorum_that_does_not_answer_is_given_up_in_time(kraftlake: Kraftlake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = f"127.0.0.1:{server.getsockname()[1]}"
         ended = kraftlake("plan", "--to-dynamic", "-b", silent, "--timeout", "1")

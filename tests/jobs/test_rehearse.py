@@ -120,7 +120,44 @@ def test_an_empty_disk_of_a_dynamic_voter_votes_for_nobody(
     assert [row["leader"] for row in outcomes(ended)] == [3]
 
 
-def test_a_majority_that_stays_dead_leaves_nobody_to_lead(
+def test_an_empty_disk_that_another_voter_names_as_the_leader_ends_its_process_as_in_kafka(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "led.toml"
+    script.write_text("[[step]]\ndead = [1, 2]\nempty = [3]\n[[step]]\nstart = [1]\n")
+    ended = kraftlake("rehearse", "--json", *FEW, "--scenario", script, data / STATIC / "split")
+    assert ended.code == 1
+    outcome = outcomes(ended)[0]
+    assert outcome["leader"] is None
+    (failed,) = outcome["failed"]
+    assert failed["node_id"] == 3
+    assert "another node names node 3 as the leader of epoch 8" in failed["reason"]
+
+
+def test_a_former_leader_with_an_empty_disk_follows_once_it_is_started_again_in_a_newer_epoch(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "led.toml"
+    split = data / "kafka-4.4.0-dynamic/split"
+    script.write_text("[[step]]\nempty = [3]\n")
+    once = kraftlake("rehearse", "--json", *FEW, "--scenario", script, split)
+    assert any(row["failed"] for row in outcomes(once))
+    script.write_text("[[step]]\nempty = [3]\n[[step]]\nstart = [3]\n")
+    again = kraftlake("rehearse", "--json", *FEW, "--scenario", script, split)
+    assert again.code == 0
+    assert not any(row["failed"] for row in outcomes(again))
+
+
+@pytest.mark.parametrize("command", [("rehearse",), ("recover", "--plan", "--rehearse")])
+def test_more_seeds_than_a_rehearsal_may_have_are_refused(
+    kraftlake: Kraftlake, data: Path, command: tuple[str, ...]
+) -> None:
+    ended = kraftlake(*command, "--seeds", "5:10006", data / STATIC / "split")
+    assert ended.code == 2
+    assert "--seeds 5:10006: 10001 runs: expected 10000 at most" in ended.error
+
+
+def test_without_a_live_majority_no_run_has_a_leader(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "dead.toml"
@@ -251,7 +288,7 @@ def test_written_outcomes_hold_secrets_and_are_their_owners_only(
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
 
 
-def test_outcomes_are_written_to_no_folder_that_somebody_else_can_change(
+def test_outcomes_are_written_to_no_folder_that_other_users_can_change(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "open").mkdir()

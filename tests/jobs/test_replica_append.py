@@ -95,7 +95,7 @@ def test_a_line_that_is_no_record_is_named_and_nothing_is_appended(
     assert ended.error == f"{lines}, line 2: k: expected key, value and headers alone"
 
 
-def test_who_is_no_administrator_is_told_which_key_names_them(
+def test_an_append_without_the_role_names_the_key_for_administrators(
     tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     lines = tmp_path / "lines"
@@ -173,7 +173,7 @@ def lines(tmp_path: Path) -> Path:
     return found
 
 
-def test_what_may_be_in_the_log_is_named_and_not_sent_again(
+def test_records_that_may_be_in_the_log_are_named_and_not_sent_again(
     lines: Path, kraftlake: Kraftlake
 ) -> None:
     node = Scripted(ErrorCode.REQUEST_TIMED_OUT)

@@ -141,7 +141,7 @@ def test_a_port_for_metrics_that_is_taken_is_one_line(
     assert f"--metrics {metrics}: " in ended.complaints[-1]
 
 
-def test_nobody_there_in_time_is_one_line_that_says_so(
+def test_a_quorum_without_an_answer_in_time_is_one_line(
     tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:

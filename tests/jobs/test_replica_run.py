@@ -28,7 +28,9 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_tells_its_life_as_json_and_leaves_in_order(config: Path, kraftlake: Kraftlake) -> None:
+def test_a_replica_reports_its_states_as_json_and_stops_in_order(
+    config: Path, kraftlake: Kraftlake
+) -> None:
     kraftlake("replica", "format", "-c", config, "-t", CLUSTER, "--standalone")
     command = command_line("replica", "run", "-c", config)
     command += ["--log-format", "json"]
@@ -60,7 +62,7 @@ def test_it_tells_its_life_as_json_and_leaves_in_order(config: Path, kraftlake: 
         ((), "is not formatted: `kraftlake replica format -c"),
     ],
 )
-def test_what_cannot_be_meant_is_a_usage_error(
+def test_an_impossible_option_is_a_usage_error(
     config: Path, kraftlake: Kraftlake, arguments: tuple[str, ...], said: str
 ) -> None:
     ended = kraftlake("replica", "run", "-c", config, *arguments)

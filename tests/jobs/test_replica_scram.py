@@ -17,7 +17,7 @@ from tests.kraftlake_process import REPOSITORY, command_line
 
 
 @pytest.mark.parametrize(("mechanism", "hash_name"), scram.HASHES.items())
-def test_a_line_from_a_password_on_stdin_lets_it_in(
+def test_a_line_made_of_a_password_on_stdin_lets_its_user_log_in(
     process: Kraftlake, tmp_path: Path, mechanism: str, hash_name: str
 ) -> None:
     asked = ("replica", "scram", "--user", "a, b", "--mechanism", mechanism)
@@ -69,7 +69,7 @@ def test_a_terminal_is_asked_twice_and_shows_nothing(again: str, code: int) -> N
         ((), "", "a user needs a name and a password"),
     ],
 )
-def test_what_no_replica_would_take_is_a_usage_error(
+def test_credentials_that_no_replica_accepts_are_a_usage_error(
     process: Kraftlake, options: tuple[str, ...], stdin: str, said: str
 ) -> None:
     ended = process("replica", "scram", "--user", "ann", *options, stdin=stdin)

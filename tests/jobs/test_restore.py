@@ -133,7 +133,7 @@ def test_a_folder_that_holds_something_is_refused(
     assert "holds mine" in ended.error
 
 
-def test_credentials_are_written_to_no_folder_that_somebody_else_can_change(
+def test_credentials_are_written_to_no_folder_that_other_users_can_change(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     (tmp_path / "open").mkdir()

@@ -91,8 +91,8 @@ def test_processes_give_the_same_results(kraftlake: Kraftlake, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("{}", "line 1: no result of a campaign; name a new file"),
-        ("some text", "line 1: no result of a campaign; name a new file"),
+        ("{}", "line 1: expected a campaign's result; name a new file"),
+        ("some text", "line 1: expected a campaign's result; name a new file"),
         (
             json.dumps(asdict(Result(1, 50, "", 0, 0))),
             "line 1: 50 events, not 100; name another file, or the same --events",

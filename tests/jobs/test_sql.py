@@ -99,7 +99,7 @@ def test_json_has_times_in_ms_binary_in_base64_and_nested_values(
     assert rows[1]["at"] is None
 
 
-def test_csv_quotes_what_csv_must(kraftlake: Kraftlake, lake: Path) -> None:
+def test_csv_quotes_nested_values_and_leaves_null_empty(kraftlake: Kraftlake, lake: Path) -> None:
     query = "select offset, voters, at from bronze.log_records order by offset desc"
     ended = kraftlake("sql", "--lake", lake, "--csv", query)
     header, first, second = csv.reader(io.StringIO(ended.out))

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,46 +11,8 @@ import pytest
 
 from jobs.asking.pager import pager_command
 from jobs.asking.sql_prompt import completer
+from tests.jobs.terminal import DEADLINE_S, Terminal
 from tests.kraftlake_process import command_line
-
-_DEADLINE_S = 60
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-class Terminal:
-    """A process on a terminal of its own."""
-
-    def __init__(self, command: list[str], **variables: str) -> None:
-        self._end, theirs = pty.openpty()
-        environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200", **variables}
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-        )
-        os.close(theirs)
-        self._text = ""
-
-    def until(self, text: str) -> str:
-        """What came up to a text, this included."""
-        deadline = time.monotonic() + _DEADLINE_S
-        while text not in self._text:
-            assert time.monotonic() < deadline, self._text
-            if select.select([self._end], [], [], 1)[0]:
-                try:
-                    came = os.read(self._end, 65536).decode(errors="replace")
-                except OSError:  # the process has closed its end
-                    came = ""
-                assert came, self._text
-                self._text += _ESCAPES.sub("", came).replace("\r", "")
-        before, _, self._text = self._text.partition(text)
-        return before + text
-
-    def type(self, text: str) -> None:
-        os.write(self._end, text.encode())
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._end)
 
 
 @pytest.fixture
@@ -78,7 +36,7 @@ def test_queries_are_answered_one_after_another_until_the_input_ends(
     terminal.type("SELECT nope FROM gold.findings;\n")
     assert "No field named nope" in terminal.until("lake=> ")
     terminal.type("\x04")
-    assert terminal.process.wait(_DEADLINE_S) == 0
+    assert terminal.process.wait(DEADLINE_S) == 0
     history = tmp_path / "kraftlake" / "sql_history"
     assert "FROM gold.findings;" in history.read_text()
     assert history.stat().st_mode & 0o777 == 0o600

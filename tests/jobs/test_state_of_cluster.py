@@ -64,7 +64,7 @@ def test_exposure_of_directories_is_told_for_each_failure(kraftlake: Kraftlake) 
 
 
 @pytest.mark.usefixtures("recorded")
-def test_since_tells_the_record_from_which_on_a_failure_does_what_it_does(
+def test_since_names_the_record_from_which_on_a_failure_has_its_effect(
     kraftlake: Kraftlake,
 ) -> None:
     ended = kraftlake("state", "--exposure", "--since", "--json", ILL)
@@ -78,7 +78,7 @@ def test_since_tells_the_record_from_which_on_a_failure_does_what_it_does(
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_was_so_before_the_log_at_hand_begins_is_said_to_be(
+def test_an_exposure_from_before_the_log_start_is_marked_as_such(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     source = data / "kafka-4.1.1-dynamic" / "final" / "1" / "__cluster_metadata-0"
@@ -111,7 +111,7 @@ def test_what_was_so_before_the_log_at_hand_begins_is_said_to_be(
          f"{WELL}/1/meta.properties: no metadata log that tells a state"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together_is_one_line(
+def test_options_that_do_not_go_together_are_refused_in_one_line(
     kraftlake: Kraftlake, arguments: list[str], said: str
 ) -> None:
     ended = kraftlake("state", *arguments)

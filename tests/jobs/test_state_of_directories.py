@@ -52,7 +52,7 @@ def test_only_entities_that_all_filters_hold_are_shown(
     assert {row["entity"] for row in rows} == kinds
 
 
-def test_what_a_snapshot_gave_has_no_offset(
+def test_entities_from_a_snapshot_have_no_offset(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     node = Path(shutil.copytree(data / STATIC / "split/3", tmp_path / "node"))

@@ -20,7 +20,7 @@ def lines(records: Sequence[ReplayedRecord]) -> list[str]:
     return [" ".join(line(one).split()) for one in told]
 
 
-def test_a_field_is_told_from_what_to_what() -> None:
+def test_a_changed_field_is_shown_with_its_old_and_new_value() -> None:
     assert lines([topic(), partition(), change(isr=(2,), leader=2)]) == [
         "leader_changed orders-0 1 -> 2",
         "isr_changed orders-0 [1,2] -> [2]",

@@ -73,7 +73,9 @@ def test_a_plan_names_the_directory_that_cannot_be_read_and_goes_on_with_the_res
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_plan_of_nothing_that_can_be_read_says_what_could_not(nodes: Path, lock: Lock) -> None:
+def test_a_plan_without_a_readable_directory_names_the_unreadable_ones(
+    nodes: Path, lock: Lock
+) -> None:
     locked = lock(nodes)
     ended = kraftlake("recover", "--plan", nodes / "2")
     assert (ended.returncode, ended.stdout) == (1, "")

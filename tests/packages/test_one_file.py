@@ -65,7 +65,7 @@ def test_it_holds_no_compiled_code_and_the_licences_of_what_it_holds(one_file: P
     "words",
     [
         ("check", "--json", "tests/data/kafka-3.7.2-static/split"),
-        ("dump", "tests/data/generated-all-types"),
+        ("dump", "--redact-key", "LICENSE", "tests/data/generated-all-types"),
         ("--help",),
         ("completion", "bash"),
     ],
@@ -79,7 +79,11 @@ def test_it_says_what_the_installed_command_says(one_file: Path, words: tuple[st
 def test_a_campaign_runs_in_processes_of_their_own(one_file: Path) -> None:
     words = ("simulate", "--seeds", "0:3", "--events", "20", "--jobs", "2")
     done, expected = run(one_file, *words), kraftlake(*words)
-    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    assert (done.returncode, expected.returncode) == (0, 0)
+    # how many events a second it does is another matter in each run
+    ours, theirs = (one.stdout.rpartition(", ")[0] for one in (done, expected))
+    assert ours == theirs
+    assert ours.endswith("3 seeds, 0 broken")
 
 
 def test_bombs_are_told_within_a_gibibyte_without_compiled_code_too(

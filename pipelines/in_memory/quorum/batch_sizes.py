@@ -29,5 +29,5 @@ def _sizes(batches: Batches) -> Row:
         **{f"{name}_bytes": percentile_of(sizes, part) for name, part in PERCENTILES.items()},
         "max_bytes": int(sizes[-1]),
         "max_records": int(batches.record_count.max()),
-        "largest_offset": int(largest.min()),  # the first of those that are equally large
+        "largest_offset": int(largest.min()),  # The first of those that are equally large.
     }

@@ -11,10 +11,10 @@ from pipelines.in_memory.rows import Row, milliseconds
 
 
 class _Epoch(NamedTuple):
-    """at: when it began; of an epoch that no log knows, when the first capture shows it.
+    """An epoch. at: when it began; for an epoch that is in no log, when the first capture shows it.
 
-    leaderless: epochs without a leader since the one before, this one included. reign_ms: None
-    while it hasn't ended, or where a time isn't known.
+    leaderless: how many epochs up to this one, since the one before in the table, had no leader.
+    reign_ms: None while it hasn't ended, or where a time is unknown.
     """
 
     cluster_id: str
@@ -26,7 +26,8 @@ class _Epoch(NamedTuple):
 
 
 def elections(history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]) -> list[Row]:
-    """The table's rows; history: gold.leader_epoch_history, the others bronze's."""
+    """The table's rows. history: rows of gold.leader_epoch_history. captures, state: bronze's
+    rows."""
     epochs = (
         epoch
         for rows in grouped(_known_and_seen(history, captures, state), _cluster).values()
@@ -49,7 +50,7 @@ def elections(history: Sequence[Row], captures: Iterable[Row], state: Iterable[R
 def _known_and_seen(
     history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]
 ) -> Iterator[Row]:
-    """The history's rows with `at` and `has_leader`, and those of epochs that it lacks."""
+    """The history's rows with `at` and `has_leader`, and rows for the epochs that it lacks."""
     known = {(row["cluster_id"], row["epoch"]) for row in history}
     for row in history:
         yield {**row, "at": row["started_at"], "has_leader": True}
@@ -62,7 +63,7 @@ def _known_and_seen(
 def _seen_epochs(
     captures: Iterable[Row], state: Iterable[Row]
 ) -> dict[tuple[str, int], datetime | None]:
-    """(cluster_id, epoch) that quorum-states were in, and when the first capture shows it."""
+    """(cluster_id, epoch) of quorum-states, and when the first capture shows each."""
     looks = grouped(captures, lambda row: row["capture_id"])
     entered = (row for row in state if (row["leader_epoch"] or 0) > 0)
     by_epoch = grouped(entered, lambda row: (row["cluster_id"], row["leader_epoch"]))
@@ -76,7 +77,7 @@ def _seen_epochs(
 
 
 def _counted(rows: Sequence[Row]) -> Iterator[_Epoch]:
-    """rows: of one cluster, ascending by epoch."""
+    """The rows with their counts. rows: of one cluster, ascending by epoch."""
     before: int | None = None
     for row in rows:
         if before is None:

@@ -14,8 +14,8 @@ from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.rows import Row
 from pipelines.tables.keys import BATCH_KEYS
 
-# What a record takes apart from its value: its length, attributes, two deltas, the lengths of key
-# and value, and the number of headers, a byte each at least.
+# The bytes of a record besides its value: its length, attributes, two deltas, the lengths of key
+# and value, and the number of headers, each of one byte at least.
 ENVELOPE_BYTES = 7
 
 _ID = BATCH_KEYS[1:]
@@ -32,12 +32,12 @@ LENGTHS = pa.schema(
         ("length", pa.int64()),
     ]
 )
-"""The records of a batch of one replica that have one hour and type: how many they are, and how
-many bytes they take together."""
+"""The records of a batch of one replica with the same hour and type: how many they are, and their
+bytes."""
 
 
 def lengths_of(records: Iterable[Row]) -> pa.Table:
-    """LENGTHS; records: rows that bronze.log_records has of one cluster."""
+    """LENGTHS. records: the rows of one cluster in bronze.log_records."""
     counts: dict[tuple[object, ...], int] = defaultdict(int)
     lengths: dict[tuple[object, ...], int] = defaultdict(int)
     for row in records:
@@ -51,13 +51,13 @@ def lengths_of(records: Iterable[Row]) -> pa.Table:
 
 
 def log_growth(cluster_id: str, branch: Batches, lengths: pa.Table) -> Iterator[Row]:
-    """The table's rows, from the batches of the agreed branch and LENGTHS of the cluster.
+    """The table's rows, from the batches of the agreed branch and the cluster's LENGTHS.
 
-    A batch's bytes are spread over its records by their length, so those of a table add up to the
+    A batch's bytes are spread over its records by their lengths, so a table's bytes add up to the
     log's.
     """
     ids = branch.ids().append_column("place", pa.array(np.arange(len(branch))))
-    # sums of floats depend on the order: that of the batches' keys
+    # A sum of floats depends on the order, so it is that of the batches' keys.
     found = lengths.join(ids, list(_ID), join_type="inner").sort_by(
         [(name, "ascending") for name in (*_ID, "hour", "record_type")]
     )

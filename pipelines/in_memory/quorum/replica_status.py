@@ -19,8 +19,8 @@ _LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_nam
 
 
 class _LogTimes(NamedTuple):
-    """Of a capture's log, None where nothing tells; agreed_time: of its newest record below the
-    end of what it shares with the agreed branch."""
+    """Times of a capture's log, None where unknown. agreed_time: of its newest record below the end
+    of what it shares with the agreed branch."""
 
     last_epoch: int | None = None
     last_append_time: datetime | None = None
@@ -28,7 +28,7 @@ class _LogTimes(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """A whole snapshot; end_offset: exclusive."""
+    """A whole snapshot. end_offset: exclusive."""
 
     epoch: int | None = None
     end_offset: int | None = None
@@ -36,9 +36,8 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What the table's rows are made from. snapshots, state and stated have capture_ids as
-    keys; stated tells whom a capture's files name as voters. The keys of groups are (cluster_id,
-    capture_group)."""
+    """The input of the table's rows. snapshots, state, stated: by capture_id; stated has the voters
+    that a capture's files name. groups: by (cluster_id, capture_group)."""
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
@@ -56,8 +55,8 @@ def replica_status(
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """The table's rows; stated: from stated_voters; groups: rows of
-    group_findings; the others bronze's."""
+    """The table's rows. stated: from stated_voters. groups: rows of group_findings. The others are
+    bronze's rows."""
     parts = _Parts(
         held=held,
         snapshots=_newest_snapshots(snapshots),
@@ -75,7 +74,7 @@ def _group_of(row: Row) -> tuple[str, str]:
 
 
 def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
-    """By capture_id, the newest whole snapshot that it held, 0-0 apart."""
+    """By capture_id, the newest whole snapshot that it held, except 0-0."""
     found: dict[str, _Snapshot] = {}
     for row in snapshots:
         if row["is_whole"] and row["end_offset"] > 0:
@@ -87,7 +86,7 @@ def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
 
 
 def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> Iterator[Row]:
-    """Rows of the captures of one group, each with how far it is behind the others."""
+    """The rows of one group's captures, each with how far it is behind the others."""
     group = parts.groups.get(key, {})
     progress = {one["capture_id"]: one for one in group.get("progress") or ()}
     shared: list[int | None] = []
@@ -96,7 +95,7 @@ def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> It
         own = progress.get(capture["capture_id"], {})
         times = _log_times(parts.held, capture["capture_id"], own.get("agreed_end"))
         snapshot = parts.snapshots.get(capture["capture_id"], _Snapshot())
-        # a log that begins at a snapshot holds nothing of the time before
+        # A log that begins at a snapshot holds no records from before.
         at = times.agreed_time or snapshot.time
         shared.append(None if at is None else milliseconds(at))
         row = _row(capture, parts, times, snapshot)
@@ -108,7 +107,8 @@ def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> It
 
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
-    """agreed_end: exclusive, None where the capture's log was compared to none."""
+    """The log's times. agreed_end: exclusive, None where the capture's log was compared to no
+    other."""
     places = held.places(capture_id)
     if agreed_end is None or not len(places):
         return _LogTimes()
@@ -124,7 +124,7 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """How far one time is behind another; 0 where one of them isn't known."""
+    """How far one time is behind another. 0 where one of them is unknown."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 
 
@@ -150,7 +150,8 @@ def _row(capture: Row, parts: _Parts, times: _LogTimes, snapshot: _Snapshot) -> 
 
 
 def _progress(own: Row) -> Row:
-    """The columns out of an entry of the group's `progress`; own: empty where there is none."""
+    """The columns that come from an entry of the group's `progress`. own: empty where there is
+    none."""
     columns = {
         "high_watermark": "high_watermark",
         "high_watermark_evidence": "evidence",
@@ -164,7 +165,7 @@ def _progress(own: Row) -> Row:
 
 
 def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
-    """Whether the replica is a voter; None where no file names voters."""
+    """Whether the replica is a voter. None where no file names voters."""
 
     def is_it(voter: Row) -> bool | None:
         directory = known_directory(voter["directory_id"])
@@ -175,7 +176,8 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
-    """As current-state of KafkaRaftMetrics has it; a leader that stops comes back as resigned."""
+    """The role as current-state of KafkaRaftMetrics names it. A leader that stops comes back as
+    resigned."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
         return None

@@ -16,7 +16,7 @@ from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.timestamps import moment
 from replica.model.keys import ReplicaId
 
-# defaults of MetadataLogConfig, which KafkaMetadataLog.maybeClean applies
+# The defaults of MetadataLogConfig, which KafkaMetadataLog.maybeClean applies.
 MAX_BYTES = 100 * 1024 * 1024
 MAX_MS = 7 * 24 * 3_600_000
 
@@ -28,8 +28,8 @@ _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
 
 
 class _Kept(NamedTuple):
-    """The snapshots of a capture; oldest_time: of the last record in the oldest one; second_end:
-    end offset of the second oldest, exclusive."""
+    """The snapshots of a capture. oldest_time: of the last record in the oldest snapshot.
+    second_end: the end offset of the second oldest, exclusive."""
 
     snapshots: int = 0
     size_bytes: int = 0
@@ -38,7 +38,8 @@ class _Kept(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """Of a cluster's log; log_time_ms: time of its newest record, in ms since the epoch."""
+    """The growth of a cluster's log. log_time_ms: the time of its newest record, in ms since the
+    epoch."""
 
     log_time_ms: int | None = None
     measured_ms: int | None = None
@@ -51,10 +52,10 @@ def retention_forecast(
     branch: Batches,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """The rows of one cluster; branch: the batches of its agreed branch; cadence: rows of
-    gold.snapshot_cadence; the others bronze's.
+    """The rows of one cluster. branch: the batches of its agreed branch. cadence: rows of
+    gold.snapshot_cadence. The others are bronze's rows.
 
-    Sizes are those of the newest capture, and so is the growth: what will be isn't known.
+    Sizes and growth are those of the newest capture: the future is unknown.
     """
     kept = _kept_snapshots(snapshots)
     growth = _log_growth(branch)
@@ -79,7 +80,7 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
     by_time = None
     if kept.oldest_time is not None:
         by_time = moment(milliseconds(kept.oldest_time) + MAX_MS)
-    # Kafka keeps the last snapshot
+    # Kafka keeps the last snapshot.
     goes = smallest((by_bytes, by_time)) if kept.snapshots >= 2 else None
     return {
         "log_bytes": log_bytes,
@@ -96,7 +97,8 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """by_snapshots: bytes a day. None without growth, or beyond FAR_MS."""
+    """When the log reaches its limit in bytes. by_snapshots: bytes a day. None without growth, or
+    where it is later than FAR_MS."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
@@ -107,14 +109,14 @@ def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> dat
 
 
 def _look(capture: Row) -> tuple[datetime, int, str, int]:
-    """captured_at, ingest_seq, capture_id, and the bytes of its log."""
+    """captured_at, ingest_seq, capture_id, and the bytes of the capture's log."""
     names = ("captured_at", "ingest_seq", "capture_id")
     captured_at, ingest_seq, capture_id = (capture[name] for name in names)
     return captured_at, ingest_seq, capture_id, _log_bytes(capture)
 
 
 def _log_bytes(capture: Row) -> int:
-    """Bytes of the .log files, without those of deleted segments."""
+    """The bytes of the .log files, without those of deleted segments."""
     logs = (file for file in capture["files"] if _LOG_FILE.search(file["path"]))
     return sum(int(file["size_bytes"]) for file in logs)
 
@@ -140,7 +142,7 @@ def _kept(rows: Sequence[Row]) -> _Kept:
 
 
 def _log_growth(branch: Batches) -> _Growth:
-    """branch: the batches of the agreed branch."""
+    """The growth. branch: the batches of the agreed branch."""
     is_timed = branch.max_timestamp != NO_TIME
     times, sizes = branch.max_timestamp[is_timed] // _US_PER_MS, branch.size_bytes[is_timed]
     if not len(times):
@@ -154,12 +156,12 @@ def _log_growth(branch: Batches) -> _Growth:
 
 
 def _per_day(size_bytes: int, span_ms: int) -> int:
-    # floats, and in this order, as Spark divides
+    # Floats in this order, as Spark divides.
     return rounded(float(size_bytes * _DAY_MS) / span_ms)
 
 
 def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
-    """Bytes a day of each replica, by its newest snapshot."""
+    """The bytes a day of each replica, by its newest snapshot."""
     found: dict[ReplicaId, int | None] = {}
     for replica, rows in grouped(cadence, replica_of).items():
         newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))

@@ -1,4 +1,5 @@
-"""gold.snapshot_cadence: how often replicas snapshot, and what their logs grew by meanwhile."""
+"""gold.snapshot_cadence: how often replicas take snapshots, and how much their logs grow
+meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 
-# MetadataLogConfig's defaults
+# The defaults of MetadataLogConfig.
 MAX_BYTES = 20 * 1024 * 1024
 MAX_INTERVAL_MS = 3_600_000
 
@@ -21,14 +22,15 @@ _FACTS = ("size_bytes", "record_count", "last_contained_log_timestamp")
 
 
 class _Below(NamedTuple):
-    """Of the batches of the branch that begin below an offset: their bytes and offsets."""
+    """The batches of the branch that begin below an offset: their bytes, and how many offsets they
+    have."""
 
     size_bytes: int
     offsets: int
 
 
 def snapshot_cadence(snapshots: Iterable[Row], branch: Batches) -> Iterator[Row]:
-    """The rows of one cluster; snapshots: bronze's; branch: the batches of the agreed branch.
+    """The rows of one cluster. snapshots: bronze's rows. branch: the batches of the agreed branch.
 
     Files that were never complete, and the bootstrap snapshot 0-0, are left out.
     """
@@ -43,11 +45,11 @@ def snapshot_cadence(snapshots: Iterable[Row], branch: Batches) -> Iterator[Row]
 
 
 def _newest_contents(rows: Iterable[Row]) -> list[Row]:
-    """Of one replica, by end_offset and epoch, each of which is there once."""
+    """One replica's snapshots by end_offset and epoch, each once."""
     by_id = grouped(rows, lambda row: (row["end_offset"], row["epoch"]))
     found = []
     for end_offset, epoch in sorted(by_id):
-        # of two contents under one name the one that was seen last counts
+        # Of two contents under one name, the one that was seen last counts.
         newest = max(by_id[end_offset, epoch], key=_seen)
         facts = {name: newest[name] for name in _FACTS}
         found.append({"end_offset": end_offset, "epoch": epoch, **facts})
@@ -59,14 +61,14 @@ def _seen(row: Row) -> tuple[object, ...]:
 
 
 def _log_below(branch: Batches) -> Callable[[int], _Below]:
-    """What is below an offset."""
+    """A function that gives what is below an offset."""
     order = np.argsort(branch.base_offset, kind="stable")
     starts = branch.base_offset[order]
     sizes = np.append(0, np.cumsum(branch.size_bytes[order]))
     offsets = np.append(0, np.cumsum((branch.last_offset + 1 - branch.base_offset)[order]))
 
     def below(offset: int) -> _Below:
-        # a batch that begins at a snapshot's end isn't in it
+        # A batch that begins at a snapshot's end isn't in the snapshot.
         count = np.searchsorted(starts, offset)
         return _Below(int(sizes[count]), int(offsets[count]))
 
@@ -81,7 +83,7 @@ def _since(row: Row, previous: Row | None, below: Callable[[int], _Below]) -> Ro
     at, before = (one["last_contained_log_timestamp"] for one in (row, previous))
     ms = None if at is None or before is None else milliseconds(at) - milliseconds(before)
     now, then = below(end), below(previous_end)
-    # None unless the branch holds every offset between the two snapshots
+    # None unless the branch holds every offset between the two snapshots.
     is_all_there = now.offsets - then.offsets == end - previous_end
     in_bytes = now.size_bytes - then.size_bytes if is_all_there else None
     return {
@@ -98,5 +100,6 @@ def _reached(in_bytes: int | None, ms: int | None) -> str | None:
         return "bytes"
     if ms is not None and ms >= MAX_INTERVAL_MS:
         return "interval"
-    # one threshold that is reached is enough to know; to know that none is reached takes both
+    # One reached threshold is enough to know. That none was reached is known only if both are
+    # known.
     return None if in_bytes is None or ms is None else "neither"

@@ -1,4 +1,4 @@
-"""The voters that the files of each capture name: one value for each source."""
+"""The voters that each capture's files name: one value for each source."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def stated_voters(
     snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]],
     state: Iterable[Row],
 ) -> dict[str, Row]:
-    """By capture_id, a dict of SOURCES and `in_force`, the newest one of log and snapshot, else
+    """By capture_id, a dict of SOURCES and `in_force`: the newest value of log and snapshot, else
     quorum-state's.
 
-    snapshot_voter_sets: from pipelines.in_memory.control; the others
-    bronze's. Each value is a dict of offset, epoch and voters, None where the source names nobody.
-    An offset is that of the record, or the end offset of the snapshot.
+    snapshot_voter_sets: from pipelines.in_memory.control. The others are bronze's rows. Each value
+    is a dict of offset, epoch and voters, None where the source names no voters. The offset is that
+    of the record, or the end offset of the snapshot.
     """
     in_snapshots = _in_snapshots(snapshots, snapshot_voter_sets)
     states = {row["capture_id"]: row for row in state}
@@ -49,10 +49,10 @@ def stated_voters(
 def _stated(
     capture: Row, control: Sequence[ControlRecords], snapshot: Row | None, state: Row
 ) -> Row:
-    """control: of the batches of the capture's log."""
+    """The voters that one capture's files name. control: of the batches of its log."""
     log = _newest_voters_record(control)
     if log is None and snapshot is None:
-        # LEADER_CHANGE repeats the ids of the voters records, where there are any (KIP-853)
+        # Where there are voters records, LEADER_CHANGE only repeats their ids (KIP-853).
         log = _newest_leader_change(control)
     quorum_state = None
     if state.get("current_voters"):
@@ -91,7 +91,7 @@ def _newest_leader_change(control: Iterable[ControlRecords]) -> Row | None:
 def _in_snapshots(
     snapshots: Iterable[Row], voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 ) -> dict[str, Row]:
-    """By capture_id, the newest set of its whole snapshots."""
+    """By capture_id, the newest voter set in its whole snapshots."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in snapshots:
         if row["is_whole"]:

@@ -1,4 +1,4 @@
-"""gold.voter_beliefs: for each replica, which nodes it takes for voters."""
+"""gold.voter_beliefs: a matrix of which replica takes which nodes for voters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_nam
 def voter_beliefs(
     captures: Sequence[Row], stated: Mapping[str, Row], groups: Sequence[Row]
 ) -> Iterator[Row]:
-    """The table's rows; captures: bronze's; stated: from stated_voters; groups: rows of
+    """The table's rows. captures: bronze's rows. stated: from stated_voters. groups: rows of
     group_findings."""
     newest = newest_groups(groups)
     members = grouped(captures, lambda row: (row["cluster_id"], row["capture_group"]))
@@ -33,9 +33,9 @@ def voter_beliefs(
 def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
-    """The voters of the replica that would win an election, of those that know any.
+    """The voters that the replica names which would win an election among those that name any.
 
-    Of replicas that stand at one position the last one of `members` counts, as in Spark's max_by.
+    Of replicas at the same position the last one of `members` counts, as in Spark's max_by.
     """
     positions = {one["capture_id"]: one["position"] for one in group["progress"] or ()}
     reference: Sequence[Row] | None = None
@@ -57,7 +57,7 @@ def _of_capture(
     for source in SOURCES:
         named = stated[source]
         if named is not None:
-            # A snapshot with older voters than its own log doesn't matter to a replica.
+            # A snapshot of older voters, which the replica's own log has overtaken, doesn't count.
             is_overtaken = source in ("log", "snapshot") and named != stated["in_force"]
             if source == "meta_properties":
                 agrees = _itself_agrees(named["voters"], reference, capture["node_id"])
@@ -94,6 +94,6 @@ def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
 
 
 def _is(one: Row, other: Row) -> bool | None:
-    """Whether two voters may be one: a directory that isn't named may be any."""
+    """Whether two voters may be the same. A directory that isn't named may be any."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
     return both(equal(one["voter_id"], other["voter_id"]), equal(*directories) is not False)

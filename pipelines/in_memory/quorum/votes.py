@@ -13,7 +13,7 @@ from pipelines.in_memory.voters import known_directory
 
 
 class _Told(NamedTuple):
-    """A vote as one source tells of it."""
+    """A vote in one source."""
 
     cluster_id: str
     epoch: int | None
@@ -28,10 +28,12 @@ class _Told(NamedTuple):
 
 
 def votes(history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
-    """The table's rows; history: gold.leader_epoch_history, state: bronze.replica_state.
+    """The table's rows. history: rows of gold.leader_epoch_history. state: rows of
+    bronze.replica_state.
 
-    A LEADER_CHANGE names who had granted its vote when the leader took office; votes that came
-    later, and those for others, only a quorum-state tells of, while the voter is in that epoch.
+    A LEADER_CHANGE names the voters that had granted their vote when the leader took office. Later
+    votes, and votes for other candidates, are only in quorum-states, while the voter is in that
+    epoch.
     """
     cast = grouped((*_granted(history), *_own(state)), lambda told: told.key)
     leaders = {(row["cluster_id"], row["epoch"]): row["leader_id"] for row in history}

@@ -30,7 +30,6 @@ from replica.metadata.image.partitioning import (
     BROADCAST,
     KEY_FIELDS,
     PartitionKey,
-    family_of,
     key_of,
     owner_of,
 )
@@ -61,7 +60,6 @@ __all__ = [
     "differences",
     "dropped_configs",
     "entity_of",
-    "family_of",
     "image_of",
     "key_of",
     "meaning",

@@ -81,11 +81,6 @@ def key_of(record: ReplayedRecord) -> PartitionKey:
     return _NO_KEY
 
 
-def family_of(record: ReplayedRecord) -> str:
-    """The family of the record's key, for those who split by family alone."""
-    return key_of(record).family
-
-
 def owner_of(entity: Entity) -> PartitionKey:
     """The entity's key, whose partition has replayed all that concerns the entity."""
     if entity.kind == "partition":

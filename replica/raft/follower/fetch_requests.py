@@ -53,7 +53,6 @@ def awaits_flush(core: Core) -> bool:
 def _fetch(core: Core) -> FetchRequest:
     high_watermark = core.high_watermark
     return FetchRequest(
-        cluster_id=core.config.cluster_id,
         replica=core.local_key or ANONYMOUS,
         epoch=core.role.epoch,
         fetch_offset=core.log.log_end,
@@ -66,7 +65,6 @@ def _fetch(core: Core) -> FetchRequest:
 
 def _fetch_snapshot(core: Core, fetching: SnapshotFetch) -> FetchSnapshotRequest:
     return FetchSnapshotRequest(
-        cluster_id=core.config.cluster_id,
         replica=core.local_key or ANONYMOUS,
         epoch=core.role.epoch,
         snapshot_id=fetching.snapshot_id,

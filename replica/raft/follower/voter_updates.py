@@ -46,7 +46,7 @@ def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
         is_known = core.log.voters.voter_of(local.key) == local
     if is_known:
         return None
-    return UpdateVoterRequest(cluster_id=core.config.cluster_id, epoch=role.epoch, voter=local)
+    return UpdateVoterRequest(epoch=role.epoch, voter=local)
 
 
 def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
@@ -57,14 +57,13 @@ def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
     leader.) A replica that was a voter since it started doesn't ask again, so that an administrator
     can remove it. Kafka's would ask again, and Kafka's documentation says to stop the node first.
     """
-    local, cluster_id = core.local, core.config.cluster_id
+    local = core.local
     if not may_join(core) or local is None or not is_caught_up(core, role):
         return None
     older = core.log.voters.voter(local.key.node_id)
     if older is not None:
-        return RemoveVoterRequest(cluster_id=cluster_id, voter=older.key)
+        return RemoveVoterRequest(voter=older.key)
     return AddVoterRequest(
-        cluster_id=cluster_id,
         voter=local.key,
         endpoints=local.endpoints,
         timeout_ms=core.config.request_timeout_ms,

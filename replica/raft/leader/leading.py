@@ -156,7 +156,6 @@ def _send_begin(core: Core) -> None:
     role = core.leader
     for voter in core.log.voters.others(role.local):
         request = BeginQuorumEpochRequest(
-            cluster_id=core.config.cluster_id,
             epoch=role.epoch,
             leader_id=role.leader_id,
             leader_endpoints=role.endpoints,

@@ -26,7 +26,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.requests import leader_only_error
+from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import check_quorum_deadline
 
 
@@ -154,6 +154,8 @@ def serve_parked(core: Core) -> None:
 
 def expire_parked(core: Core) -> None:
     """Answer the parked fetches whose time is over, with no records and no error."""
+    if not core.parked:
+        return
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
     core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
     for fetch in due:

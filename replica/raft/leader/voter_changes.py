@@ -27,7 +27,7 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
-from replica.raft.requests import leader_only_error
+from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import ChangeKind, Leader, PendingChange, Progress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
@@ -60,8 +60,7 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
         _refuse(core, request_id, ErrorCode.REQUEST_TIMED_OUT, message)
         return
     voter = Voter(request.voter, request.endpoints)
-    versions = ApiVersionsRequest(cluster_id=core.config.cluster_id)
-    core.send(request.voter.node_id, request.endpoints, versions)
+    core.send(request.voter.node_id, request.endpoints, ApiVersionsRequest())
     change = PendingChange(
         ChangeKind.ADD_VOTER,
         request_id,

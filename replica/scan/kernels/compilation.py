@@ -1,10 +1,10 @@
-"""How kernels, and the functions that they call, are compiled by numba.
+"""How numba compiles kernels and the functions that they call.
 
-`inner` is for the functions that kernels call; they are compiled into each kernel.
+`inner` marks the functions that kernels call; they are compiled into each kernel.
 
-numba compiles an inner function for each set of argument types, and a constant has a type of its
-own. So a variable that is passed on starts as `long(0)`, not 0: else everything below is compiled
-twice, first for the constant.
+numba compiles an inner function for each set of argument types, and a constant has its own type. A
+variable that is passed on therefore starts as `long(0)` instead of 0. Otherwise everything that it
+is passed to would be compiled twice, the first time for the constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replica.scan.native import Kernel, Parameter
 F = TypeVar("F", bound=Callable[..., Any])
 
 # numba makes no wrappers for Python and C, which halves compile time. Without _nrt it counts no
-# references to arrays; kernels allocate nothing, so nobody needs the counts.
+# references to arrays: kernels allocate nothing, so the counts aren't needed.
 _OPTIONS = {
     **{"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False},
     **{"no_cpython_wrapper": True, "no_cfunc_wrapper": True},
@@ -45,12 +45,12 @@ def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signature(parameters: Iterable[Parameter]) -> Any:
-    """numba's name of a kernel's parameters and result."""
+    """numba's name for a kernel's parameters and result."""
     return types.int64(*(_TYPES[parameter] for parameter in parameters))
 
 
 def numba_code(kernel: Kernel, function: Callable[..., Any]) -> str:
-    """numba's LLVM code of a kernel, with all that it calls."""
+    """numba's LLVM code of a kernel, with everything that it calls."""
     dispatcher: Any = njit(signature(kernel.parameters), **_OPTIONS)(function)
     code: str = dispatcher.inspect_llvm(dispatcher.signatures[0])
     return code

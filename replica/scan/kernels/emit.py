@@ -1,10 +1,12 @@
-"""Kernel -> object file: numba's code behind a C function, optimized as one, for one CPU.
+"""Makes the object file of a kernel: numba's code behind a C function, optimized as a whole for one
+CPU.
 
     python -m replica.scan.kernels.emit NAME      writes the object file to stdout
 
-numba optimizes each function that a kernel calls, with all that it calls in turn, and makes machine
-code of it; that is most of its time, and none of it is of use. So it is told not to optimize
-(NUMBA_OPT=0, see replica.scan.compiler), and all is optimized here, together and once.
+By default numba optimizes each function that a kernel calls, together with everything that this
+function calls, and makes machine code of it. That takes most of numba's time, and the result is not
+used. So numba is told not to optimize (NUMBA_OPT=0, see replica.scan.compiler), and the whole
+kernel is optimized here, once.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _ITEM_BYTES = {Parameter.INPUT: 1, Parameter.OUTPUT: 1, Parameter.LONGS: 8}
 
 
 def object_file(kernel: Kernel, function: Callable[..., Any], target: Target) -> bytes:
-    """The object file of a kernel, whose Python is `function`; it exports kernel.name."""
+    """The object file of a kernel, which exports kernel.name. function: the kernel's Python."""
     module = _behind_c(kernel, binding.parse_assembly(numba_code(kernel, function)))
     machine = target_machine(target)
     _optimize(module, machine)
@@ -47,7 +49,8 @@ def target_machine(target: Target) -> Any:
 
 
 def _behind_c(kernel: Kernel, module: Any) -> Any:
-    """The module with a C function around numba's, which alone can be seen from outside."""
+    """The module with a C function around numba's function. Only the C function is visible
+    outside."""
     defined = [f for f in module.functions if not f.is_declaration]
     (called,) = [f for f in defined if f.linkage == binding.Linkage.external]
     called_name = called.name
@@ -58,11 +61,12 @@ def _behind_c(kernel: Kernel, module: Any) -> Any:
 
 
 def _c_function(kernel: Kernel, called: str) -> str:
-    """Text of the C function: an array is its address and its number of items.
+    """The text of the C function, to which an array is its address and its number of items.
 
-    numba's function gives a status, and its result by a pointer. An array comes to it as owner and
-    parent (none), number of items, their size, address, and for its one dimension the number of
-    items and the stride. `raised` doesn't exist: where a status but 0 is possible, the call stays.
+    numba's function returns a status, and its result through a pointer. It takes an array as owner
+    and parent (none), number of items, their size, address and, for the one dimension, number of
+    items and stride. `raised` doesn't exist: if a status other than 0 is possible, the call stays,
+    and is found.
     """
     takes: list[str] = []
     gives: list[str] = ["ptr %result", "ptr %raised"]
@@ -103,7 +107,7 @@ def _optimize(module: Any, machine: Any) -> None:
 
 
 def main(name: str) -> None:
-    """Writes the object file of the kernel of that name to stdout."""
+    """Write the object file of the kernel `name` to stdout."""
     (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
     module = import_module(f"replica.scan.kernels.{kernel.module}")
     image = object_file(kernel, getattr(module, kernel.name), host())

@@ -62,9 +62,9 @@ _REFUSED = -1
 
 @inner
 def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
-    """Bytes of the batch with the expected base offset that starts here, or _REFUSED.
+    """The bytes of the batch with the expected base offset that starts here, or _REFUSED.
 
-    Neither its end nor its CRC is looked at. Of a header that is cut off: HEADER_BYTES.
+    It looks at neither the batch's end nor its CRC. HEADER_BYTES for a header that is cut off.
     """
     if end - position < HEADER_BYTES:
         return HEADER_BYTES
@@ -83,7 +83,8 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
 
 @inner
 def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> int:
-    """The program of a value by its envelope of three bytes, -1 for one unknown, odd or large."""
+    """The program of a value, by the three bytes of its envelope. -1 for an unknown, odd or large
+    value."""
     if not ENVELOPE_BYTES <= size <= LARGEST_VALUE_BYTES or byte_at(source, position) != 1:
         return -1
     api_key = byte_at(source, position + 1)
@@ -98,7 +99,8 @@ def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> i
 def _walk_records(
     source: Bytes, position: int, end: int, batch: int, row: int, program_of: Longs, rows: Longs
 ) -> int:
-    """Fills rows for the records of the batch at `position`; the row after them, or _REFUSED."""
+    """Fill rows for the records of the batch at `position`. Returns the row behind them, or
+    _REFUSED."""
     base_offset = load_i64(source, position)
     attributes = load_i16(source, position + 21)
     last_delta = load_i32(source, position + 23)
@@ -123,7 +125,7 @@ def _walk_records(
         if headers != 0 or at != stop:
             return _REFUSED
         time = base_time + time_delta
-        if ((base_time ^ time) & (time_delta ^ time)) < 0:  # beyond 64 bits
+        if ((base_time ^ time) & (time_delta ^ time)) < 0:  # The time exceeds 64 bits.
             return _REFUSED
         if attributes & _APPEND_TIME:
             time = max_time
@@ -160,7 +162,7 @@ def _note_batch(source: Bytes, position: int, size: int, batch: int, batches: Lo
 
 @inner
 def _is_plain(source: Bytes, position: int, size: int) -> bool:
-    """Whether the kernel may walk the records at all."""
+    """Whether the kernel can walk the batch's records at all."""
     count = load_i32(source, position + 57)
     is_compressed = load_i16(source, position + 21) & _CODEC
     return not is_compressed and 0 <= count <= ROWS and size <= LARGEST_BATCH_BYTES
@@ -176,11 +178,12 @@ def walk_frames(
     rows: Longs,
     state: Longs,
 ) -> int:
-    """Fills `batches` and `rows` from byte `position` on; returns the STOP code.
+    """Fill `batches` and `rows` from byte `position` on. Returns the STOP code.
 
-    expected: base offset of the next batch, 0 or more. with_records: 0 leaves `rows` alone.
+    expected: the base offset of the next batch, 0 or more. with_records: 0 leaves `rows` alone.
     program_of: KEYS * VERSIONS programs. batches, rows: BATCH_COLUMNS * BATCHES and ROW_COLUMNS *
-    ROWS items. state: STATE_ITEMS; the position and expected offset of the batch it stopped at.
+    ROWS items. state: STATE_ITEMS; gets the position and expected offset of the batch at which it
+    stopped.
     """
     end = source.size
     begin = position

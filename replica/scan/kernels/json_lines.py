@@ -49,12 +49,12 @@ _LABEL_PLACES = np.cumsum([len(_EPOCH + _TIME), *map(len, _LABELS)]).astype(np.i
 _EPOCH_SIZE, _TIME_SIZE = len(_EPOCH), len(_TIME)
 _LINE_END = int.from_bytes(b"}\n", "little")
 _FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + SLACK
-"""Bytes of a line besides its prefix and its data."""
+"""The bytes of a line besides its prefix and its data."""
 
 
 @inner
 def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
-    """Writes everything of a line that comes before its data."""
+    """Write everything of a line that comes before its data."""
     batch = item(rows, ROW_BATCH * ROWS + row)
     label = item(rows, ROW_PROGRAM * ROWS + row)
     to = copy(output, to, prefix, 0, prefix.size)
@@ -103,11 +103,11 @@ def write_lines(
     places: Longs,
     state: Longs,
 ) -> int:
-    """Writes a line for each of the rows chosen[low:high]; where in `chosen` it stopped.
+    """Write a line for each of the rows chosen[low:high]. Returns where in `chosen` it stopped.
 
     guarded: the program whose secrets are to be redacted, -1 for none. shown: for each program, 0
-    where its rows are looked at (they may be refused) but not written. prefix: the line up
-    to the offset. places: tables.MAX_WIDTH items of scratch. state: tables.LINES_ITEMS.
+    where its rows are only checked (they may be refused), not written. prefix: the line up to the
+    offset. places: tables.MAX_WIDTH items of scratch. state: tables.LINES_ITEMS.
     """
     to = 0
     refused = 0

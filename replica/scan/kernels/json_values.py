@@ -1,7 +1,7 @@
-"""Kernels' pieces of Kafka's JSON, and the interpreter that writes it for any program.
+"""Writes Kafka's JSON: the pieces, and the interpreter that writes it for any program.
 
-As replica.metadata.json_text. Sources were checked by `locate` before anything here reads them;
-outputs have the room that replica.scan.tables computes.
+The JSON is that of replica.metadata.json_text. `locate` has checked the sources before anything
+here reads them; replica.scan.tables computes the room in the outputs.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _LARGEST_PLAIN_DOUBLE = 1e7
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """Writes a whole number below 10 million. REFUSED for any other double, which the scalar reader
-    writes."""
+    """Write a whole number below 10 million. REFUSED for any other double, which is the scalar
+    reader's."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
         return REFUSED
@@ -89,7 +89,7 @@ def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Writes a value of fixed size. REFUSED for some doubles."""
+    """Write a value of fixed size. REFUSED for some doubles."""
     if kind == UUID:
         return put_quoted_uuid(source, position, output, to)
     if kind == BOOL:
@@ -101,7 +101,7 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """Writes a text. Its length was checked before."""
+    """Write a text whose length was checked."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -117,7 +117,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar. The scalar was checked before."""
+    """The position behind a scalar that was checked."""
     size = step_item(step, STEP_SIZE)
     if size > 0:
         return position + size
@@ -135,7 +135,8 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
-    """Writes a structure. (position behind the structure, position behind its JSON or REFUSED)"""
+    """Write a structure. Returns (position behind the structure, position behind its JSON or
+    REFUSED)."""
     first = step_item(step, STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1
@@ -178,7 +179,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) 
 def interpret(
     source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
 ) -> int:
-    """The JSON of the fields at `position`; the position behind it or REFUSED."""
+    """Write the JSON of the fields at `position`. Returns the position behind it, or REFUSED."""
     first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
     last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
     if not locate(source, position, end, first, last, places):

@@ -1,8 +1,9 @@
-"""Where the fields of a value lie, all lengths checked: the first step of every payload kernel.
+"""Finds where the fields of a value lie, and checks all lengths: the first step of every payload
+kernel.
 
-This is the interpreter of replica.scan.tables. Whatever it doesn't accept is left to
-replica.metadata.reader, so it may refuse what is rare; it must accept nothing that the reader
-refuses, and it accepts only values whose every byte it has accounted for.
+This is the interpreter of replica.scan.tables. What it refuses is left to replica.metadata.reader,
+so it may refuse rare values. It must accept nothing that the reader refuses, and it accepts only
+values of which it has accounted for every byte.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from replica.scan.tables import (
 )
 
 ABSENT = -1
-"""The place of a tagged field that the value doesn't have, or that holds its default."""
+"""The place of a tagged field that is missing in the value, or that holds its default."""
 
 
 @inner
@@ -66,7 +67,7 @@ def step_item(step: int, column: int) -> int:
 
 @inner
 def read_number(source: Bytes, position: int, kind: int) -> int:
-    """An integer or bool of a fixed kind; its bytes are known to exist."""
+    """An integer or bool of a fixed kind, whose bytes exist."""
     if kind == INT32:
         return long(load_i32(source, position))
     if kind == INT64:
@@ -84,7 +85,7 @@ def read_number(source: Bytes, position: int, kind: int) -> int:
 
 @inner
 def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable: bool) -> int:
-    """The position behind a compact string or bytes; NOWHERE where its length is impossible."""
+    """The position behind a compact string or bytes. NOWHERE where the length is impossible."""
     size, start = unsigned_varint(source, position, end)
     if size == 0:
         return start if nullable else NOWHERE
@@ -96,7 +97,7 @@ def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable:
 
 @inner
 def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable: bool) -> int:
-    """The position behind a compact array of values of `size` bytes; NOWHERE where its length is
+    """The position behind a compact array of values of `size` bytes. NOWHERE where the length is
     impossible."""
     count, start = unsigned_varint(source, position, end)
     if count == 0:
@@ -124,7 +125,7 @@ def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bo
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
-    """The position behind one structure of the array; `step` is the step of the array."""
+    """The position behind one structure of the array whose step is `step`."""
     for within in range(step_item(step, STEP_FIRST), step_item(step, STEP_END)):
         nullable = step_item(within, STEP_NULLABLE) != 0
         position = _pass_scalar(source, position, end, within, nullable)
@@ -141,7 +142,8 @@ def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
     if count == 0:
         return at if nullable else NOWHERE
     for _ in range(count - 1):
-        if at >= end:  # an element takes a byte: a false count costs no more than the bytes
+        # Each element takes a byte, so a false count takes no more steps than there are bytes.
+        if at >= end:
             return NOWHERE
         if kind == STRUCT:
             at = pass_struct(source, at, end, step)
@@ -159,11 +161,11 @@ def _pass_step(source: Bytes, position: int, end: int, step: int) -> int:
 
 @inner
 def _is_default(source: Bytes, position: int, step: int) -> bool:
-    """Whether a tagged field, whose place was passed before, holds its default."""
+    """Whether a tagged field, whose end was found before, holds its default."""
     default = step_item(step, STEP_DEFAULT)
     kind = step_item(step, STEP_KIND)
     if step_item(step, STEP_IS_ARRAY) or kind >= TEXT:
-        # a padded length of 0 or 1 is longer than a byte
+        # A padded length of 0 or 1 takes more than a byte.
         size, _ = unsigned_varint(source, position, source.size)
         return size == default
     return read_number(source, position, kind) == default
@@ -179,9 +181,9 @@ def _step_of_tag(tag: int, first: int, last: int) -> int:
 
 @inner
 def locate(source: Bytes, position: int, end: int, first: int, last: int, places: Longs) -> bool:
-    """Fills places[k] for the steps first <= k < last of the value at `position`.
+    """Fill places[k] for the steps first <= k < last of the value at `position`.
 
-    False where the value isn't sound to its last byte, says a tag twice, or has an unknown one.
+    False where the value isn't sound to its last byte, has a tag twice, or has an unknown tag.
     """
     at = position
     for step in range(first, last):
@@ -218,7 +220,7 @@ def locate_program(source: Bytes, position: int, end: int, program: int, places:
 
 
 def _plain_names() -> list[bytes]:
-    """Names of configs whose values are shown, unless a value has user info in it; sorted."""
+    """The names of configs whose values are shown unless they hold user info, sorted."""
     assert all(name.isascii() for name in KNOWN_CONFIGS)
     return sorted(name.encode() for name in KNOWN_CONFIGS if not redact.is_secret_config(name))
 
@@ -231,8 +233,8 @@ _COLON, _SLASH, _AT = b":/@"
 
 @inner
 def _order(source: Bytes, start: int, end: int, name: int) -> int:
-    """The order of a text and of the plain name with that number: below 0 where the text comes
-    first, 0 where both are equal."""
+    """How a text compares with the plain name of that number: below 0 where the text comes first, 0
+    where both are equal."""
     first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
     for k in range(min(end - start, stop - first)):
         difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))
@@ -281,8 +283,8 @@ assert [
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
     """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
 
-    It is true for some configs without a secret, too: those of listeners, and those that the user
-    has named.
+    It is also true for some configs without a secret: those of listeners, and those that the user
+    named.
     """
     name = pass_text(source, position + 1, end, True, False)
     value = pass_text(source, name, end, True, False)

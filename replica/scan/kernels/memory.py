@@ -1,8 +1,8 @@
-"""Loads and stores at any byte, without alignment and without any check.
+"""Loads and stores at any byte, without alignment and without a check.
 
-Indexing an array in numba tests each index for being negative, and so keeps LLVM from merging
-loads; these are 2 to 5 times faster. They are as unsafe as C: whoever calls one has checked that
-the bytes lie inside the array.
+When numba indexes an array it tests each index for being negative, so LLVM can't merge the loads.
+The functions here are 2 to 5 times faster. They are as unsafe as C: each caller has checked that
+the bytes lie within the array.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Store = Callable[[Any, int, Any], None]
 
 
 def _loader(bits: int, *, is_signed: bool, swap: bool) -> Load:
-    """Reads `bits` at a byte position of a uint8 array, widened to 64 bits of the same sign."""
+    """Reads `bits` at a byte position of a uint8 array, extended to 64 bits with the same sign."""
     wide = types.int64 if is_signed else types.uint64
 
     @intrinsic
@@ -72,7 +72,8 @@ load_i32 = _loader(32, is_signed=True, swap=True)
 load_i64 = _loader(64, is_signed=True, swap=True)
 load_u64 = _loader(64, is_signed=False, swap=True)
 load_raw64 = _loader(64, is_signed=False, swap=False)
-"""Eight bytes as they lie. The first byte is the lowest one: numba's machines are little-endian."""
+"""Eight bytes in their order in memory. The first is the lowest: numba's machines are
+little-endian."""
 
 store_8 = _storer(8)
 store_16 = _storer(16)
@@ -118,7 +119,7 @@ def _load_double(context: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def _popcount(context: Any, bits: Any) -> Any:
-    """The number of one bits of an int64."""
+    """How many bits of an int64 are 1."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])

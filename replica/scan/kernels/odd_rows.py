@@ -1,4 +1,4 @@
-"""The kernel that names the rows which aren't sound, and those of some types."""
+"""The kernel that finds the rows that aren't sound, and the rows of some types."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _find_places = place_finder()
 def find_odd_rows(
     source: Bytes, rows: Longs, count: int, guarded: int, sought: Longs, odd: Longs, places: Longs
 ) -> int:
-    """Notes which of the rows 0 <= row < count no program reads, or one that is sought.
+    """Note which of the rows 0 <= row < count no program reads, or have a sought program.
 
-    guarded: as of json_lines; a row of it that may hold a secret is noted, too. sought: for each
-    program, 1 where it is. odd: the numbers of those rows, with room for all of
-    them; returns how many they are. places: tables.MAX_WIDTH items of scratch.
+    guarded: as in json_lines; its rows that may hold a secret are noted too. sought: for each
+    program, 1 where its rows are noted. odd: gets the numbers of the noted rows, with room for all;
+    their count is returned. places: tables.MAX_WIDTH items of scratch.
     """
     found = long(0)
     for row in range(count):

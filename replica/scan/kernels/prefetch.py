@@ -1,9 +1,9 @@
-"""Has the CPU fetch what the rows ahead will ask the replay kernel's tables for.
+"""Lets the CPU fetch the slots that the replay kernels will need for the next rows.
 
-A log goes over its partitions without order, and their slots fill much more than a cache: without
-this, most of the time of a replay is waiting for memory. Each function looks a step further along
-topic -> partition -> slot, at a row that is nearer, and only guesses: it takes the first item of
-the index for the right one, and checks nothing but that the bytes that it reads exist.
+A log goes over its partitions in no order, and their slots are far more than a cache holds. Without
+this, a replay would mostly wait for memory. Each step looks at a nearer row and one link further
+along topic -> partition -> slot. It only guesses: it takes the first item of the index for the
+right one, and checks only that the bytes that it reads exist.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from replica.scan.replay_tables import (
 )
 
 _FAR, _NEAR = 24, 8
-"""How many rows ahead the first step and the last step look. The second step looks half-way."""
+"""How many rows ahead the first and the last step look. The second step looks half-way."""
 _MIDDLE = (_FAR + _NEAR) // 2
 _KEY_BYTES = 4 + 16
-"""partitionId and topicId, with which both records of partitions begin."""
+"""partitionId and topicId, the first fields in both records of partitions."""
 _LINE = 8
-"""Numbers in a cache line."""
+"""The numbers in a cache line."""
 
 
 @intrinsic
@@ -51,7 +51,8 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
         flag = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, flag, flag, flag])
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        builder.call(fetch, [place, flag(1), flag(3), flag(1)])  # to write, to keep, data
+        # Flags: to write, to keep in the cache, data.
+        builder.call(fetch, [place, flag(1), flag(3), flag(1)])
         return ctx.get_dummy_value()
 
     return types.void(array, types.int64), generate
@@ -62,7 +63,7 @@ prefetch: Callable[[Longs, int], None] = _prefetch
 
 @inner
 def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
-    """Where partitionId and topicId stand in a record of a partition; -1 in any other row."""
+    """Where partitionId and topicId stand in a record of a partition. -1 for any other row."""
     if row >= high:
         return -1
     program = item(rows, ROW_PROGRAM * ROWS + row)
@@ -77,7 +78,7 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
 
 @inner
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
-    """Where the index may have the topic."""
+    """Where the index may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
     place: int = hash_of_pair(state, TOPIC, halves[0], halves[1]) & (index.size - 1)
     return place
@@ -94,7 +95,7 @@ def _partition_place(source: Bytes, index: Longs, state: Longs, key: int, topic:
 def fetch_ahead(
     source: Bytes, rows: Longs, row: int, high: int, slots: Longs, index: Longs, state: Longs
 ) -> None:
-    """Fetches what rows ahead will need. The replay kernel calls it with each row."""
+    """Fetch what the next rows will need. A replay kernel calls it for each row."""
     key = _partition_key(source, rows, row + _FAR, high)
     if key >= 0:
         prefetch(index, _topic_place(source, index, state, key))

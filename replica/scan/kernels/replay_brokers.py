@@ -1,8 +1,7 @@
-"""The kernel's part for registrations of brokers; it judges them as replica.metadata.image.brokers
-does.
+"""The replay kernel's part for registrations of brokers, as in replica.metadata.image.brokers.
 
-Of a broker it keeps only what decides about refusals: whether the broker is registered, and its
-epoch.
+Of a broker the kernel keeps only what decides about refusals: whether the broker is registered, and
+its epoch.
 """
 
 from __future__ import annotations
@@ -10,10 +9,11 @@ from __future__ import annotations
 from replica.message.schema import Kind
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import pass_tags, pass_text
-from replica.scan.kernels.memory import item, load_i32, load_i64, long
-from replica.scan.kernels.slots import NONE, find_pair, get, put, slot_of_pair
+from replica.scan.kernels.memory import load_i64
+from replica.scan.kernels.records import Record, int32_of, place_of
+from replica.scan.kernels.slots import NONE, Table, find_pair, get, put, slot_of_pair
 from replica.scan.kernels.varints import unsigned_varint
-from replica.scan.native import Bytes, Longs
+from replica.scan.native import Bytes
 from replica.scan.replay_tables import (
     BROKER,
     BROKER_EPOCH,
@@ -23,8 +23,6 @@ from replica.scan.replay_tables import (
     FIELD_BROKER,
     FIELD_BROKER_EPOCH,
     FIELD_END_POINTS,
-    LAYOUT_COLUMNS,
-    LAYOUTS,
     STOP_APPLY,
     STOP_DONE,
     STOP_REFUSED,
@@ -47,12 +45,6 @@ assert {
 
 
 @inner
-def _place(places: Longs, program: int, field: int) -> int:
-    place: int = item(places, item(LAYOUTS, program * LAYOUT_COLUMNS + field))
-    return place
-
-
-@inner
 def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
     """Whether one of the listeners at `position` has an empty name. Their bytes were checked
     before."""
@@ -68,33 +60,25 @@ def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
 
 
 @inner
-def replay_broker_record(
-    source: Bytes,
-    slots: Longs,
-    index: Longs,
-    state: Longs,
-    places: Longs,
-    program: int,
-    end: int,
-    action: int,
-) -> int:
-    """The STOP code of a record about a broker; end: where the record's value ends."""
-    broker_id = long(load_i32(source, _place(places, program, FIELD_BROKER)))
+def replay_broker_record(table: Table, record: Record, end: int, action: int) -> int:
+    """The STOP code of a record about a broker. end: where the record's value ends."""
+    slots = table.slots
+    broker_id = int32_of(record, FIELD_BROKER)
     if action == DO_REGISTER:
-        if _has_nameless_listener(source, _place(places, program, FIELD_END_POINTS), end):
+        if _has_nameless_listener(record.source, place_of(record, FIELD_END_POINTS), end):
             return STOP_REFUSED
-        slot = slot_of_pair(slots, index, state, BROKER, broker_id, 0)
+        slot = slot_of_pair(table, BROKER, broker_id, 0)
         put(slots, slot, BROKER_EXISTS, 1)
-        epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
+        epoch = load_i64(record.source, place_of(record, FIELD_BROKER_EPOCH))
         put(slots, slot, BROKER_EPOCH, epoch)
         return STOP_DONE
-    slot = find_pair(slots, index, state, BROKER, broker_id, 0)
+    slot = find_pair(table, BROKER, broker_id, 0)
     exists = slot != NONE and get(slots, slot, BROKER_EXISTS) == 1
     if action == DO_UNREGISTER:
         if exists:
             put(slots, slot, BROKER_EXISTS, 0)
         return STOP_APPLY
-    epoch = load_i64(source, _place(places, program, FIELD_BROKER_EPOCH))
+    epoch = load_i64(record.source, place_of(record, FIELD_BROKER_EPOCH))
     if exists and get(slots, slot, BROKER_EPOCH) == epoch:
         return STOP_APPLY
     return STOP_REFUSED

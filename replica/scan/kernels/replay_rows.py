@@ -1,8 +1,8 @@
 """The kernel that replays rows, as replica.metadata.image does record by record.
 
-It keeps what decides about refusals: which topics, partitions and brokers there are. Of every
-entity it keeps where its newest record stands, so a record that a later one replaces is never
-decoded. The kernel stops at each row that it can't take; the scalar replay takes that row. See
+The kernel keeps what decides about refusals: which topics, partitions and brokers there are. Of
+every other entity it keeps where the newest record stands, so a record that a later one replaces is
+never decoded. It stops at each row that it can't take, which is for the scalar replay. See
 replica.scan.bulk_replay.
 """
 
@@ -17,13 +17,13 @@ from replica.scan.frames import (
     ROWS,
 )
 from replica.scan.kernels.compilation import inner
-from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long, set_item
+from replica.scan.kernels.memory import item, load_i8, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
+from replica.scan.kernels.records import Record, int32_of, layout, text_of, topic_id_of
 from replica.scan.kernels.replay_brokers import replay_broker_record
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
-from replica.scan.kernels.slots import NONE, find_pair, get, put, slot_of_bytes, slot_of_pair
+from replica.scan.kernels.slots import NONE, Table, find_pair, get, put, slot_of_bytes, slot_of_pair
 from replica.scan.kernels.straight import place_finder
-from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
 from replica.scan.replay_tables import (
     DO_APPLY,
@@ -40,11 +40,8 @@ from replica.scan.replay_tables import (
     FIELD_NAME,
     FIELD_PARTITION_ID,
     FIELD_RESOURCE,
-    FIELD_TOPIC_ID,
     LAYOUT_ACTION,
-    LAYOUT_COLUMNS,
     LAYOUT_KIND,
-    LAYOUTS,
     NAME,
     NAME_CONFIGS_GO,
     NAME_OWNER,
@@ -76,37 +73,24 @@ _find_places = place_finder()
 
 
 @inner
-def _layout(program: int, column: int) -> int:
-    number: int = item(LAYOUTS, program * LAYOUT_COLUMNS + column)
-    return number
-
-
-@inner
-def _place(places: Longs, program: int, field: int) -> int:
-    """Where a field stands. Every version has the field, and it is always written."""
-    place: int = item(places, _layout(program, field))
-    return place
-
-
-@inner
 def _mark(slots: Longs, slot: int, offset: int) -> None:
     put(slots, slot, SLOT_CHANGED, 1)
     put(slots, slot, SLOT_OFFSET, offset)
 
 
 @inner
-def _live_topic(source: Bytes, slots: Longs, index: Longs, state: Longs, place: int) -> int:
-    """The slot of the topic whose id stands at `place`, NONE if it doesn't exist."""
-    halves = load_i64(source, place), load_i64(source, place + 8)
-    slot = find_pair(slots, index, state, TOPIC, halves[0], halves[1])
-    if slot != NONE and get(slots, slot, TOPIC_EXISTS) != 1:
+def _live_topic(table: Table, record: Record) -> int:
+    """The slot of the topic whose id the record has, NONE where the topic doesn't exist."""
+    first, second = topic_id_of(record)
+    slot = find_pair(table, TOPIC, first, second)
+    if slot != NONE and get(table.slots, slot, TOPIC_EXISTS) != 1:
         return NONE
     return slot
 
 
 @inner
 def _forget_name(slots: Longs, topic: int) -> None:
-    """Frees the name, unless it belongs to another topic by now."""
+    """Free the topic's name, unless it belongs to another topic by now."""
     name = get(slots, topic, TOPIC_NAME)
     if get(slots, name, NAME_OWNER) == topic:
         put(slots, name, NAME_OWNER, NOBODY)
@@ -114,21 +98,12 @@ def _forget_name(slots: Longs, topic: int) -> None:
 
 
 @inner
-def _create_topic(
-    source: Bytes,
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    topic_id: int,
-    text: int,
-    offset: int,
-) -> None:
-    """text: where the name stands."""
-    halves = load_i64(source, topic_id), load_i64(source, topic_id + 8)
-    topic = slot_of_pair(slots, index, state, TOPIC, halves[0], halves[1])
-    size, start = unsigned_varint(source, text, source.size)
-    name = slot_of_bytes(slots, index, arena, state, NAME, source, start, size - 1)
+def _create_topic(table: Table, record: Record, offset: int) -> None:
+    slots = table.slots
+    first, second = topic_id_of(record)
+    topic = slot_of_pair(table, TOPIC, first, second)
+    start, size = text_of(record, FIELD_NAME)
+    name = slot_of_bytes(table, NAME, record.source, start, size)
     if get(slots, topic, TOPIC_EXISTS) == 1:
         _forget_name(slots, topic)
     put(slots, topic, SLOT_LIFE, get(slots, topic, SLOT_LIFE) + 1)
@@ -155,23 +130,14 @@ def _remove_topic(slots: Longs, topic: int, offset: int) -> None:
 
 @inner
 def _note_put(
-    source: Bytes,
-    base: int,
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    places: Longs,
-    program: int,
-    position: int,
-    size: int,
-    offset: int,
+    table: Table, record: Record, base: int, position: int, size: int, offset: int
 ) -> int:
     """The slot of the PUT whose value stands at `position`."""
+    slots = table.slots
     start = position + ENVELOPE_BYTES
-    end = item(places, _layout(program, FIELD_KEY_END))
-    kind = _layout(program, LAYOUT_KIND)
-    slot: int = slot_of_bytes(slots, index, arena, state, kind, source, start, end - start)
+    end = item(record.places, layout(record.program, FIELD_KEY_END))
+    kind = layout(record.program, LAYOUT_KIND)
+    slot: int = slot_of_bytes(table, kind, record.source, start, end - start)
     put(slots, slot, PUT_VALUE, base + position)
     put(slots, slot, PUT_SIZE, size)
     put(slots, slot, SLOT_OFFSET, offset)
@@ -179,22 +145,13 @@ def _note_put(
 
 
 @inner
-def _set_config(
-    source: Bytes,
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    places: Longs,
-    program: int,
-    slot: int,
-) -> None:
-    """Ties the config of a topic to the topic's name: the config goes when the name goes."""
+def _set_config(table: Table, record: Record, slot: int) -> None:
+    """Tie the config of a topic to the topic's name: the config goes when the name goes."""
+    slots = table.slots
     put(slots, slot, SLOT_CHANGED, 1)
-    if load_i8(source, item(places, 0)) == _TOPIC_RESOURCE:
-        text = _place(places, program, FIELD_RESOURCE)
-        size, start = unsigned_varint(source, text, source.size)
-        name = slot_of_bytes(slots, index, arena, state, NAME, source, start, size - 1)
+    if load_i8(record.source, item(record.places, 0)) == _TOPIC_RESOURCE:
+        start, size = text_of(record, FIELD_RESOURCE)
+        name = slot_of_bytes(table, NAME, record.source, start, size)
         put(slots, slot, PUT_NAME, name)
         put(slots, slot, SLOT_LIFE, get(slots, name, SLOT_LIFE))
 
@@ -209,62 +166,38 @@ def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
 
 
 @inner
-def _replay_topic_record(
-    source: Bytes,
-    base: int,
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    places: Longs,
-    program: int,
-    action: int,
-    offset: int,
-) -> int:
-    """A STOP code for one of the records that speak of a topic id."""
-    topic_id = _place(places, program, FIELD_TOPIC_ID)
+def _replay_topic_record(table: Table, record: Record, base: int, action: int, offset: int) -> int:
+    """The STOP code of a record that names a topic by its id."""
+    slots = table.slots
     if action == DO_TOPIC:
-        text = _place(places, program, FIELD_NAME)
-        _create_topic(source, slots, index, arena, state, topic_id, text, offset)
+        _create_topic(table, record, offset)
         return STOP_DONE
-    topic = _live_topic(source, slots, index, state, topic_id)
+    topic = _live_topic(table, record)
     if topic == NONE:
         return STOP_REFUSED
     if action == DO_REMOVE_TOPIC:
         _remove_topic(slots, topic, offset)
         return STOP_DONE
-    number = long(load_i32(source, _place(places, program, FIELD_PARTITION_ID)))
+    number = int32_of(record, FIELD_PARTITION_ID)
     taken = False
     if action == DO_PARTITION:
-        taken = register_partition(
-            source, base, slots, index, state, places, program, topic, number, offset
-        )
+        taken = register_partition(table, record, base, topic, number, offset)
     else:
-        slot = find_pair(slots, index, state, PARTITION, topic, number)
+        slot = find_pair(table, PARTITION, topic, number)
         if slot != NONE and get(slots, slot, SLOT_LIFE) == get(slots, topic, SLOT_LIFE):
-            taken = change_partition(source, base, slots, places, program, slot, offset)
+            taken = change_partition(slots, record, base, slot, offset)
     return STOP_DONE if taken else STOP_REFUSED
 
 
 @inner
 def _replay_row(
-    source: Bytes,
-    base: int,
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    puts: Longs,
-    state: Longs,
-    places: Longs,
-    program: int,
-    position: int,
-    size: int,
-    offset: int,
+    table: Table, record: Record, base: int, puts: Longs, position: int, size: int, offset: int
 ) -> int:
-    """The STOP code of a record of a known program."""
-    action = _layout(program, LAYOUT_ACTION)
-    start = position + ENVELOPE_BYTES
-    if not _find_places(source, start, position + size, program, places):
+    """The STOP code of a record of a known program, whose value stands at `position`."""
+    program = record.program
+    action = layout(program, LAYOUT_ACTION)
+    start, end = position + ENVELOPE_BYTES, position + size
+    if not _find_places(record.source, start, end, program, record.places):
         return STOP_APPLY if action == DO_APPLY else STOP_BARRIER
     if action == DO_BARRIER:
         return STOP_BARRIER
@@ -273,25 +206,19 @@ def _replay_row(
     if action == DO_NOTHING:
         return STOP_DONE
     if DO_TOPIC <= action <= DO_CHANGE:
-        stop: int = _replay_topic_record(
-            source, base, slots, index, arena, state, places, program, action, offset
-        )
+        stop: int = _replay_topic_record(table, record, base, action, offset)
         return stop
     stop = long(STOP_DONE)
     if DO_REGISTER <= action <= DO_BROKER:
-        stop = replay_broker_record(
-            source, slots, index, state, places, program, position + size, action
-        )
+        stop = replay_broker_record(table, record, end, action)
         if stop == STOP_REFUSED:
             return stop
     if action <= DO_REGISTER:
-        slot = _note_put(
-            source, base, slots, index, arena, state, places, program, position, size, offset
-        )
+        slot = _note_put(table, record, base, position, size, offset)
         if action == DO_CONFIG:
-            _set_config(source, slots, index, arena, state, places, program, slot)
+            _set_config(table, record, slot)
         else:
-            _list_put(slots, puts, state, slot)
+            _list_put(table.slots, puts, table.state, slot)
     return stop
 
 
@@ -308,12 +235,14 @@ def replay_rows(
     state: Longs,
     places: Longs,
 ) -> int:
-    """Replays the rows low <= row < high; the row at which it stopped, state[STATE_STOP] says why.
+    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP]
+    says why.
 
-    base: the place in the log of the source's first byte. slots, puts: with room for two slots more
-    for each row; index: at least twice as large; arena: with room for two keys more for each row,
-    and SLACK. places: tables.MAX_WIDTH items of scratch.
+    base: the place in the log of the source's first byte. slots, puts: with room for two more slots
+    for each row. index: at least twice as large. arena: with room for two more keys for each row,
+    and for SLACK. places: tables.MAX_WIDTH items of scratch.
     """
+    table = Table(slots, index, arena, state)
     stop = long(STOP_DONE)
     row = low
     while row < high:
@@ -325,20 +254,8 @@ def replay_rows(
         position = item(rows, ROW_VALUE * ROWS + row)
         size = item(rows, ROW_VALUE_SIZE * ROWS + row)
         offset = item(rows, ROW_OFFSET * ROWS + row)
-        stop = _replay_row(
-            source,
-            base,
-            slots,
-            index,
-            arena,
-            puts,
-            state,
-            places,
-            program,
-            position,
-            size,
-            offset,
-        )
+        record = Record(source, places, program)
+        stop = _replay_row(table, record, base, puts, position, size, offset)
         if stop == STOP_REFUSED:
             if item(state, STATE_EXPLAINED) == 0:
                 break

@@ -1,10 +1,12 @@
-"""The replay kernel's hash table: slots found by a pair of numbers, or by bytes.
+"""The hash table of the replay kernels: slots by a pair of numbers, or by bytes.
 
-Layout: replica.scan.replay_tables. Whoever calls the replay kernel has made room for every slot
-that its rows can ask for, so that nothing here looks whether there is any.
+replica.scan.replay_tables describes the layout. The caller of a kernel has made room for every slot
+that its rows can ask for, so no function here checks for room.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, load_raw64, long, set_item
@@ -31,6 +33,15 @@ _FIRST_FACTOR = 0x2545F4914F6CDD1D
 _SECOND_FACTOR = 0x369DEA0F31A53F85
 
 
+class Table(NamedTuple):
+    """The arrays of the hash table; `lookup` is the index (a tuple has a method of that name)."""
+
+    slots: Longs
+    lookup: Longs
+    arena: Bytes
+    state: Longs
+
+
 @inner
 def get(slots: Longs, slot: int, column: int) -> int:
     number: int = item(slots, slot * SLOT_COLUMNS + column)
@@ -44,8 +55,8 @@ def put(slots: Longs, slot: int, column: int, number: int) -> None:
 
 @inner
 def _mixed(number: int) -> int:
-    """A mixed number: each of its bits depends on each bit of `number`. All arithmetic wraps at 64
-    bits."""
+    """The number mixed so that each bit of the result depends on each bit of `number`. Arithmetic
+    wraps at 64 bits."""
     number = (number ^ (number >> 32)) * _FIRST_FACTOR
     number = (number ^ (number >> 29)) * _SECOND_FACTOR
     return number ^ (number >> 32)
@@ -73,10 +84,11 @@ def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int)
 
 
 @inner
-def find_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: int) -> int:
+def find_pair(table: Table, kind: int, a: int, b: int) -> int:
     """The slot with this key; NONE where no slot has it."""
+    slots, index = table.slots, table.lookup
     mask = index.size - 1
-    place = hash_of_pair(state, kind, a, b) & mask
+    place = hash_of_pair(table.state, kind, a, b) & mask
     while True:
         slot = item(index, place) - 1
         if slot < 0:
@@ -88,27 +100,19 @@ def find_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: in
 
 
 @inner
-def slot_of_pair(slots: Longs, index: Longs, state: Longs, kind: int, a: int, b: int) -> int:
-    """The slot with this key, a new one if need be."""
-    slot = find_pair(slots, index, state, kind, a, b)
+def slot_of_pair(table: Table, kind: int, a: int, b: int) -> int:
+    """The slot with this key, which is made where it is missing."""
+    slot = find_pair(table, kind, a, b)
     if slot != NONE:
         return slot
-    return _new_slot(slots, index, state, kind, hash_of_pair(state, kind, a, b), a, b)
+    return _new_slot(table, kind, hash_of_pair(table.state, kind, a, b), a, b)
 
 
 @inner
-def find_bytes(
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    kind: int,
-    hashed: int,
-    source: Bytes,
-    start: int,
-    size: int,
-) -> int:
-    """The slot with these bytes as its key, NONE where there is none; hashed: as of
+def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, size: int) -> int:
+    """The slot with these bytes as its key; NONE where no slot has it. hashed: their
     hash_of_bytes."""
+    slots, index, arena = table.slots, table.lookup, table.arena
     mask = index.size - 1
     place = hashed & mask
     while True:
@@ -127,33 +131,23 @@ def find_bytes(
 
 
 @inner
-def slot_of_bytes(
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    kind: int,
-    source: Bytes,
-    start: int,
-    size: int,
-) -> int:
-    """The slot with these bytes as its key, a new one if need be."""
-    hashed = hash_of_bytes(state, kind, source, start, size)
-    slot = find_bytes(slots, index, arena, kind, hashed, source, start, size)
+def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
+    """The slot with these bytes as its key, which is made where it is missing."""
+    hashed = hash_of_bytes(table.state, kind, source, start, size)
+    slot = find_bytes(table, kind, hashed, source, start, size)
     if slot != NONE:
         return slot
-    at = item(state, STATE_ARENA)
-    set_item(state, STATE_ARENA, copy(arena, at, source, start, size))
-    return _new_slot(slots, index, state, kind, hashed, at, size)
+    at = item(table.state, STATE_ARENA)
+    set_item(table.state, STATE_ARENA, copy(table.arena, at, source, start, size))
+    return _new_slot(table, kind, hashed, at, size)
 
 
 @inner
-def _new_slot(
-    slots: Longs, index: Longs, state: Longs, kind: int, hashed: int, a: int, b: int
-) -> int:
+def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
     """A new slot of this kind. Its other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
-    slot = item(state, STATE_SLOTS)
-    set_item(state, STATE_SLOTS, slot + 1)
+    slots = table.slots
+    slot = item(table.state, STATE_SLOTS)
+    set_item(table.state, STATE_SLOTS, slot + 1)
     for column in range(SLOT_COLUMNS):
         put(slots, slot, column, -1)
     put(slots, slot, SLOT_KIND, kind)
@@ -162,13 +156,13 @@ def _new_slot(
     put(slots, slot, SLOT_KEY_B, b)
     put(slots, slot, SLOT_CHANGED, 0)
     put(slots, slot, SLOT_LIFE, 0)
-    enter(index, slot, hashed)
+    enter(table.lookup, slot, hashed)
     return slot
 
 
 @inner
 def enter(index: Longs, slot: int, hashed: int) -> None:
-    """Puts a slot that isn't there into the index."""
+    """Put a slot that isn't in the index into it."""
     mask = index.size - 1
     place = hashed & mask
     while item(index, place) != 0:
@@ -179,9 +173,9 @@ def enter(index: Longs, slot: int, hashed: int) -> None:
 def index_slots(
     slots: Longs, index: Longs, arena: Bytes, state: Longs, first: int, with_hashes: int
 ) -> int:
-    """Enters the slots from `first` on into the index; returns how many there are.
+    """Put the slots from `first` on into the index. Returns how many slots there are.
 
-    with_hashes: 0 where their hashes are yet to be computed.
+    with_hashes: 0 where their hashes must be computed.
     """
     for slot in range(first, item(state, STATE_SLOTS)):
         hashed = get(slots, slot, SLOT_HASH)

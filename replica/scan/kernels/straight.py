@@ -1,9 +1,9 @@
 """Writes straight-line kernels for the commonest record versions; the interpreter does the others.
 
-Each is what the interpreter does for one program with all its choices made: the places of fields as
-local variables, labels as numbers, no table looked at. That is some three times as fast. Like the
-interpreter (`locate`) they refuse what isn't sound to its last byte. The text is made from
-replica.message.program alone; `straight_source` shows it.
+Such a kernel is the interpreter for one program, with all choices made in advance: places of fields
+are local variables, labels are numbers, and no table is read. It is some three times as fast. Like
+the interpreter (`locate`), it refuses values that aren't sound to their last byte. The text comes
+from replica.message.program only; `straight_source` shows it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ COMMON: tuple[tuple[str, int], ...] = (
     ("CONFIG_RECORD", 0),
     *(("BROKER_REGISTRATION_CHANGE_RECORD", version) for version in (2, 3)),
 )
-"""Programs with code of their own: what Kafka 3.7 and later write most. Each costs a second or two
-of compilation, once; the interpreter does what is not named here at a third of the speed."""
+"""The programs with their own code: what Kafka 3.7 and later write most. Each takes a second or two
+to compile, once. The interpreter does all other programs, at a third of the speed."""
 
 _OPEN, _CLOSE, _COMMA = b"[],"
 _NULL_TEXT = int.from_bytes(b"null", "little")
@@ -130,8 +130,8 @@ def variant_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> 
 @dataclass(frozen=True)
 class _Form:
     """How one kind of kernel is written. arguments: its parameters. refusal: what it returns for a
-    value that isn't sound. body: the code that follows for a sound value. interpret: the function
-    for all programs without code of their own."""
+    value that isn't sound. body: the code for a sound value. interpret: the function for all
+    programs without their own code."""
 
     arguments: str
     refusal: str
@@ -141,7 +141,8 @@ class _Form:
 
 
 def json_renderer() -> Callable[..., int]:
-    """(source, position, end, program, output, to, places) -> as json_values.interpret."""
+    """A function (source, position, end, program, output, to, places), which returns what
+    json_values.interpret returns."""
     return _compiled("json")
 
 
@@ -151,17 +152,18 @@ def variant_renderer() -> Callable[..., tuple[int, int]]:
 
 
 def place_finder() -> Callable[..., bool]:
-    """(source, position, end, program, places) -> as locate.locate_program."""
+    """A function (source, position, end, program, places), which returns what locate.locate_program
+    returns."""
     return _compiled("places")
 
 
 def straight_source(program: Program, form: str) -> str:
-    """The text of one function, for whoever wants to read it."""
+    """The text of one function, for readers."""
     return _function(program, form)
 
 
 def _compiled(name: str) -> Callable[..., Any]:
-    """A function that calls the straight kernel of a program, or the interpreter."""
+    """A function that calls the straight kernel of a program, or else the interpreter."""
     form = _FORMS[name]
     namespace: dict[str, Any] = {**vars(memory), **vars(locate), **form.names}
     namespace |= {made: function for made, function in globals().items() if made.startswith(name)}
@@ -193,7 +195,7 @@ def _function(program: Program, name: str) -> str:
 
 
 def _locating(program: Program, refusal: str) -> _Lines:
-    """Finds place_0, place_1, ... of the program's steps; sound only once `at == end` held."""
+    """Find place_0, place_1, ... of the program's steps. They are sound only where `at == end`."""
     assert program.width == len(program.steps), "no structures"
     yield "at = position"
     for k, step in enumerate(program.steps):
@@ -211,7 +213,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
     yield f"        return {refusal}"
     tags = [step.tag for step in program.steps if step.is_tagged]
     yield "    if " + (" and ".join(f"tag != {tag}" for tag in tags) or "True") + ":"
-    yield f"        return {refusal}"  # unknown: withheld by the scalar reader
+    yield f"        return {refusal}"  # An unknown tag: the scalar reader withholds its content.
     for k, step in enumerate(program.steps):
         if step.is_tagged:
             yield f"    if tag == {step.tag}:"
@@ -225,8 +227,8 @@ def _locating(program: Program, refusal: str) -> _Lines:
 
 
 def _passed(step: Step) -> str:
-    """Code that gives the position behind a value at `at`. Where that lies beyond `end`, all
-    positions behind it do, too."""
+    """The code that computes the position behind a value at `at`. If that is beyond `end`, so are
+    all later positions."""
     if step.is_array:
         return f"pass_fixed_array(source, at, end, {step.least_size}, {step.nullable})"
     if step.kind is Kind.STRING:
@@ -243,7 +245,7 @@ def _tagged_value(step: Step) -> str:
 
 
 def _default(step: Step) -> int:
-    if step.is_array:  # the length byte: 0 is null, 1 is empty
+    if step.is_array:  # The length byte of an array: 0 is null, 1 is empty.
         assert step.default in (None, ())
         return 0 if step.default is None else 1
     assert isinstance(step.default, int)
@@ -303,7 +305,7 @@ def _variant_body(program: Program) -> _Lines:
         if step.is_tagged:
             yield f"if place_{k} != ABSENT:"
             indent = "    "
-        # without structures the dictionary holds the object's own names: an id is a rank
+        # Without structures the dictionary holds exactly the object's names, so an id is a rank.
         yield f"{indent}store_8(output, to + 2 + rank, rank)"
         yield f"{indent}at = {_variant_value(step, f'place_{k}')}"
         yield f"{indent}set_item(field_ends, rank, at)"

@@ -1,8 +1,8 @@
-"""Kernels' pieces of text: UTF-8, JSON strings, decimal numbers, base64.
+"""Writes text: UTF-8, JSON strings, decimal numbers, base64.
 
-Writers take (output, position, ...) and give the position behind what they wrote. They write up to
-tables.SLACK bytes beyond it, and never more in all than tables' bounds allow for; readers never
-pass the end of the source array.
+Writers take (output, position, ...) and return the position behind what they wrote. They may
+overwrite up to tables.SLACK bytes behind it, and write no more in total than the bounds in tables.
+Readers never pass the end of the source array.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """`size` bytes, 8 at a time; the last ones singly at the very end of the source array."""
-    # One loop with an uneven step: of two loops LLVM would make vector code, and most copies are
-    # short.
+    """Copy `size` bytes, 8 at a time; at the very end of the source array one by one."""
+    # There is one loop with an uneven step. Of two loops LLVM would make vector code, but most
+    # copies are short.
     end = start + size
     while start < end:
         if start + 8 <= source.size:
@@ -66,7 +66,7 @@ def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
 
 @inner
 def is_utf8(source: Bytes, start: int, end: int) -> bool:
-    """Whether the bytes are what str.decode takes: no surrogates, no overlong forms."""
+    """Whether str.decode would take the bytes: no surrogates, no overlong forms."""
     at = start
     while at + 8 <= end and not load_raw64(source, at) & _HIGH:
         at += 8
@@ -94,7 +94,7 @@ def is_utf8(source: Bytes, start: int, end: int) -> bool:
 
 @inner
 def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """The inside of a JSON string as Jackson writes it."""
+    """Write the inside of a JSON string as Jackson does."""
     at = start
     end = start + size
     while at < end:
@@ -115,7 +115,8 @@ def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) ->
 
 @inner
 def _special(eight: np.uint64) -> np.uint64:
-    """The high bit of each byte that JSON escapes (above one, of a few others too)."""
+    """The high bit of each byte that JSON escapes. Above such a byte, the bits of a few others may
+    be set too."""
     quotes = eight ^ _QUOTES
     backslashes = eight ^ _BACKSLASHES
     return (
@@ -141,7 +142,7 @@ def _put_character(output: Bytes, to: int, byte: int) -> int:
 
 @inner
 def put_integer(output: Bytes, to: int, number: int) -> int:
-    """A decimal number."""
+    """Write a decimal number."""
     rest = np.uint64(number)
     if number < 0:
         store_8(output, to, 0x2D)
@@ -177,7 +178,7 @@ def _pair(bits: np.uint64, shift: int) -> int:
 
 @inner
 def put_uuid(output: Bytes, to: int, source: Bytes, start: int) -> int:
-    """The 22 characters of the 16 bytes at `start`."""
+    """Write the 22 characters of the uuid at `start`."""
     high = load_u64(source, start)
     low = load_u64(source, start + 8)
     for k in range(5):
@@ -192,7 +193,7 @@ def put_uuid(output: Bytes, to: int, source: Bytes, start: int) -> int:
 
 @inner
 def put_base64(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Padded base64; 4 characters for each 3 bytes begun."""
+    """Write padded base64: 4 characters for each 3 bytes or part of them."""
     for at in range(start, start + size, 3):
         left = start + size - at
         bits = byte_at(source, at) << 16

@@ -11,9 +11,9 @@ from replica.scan.native import Bytes, Longs
 def gather_values(
     source: Bytes, rows: Longs, low: int, high: int, output: Bytes, offsets: Longs
 ) -> int:
-    """Copies the values of rows low <= row < high; a null takes no bytes. Returns their bytes.
+    """Copy the values of rows low <= row < high; a null takes no bytes. Returns the bytes copied.
 
-    output: has room for all values and tables.SLACK. offsets: one more item than rows.
+    output: with room for all values and for tables.SLACK. offsets: one more item than rows.
     """
     to = long(0)
     for row in range(low, high):

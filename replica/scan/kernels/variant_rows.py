@@ -1,4 +1,4 @@
-"""The kernel that writes the VARIANTs of a chunk's rows: values, and dictionaries beside them."""
+"""The kernel that writes a chunk's rows as VARIANT: the values, and their dictionaries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION_SORTED = 0x11
 
 @inner
 def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
-    """The metadata of a VARIANT that holds the given names of its program."""
+    """Write the metadata of a VARIANT, which holds the given names of its program."""
     first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAMES)
     known = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAME_COUNT)
     count = popcount(names)
@@ -86,14 +86,14 @@ def write_variants(
     known: Longs,
     known_bytes: Bytes,
 ) -> int:
-    """Writes the rows low <= row < high; the first row that found no room, or `high`.
+    """Write the rows low <= row < high. Returns the first row without room, or `high`.
 
     guarded: the program whose secrets are to be redacted, -1 for none. offsets: one more item than
-    rows; row low + k has the bytes offsets[k] to offsets[k + 1] of `output`, and by
-    dictionary_offsets its dictionary of `dictionaries`. refused: how many rows have neither and are
-    the scalar reader's, then their numbers counted from `low`; an item more than rows.
-    places: 2 * tables.MAX_WIDTH items of scratch. known, known_bytes: KNOWN * KNOWN_COLUMNS items
-    and KNOWN * KNOWN_STRIDE bytes, zero at first, kept between calls.
+    rows; row low + k has the bytes offsets[k] to offsets[k + 1] of `output`. dictionary_offsets:
+    the same for its dictionary in `dictionaries`. refused: one more item than rows; gets the number
+    of rows that are left to the scalar reader, which have neither, and then these rows counted from
+    `low`. places: 2 * tables.MAX_WIDTH items of scratch. known, known_bytes: KNOWN * KNOWN_COLUMNS
+    items and KNOWN * KNOWN_STRIDE bytes, which are zero at first and kept between calls.
     """
     ends = places[places.size // 2 :]
     to = long(0)

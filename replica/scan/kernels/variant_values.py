@@ -1,8 +1,9 @@
-"""Kernels' pieces of Spark's VARIANT, and the interpreter that writes it for any program.
+"""Writes Spark's VARIANT: the pieces, and the interpreter that writes it for any program.
 
-As replica.metadata.variant.encode_variant of replica.metadata.json_text.to_plain: a dictionary of
-just the names that the value holds, sorted; integers and offsets of the fewest bytes; an object's
-fields in the order of their names. Checked sources and roomy outputs as in json_values.
+The VARIANT is that of replica.metadata.variant.encode_variant for
+replica.metadata.json_text.to_plain: a dictionary of exactly the names in the value, sorted;
+integers and offsets of the fewest bytes; an object's fields in the order of their names. Sources
+and outputs are as in json_values.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _LARGE_ARRAY = 1 << 4
 
 @inner
 def width_of(number: int) -> int:
-    """Bytes for an unsigned number below 2**32."""
+    """How many bytes an unsigned number below 2**32 needs."""
     if number < 1 << 8:
         return 1
     if number < 1 << 16:
@@ -78,7 +79,7 @@ def width_of(number: int) -> int:
 
 @inner
 def put_unsigned(output: Bytes, to: int, number: int, width: int) -> int:
-    """Little-endian, in exactly `width` bytes."""
+    """Write a number little-endian, in exactly `width` bytes."""
     if width == 1:
         store_8(output, to, number)
     elif width == 4:
@@ -123,7 +124,7 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """A value of fixed size; REFUSED for a double that is no finite number."""
+    """Write a value of fixed size. REFUSED for a double that isn't finite."""
     if kind == UUID:
         return put_uuid_text(source, position, output, to)
     if kind == BOOL:
@@ -193,7 +194,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int]:
-    """(bytes as a VARIANT, those of its values, position behind the structure)."""
+    """(bytes as a VARIANT, bytes of its values, position behind the structure)."""
     first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
     values = 0
     for within in range(first, last):
@@ -208,9 +209,10 @@ def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int
 def _put_struct(
     source: Bytes, position: int, step: int, output: Bytes, to: int, names: int
 ) -> tuple[int, int]:
-    """(position behind the structure, behind its VARIANT or REFUSED).
+    """Write a structure. Returns (position behind the structure, position behind its VARIANT or
+    REFUSED).
 
-    names: the bits of the names in the dictionary, by which a name's id is its rank.
+    names: the bits of the names in the dictionary. A name's id is its rank among them.
     """
     first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
     count = last - first
@@ -239,7 +241,7 @@ def _put_struct(
 
 @inner
 def open_array(output: Bytes, to: int, count: int, width: int) -> int:
-    """Header and count; the position of the offsets."""
+    """Write header and count of an array. Returns the position of the offsets."""
     if count <= _MAX_SMALL_COUNT:
         store_8(output, to, (width - 1) << 2 | _ARRAY)
         store_8(output, to + 1, count)
@@ -285,7 +287,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int, 
 
 @inner
 def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
-    """Moves bytes to higher places, the last ones first, as they may overlap."""
+    """Move bytes to higher places. The last ones move first, because the places may overlap."""
     at = end
     while at - 8 >= start:
         at -= 8
@@ -297,9 +299,10 @@ def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
 
 @inner
 def close_object(output: Bytes, header: int, count: int, end: int, field_ends: Longs) -> int:
-    """Writes the header of an object whose ids and values stand already; the position behind it.
+    """Write the header of an object whose ids and values are written. Returns the position behind
+    the object.
 
-    Its values start where they do when offsets take one byte, and are moved if they take more.
+    The values stand where they belong if offsets take one byte; otherwise they are moved.
     field_ends[k]: the end of the k-th value, in order of names.
     """
     offsets = header + 2 + count
@@ -342,7 +345,8 @@ def interpret(
     places: Longs,
     field_ends: Longs,
 ) -> tuple[int, int]:
-    """(position behind the VARIANT of the fields at `position` or REFUSED, bits of its names)."""
+    """Write the VARIANT of the fields at `position`. Returns (position behind it or REFUSED, bits
+    of its names)."""
     first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
     last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
     if not locate(source, position, end, first, last, places):

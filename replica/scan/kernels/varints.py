@@ -1,8 +1,8 @@
-"""Checked readers of variable-length integers, as replica.message.primitives reads them.
+"""Checked readers of variable-length integers, as in replica.message.primitives.
 
-Each takes (bytes, position, end) and gives (value, position behind it). Where the value breaks off
-at `end`, or is longer than its type allows, the position is NOWHERE, from which every later read
-fails in turn: a chain of reads needs one test, at its end.
+Each takes (bytes, position, end) and returns (value, position behind it). Where the value is cut
+off at `end`, or longer than its type allows, the position is NOWHERE. Every later read at NOWHERE
+fails too, so a chain of reads needs one check, at its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from replica.scan.kernels.memory import byte_at, long
 from replica.scan.native import Bytes
 
 NOWHERE = 1 << 60
-"""Above every end, with room to add any 32-bit length a million times over."""
+"""A position above every end. Any 32-bit length can be added a million times without overflow."""
 
 _MASK_32 = 0xFFFFFFFF
 

@@ -1,14 +1,14 @@
-"""Lists of partitions in the kernel of version_rows: a slot for each content, with its JSON."""
+"""Lists of partitions in the kernel of version_rows: each content has one slot, with its JSON."""
 
 from __future__ import annotations
 
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, load_i32, long, set_item, store_8
-from replica.scan.kernels.slots import get, put, slot_of_bytes
+from replica.scan.kernels.slots import Table, get, put, slot_of_bytes
 from replica.scan.kernels.text import put_integer, put_uuid
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import SLOT_KEY_A, SLOT_KEY_B, STATE_ARENA
+from replica.scan.replay_tables import SLOT_KEY_A, SLOT_KEY_B, SLOT_KIND, STATE_ARENA
 from replica.scan.version_tables import INTS, LIST_IS_ZERO, LIST_TEXT, LIST_TEXT_SIZE, UUIDS
 
 _INT_BYTES, _UUID_BYTES = 4, 16
@@ -16,11 +16,15 @@ _OPEN, _CLOSE, _COMMA, _QUOTE = 0x5B, 0x5D, 0x2C, 0x22
 
 
 @inner
+def _element_bytes(kind: int) -> int:
+    return long(_INT_BYTES) if kind == INTS else long(_UUID_BYTES)
+
+
+@inner
 def _put_list(arena: Bytes, to: int, kind: int, start: int, size: int) -> int:
     """The JSON of the elements at `start` in the arena."""
     store_8(arena, to, long(_OPEN))
     to += 1
-    step = long(_INT_BYTES) if kind == INTS else long(_UUID_BYTES)
     at = start
     while at < start + size:
         if at > start:
@@ -33,23 +37,15 @@ def _put_list(arena: Bytes, to: int, kind: int, start: int, size: int) -> int:
             to = put_uuid(arena, to + 1, arena, at)
             store_8(arena, to, long(_QUOTE))
             to += 1
-        at += step
+        at += _element_bytes(kind)
     store_8(arena, to, long(_CLOSE))
     return to + 1
 
 
 @inner
-def _list_of(
-    slots: Longs,
-    index: Longs,
-    arena: Bytes,
-    state: Longs,
-    kind: int,
-    source: Bytes,
-    start: int,
-    size: int,
-) -> int:
-    slot: int = slot_of_bytes(slots, index, arena, state, kind, source, start, size)
+def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
+    slots, arena, state = table.slots, table.arena, table.state
+    slot: int = slot_of_bytes(table, kind, source, start, size)
     if get(slots, slot, LIST_TEXT) >= 0:
         return slot
     own = get(slots, slot, SLOT_KEY_A)
@@ -67,63 +63,41 @@ def _list_of(
 
 
 @inner
-def ints_at(
-    slots: Longs, index: Longs, arena: Bytes, state: Longs, source: Bytes, place: int
-) -> int:
-    """The slot of a checked compact array of int32."""
+def list_at(table: Table, kind: int, source: Bytes, place: int) -> int:
+    """The slot of a checked compact array; kind: INTS or UUIDS."""
     size, start = unsigned_varint(source, place, source.size)
-    found: int = _list_of(
-        slots, index, arena, state, long(INTS), source, start, (size - 1) * _INT_BYTES
-    )
+    found: int = _list_of(table, kind, source, start, (size - 1) * _element_bytes(kind))
     return found
 
 
 @inner
-def uuids_at(
-    slots: Longs, index: Longs, arena: Bytes, state: Longs, source: Bytes, place: int
-) -> int:
-    """The slot of a checked compact array of uuids."""
-    size, start = unsigned_varint(source, place, source.size)
-    found: int = _list_of(
-        slots, index, arena, state, long(UUIDS), source, start, (size - 1) * _UUID_BYTES
-    )
-    return found
-
-
-@inner
-def no_ints(slots: Longs, index: Longs, arena: Bytes, state: Longs) -> int:
+def no_ints(table: Table) -> int:
     """The slot of the empty list of int32."""
-    found: int = _list_of(slots, index, arena, state, long(INTS), arena, long(0), long(0))
+    found: int = _list_of(table, long(INTS), table.arena, long(0), long(0))
     return found
 
 
 @inner
-def zero_uuids(slots: Longs, index: Longs, arena: Bytes, state: Longs, count: int) -> int:
-    """The slot of so many zero uuids."""
-    at = item(state, STATE_ARENA)
+def zero_uuids(table: Table, count: int) -> int:
+    """The slot of a list of `count` zero uuids."""
+    at = item(table.state, STATE_ARENA)
     for k in range(count * _UUID_BYTES):
-        store_8(arena, at + k, long(0))
-    found: int = _list_of(slots, index, arena, state, long(UUIDS), arena, at, count * _UUID_BYTES)
+        store_8(table.arena, at + k, long(0))
+    found: int = _list_of(table, long(UUIDS), table.arena, at, count * _UUID_BYTES)
     return found
 
 
 @inner
-def ints_in(slots: Longs, slot: int) -> int:
-    """Elements of a list of int32."""
-    return get(slots, slot, SLOT_KEY_B) // _INT_BYTES
-
-
-@inner
-def uuids_in(slots: Longs, slot: int) -> int:
-    """Elements of a list of uuids."""
-    return get(slots, slot, SLOT_KEY_B) // _UUID_BYTES
+def count_of(slots: Longs, slot: int) -> int:
+    """How many elements a list has."""
+    return get(slots, slot, SLOT_KEY_B) // _element_bytes(get(slots, slot, SLOT_KIND))
 
 
 @inner
 def has_int(slots: Longs, arena: Bytes, slot: int, number: int) -> bool:
     """Whether a list of int32 holds the number."""
     start = get(slots, slot, SLOT_KEY_A)
-    for k in range(ints_in(slots, slot)):
+    for k in range(count_of(slots, slot)):
         if load_i32(arena, start + _INT_BYTES * k) == number:
             return True
     return False

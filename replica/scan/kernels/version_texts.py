@@ -1,12 +1,14 @@
-"""What the kernel of version_rows tells of a partition: texts, and the rows that they belong to."""
+"""What the kernel of version_rows tells of a partition: its texts, and the row of each."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, long, set_item, store_8
-from replica.scan.kernels.slots import get
+from replica.scan.kernels.slots import Table, get
 from replica.scan.kernels.text import copy, put_integer
 from replica.scan.native import Bytes, Longs
 from replica.scan.replay_tables import SLOT_KEY_A, SLOT_KEY_B, SLOT_OFFSET
@@ -63,35 +65,33 @@ from replica.scan.version_tables import (
     VERSION_VALUE_END,
 )
 
-_WORDS = (
-    '{"addingReplicas":', ',"directories":', ',"eligibleLeaderReplicas":', ',"isr":',
-    ',"lastKnownElr":', ',"leader":', ',"leaderEpoch":', ',"leaderRecoveryState":',
-    ',"partitionEpoch":', ',"partitionId":', ',"removingReplicas":', ',"replicas":',
-    ',"topicId":"', '"}', "}",
-)  # fmt: skip
-(
-    _ADDING,
-    _DIRECTORIES,
-    _ELR,
-    _ISR,
-    _LAST_KNOWN,
-    _LEADER,
-    _LEADER_EPOCH,
-    _RECOVERY,
-    _EPOCH,
-    _ID,
-    _REMOVING,
-    _REPLICAS,
-    _TOPIC,
-    _TEXT_END,
-    _END,
-) = range(15)
+_FIELDS = {
+    '{"addingReplicas":': PART_ADDING, ',"directories":': PART_DIRECTORIES,
+    ',"eligibleLeaderReplicas":': PART_ELR, ',"isr":': PART_ISR,
+    ',"lastKnownElr":': PART_LAST_KNOWN_ELR, ',"leader":': PART_LEADER,
+    ',"leaderEpoch":': PART_LEADER_EPOCH, ',"leaderRecoveryState":': PART_RECOVERY,
+    ',"partitionEpoch":': PART_EPOCH, ',"partitionId":': SLOT_KEY_B,
+    ',"removingReplicas":': PART_REMOVING, ',"replicas":': PART_REPLICAS,
+}  # fmt: skip
+_WORDS = (*_FIELDS, ',"topicId":"', '"}', "}")
+_COLUMNS = np.array([*_FIELDS.values()], np.int64)
+_FIELD_COUNT = len(_FIELDS)
+_TOPIC, _TEXT_END, _END = range(_FIELD_COUNT, _FIELD_COUNT + 3)
+_ADDING, _REMOVING = map([*_FIELDS.values()].index, (PART_ADDING, PART_REMOVING))
 _TEXT = np.frombuffer("".join(_WORDS).encode() + bytes(8), np.uint8)
 _ENDS = np.cumsum([len(word) for word in _WORDS], dtype=np.int64)
 _STARTS = np.array([end - len(word) for end, word in zip(_ENDS, _WORDS, strict=True)], np.int64)
 _DASH, _COLON = 0x2D, 0x3A
 _DIGITS = 12
-"""Of an int32 and its sign, and the character before it."""
+"""The most characters of an int32 with its sign, and one character before it."""
+
+
+class Book(NamedTuple):
+    """table: the partitions. texts, told: what is told of them, see replica.scan.version_tables."""
+
+    table: Table
+    texts: Bytes
+    told: Longs
 
 
 @inner
@@ -102,50 +102,42 @@ def _word(texts: Bytes, to: int, which: int) -> int:
 
 
 @inner
-def _list(texts: Bytes, to: int, slots: Longs, arena: Bytes, which: int) -> int:
-    end: int = copy(
-        texts, to, arena, get(slots, which, LIST_TEXT), get(slots, which, LIST_TEXT_SIZE)
-    )
+def _put_part(book: Book, to: int, column: int, number: int) -> int:
+    """The value of a column: `number`, or the JSON of the list in the slot `number`."""
+    slots = book.table.slots
+    if column < PART_REPLICAS:
+        end: int = put_integer(book.texts, to, number)
+        return end
+    start, size = get(slots, number, LIST_TEXT), get(slots, number, LIST_TEXT_SIZE)
+    end = copy(book.texts, to, book.table.arena, start, size)
     return end
 
 
 @inner
-def _put_value(texts: Bytes, to: int, slots: Longs, arena: Bytes, slot: int) -> int:
+def _put_field(book: Book, to: int, which: int, number: int) -> int:
+    """A field's name and value: a list where its column is one of lists, else the number."""
+    to = _word(book.texts, to, which)
+    end: int = _put_part(book, to, item(_COLUMNS, which), number)
+    return end
+
+
+@inner
+def _put_value(book: Book, to: int, slot: int) -> int:
     """The JSON of a partition: replica.metadata.image.partition.text_of."""
-    to = _word(texts, to, long(_ADDING))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_ADDING))
-    to = _word(texts, to, long(_DIRECTORIES))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_DIRECTORIES))
-    to = _word(texts, to, long(_ELR))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_ELR))
-    to = _word(texts, to, long(_ISR))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_ISR))
-    to = _word(texts, to, long(_LAST_KNOWN))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_LAST_KNOWN_ELR))
-    to = _word(texts, to, long(_LEADER))
-    to = put_integer(texts, to, get(slots, slot, PART_LEADER))
-    to = _word(texts, to, long(_LEADER_EPOCH))
-    to = put_integer(texts, to, get(slots, slot, PART_LEADER_EPOCH))
-    to = _word(texts, to, long(_RECOVERY))
-    to = put_integer(texts, to, get(slots, slot, PART_RECOVERY))
-    to = _word(texts, to, long(_EPOCH))
-    to = put_integer(texts, to, get(slots, slot, PART_EPOCH))
-    to = _word(texts, to, long(_ID))
-    to = put_integer(texts, to, get(slots, slot, SLOT_KEY_B))
-    to = _word(texts, to, long(_REMOVING))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_REMOVING))
-    to = _word(texts, to, long(_REPLICAS))
-    to = _list(texts, to, slots, arena, get(slots, slot, PART_REPLICAS))
-    to = _word(texts, to, long(_TOPIC))
+    slots = book.table.slots
+    for which in range(_FIELD_COUNT):
+        to = _put_field(book, to, which, get(slots, slot, item(_COLUMNS, which)))
+    to = _word(book.texts, to, long(_TOPIC))
     topic = get(slots, slot, SLOT_KEY_A)
-    to = copy(texts, to, arena, get(slots, topic, TOPIC_TEXT), long(UUID_TEXT_SIZE))
-    end: int = _word(texts, to, long(_TEXT_END))
+    start = get(slots, topic, TOPIC_TEXT)
+    to = copy(book.texts, to, book.table.arena, start, long(UUID_TEXT_SIZE))
+    end: int = _word(book.texts, to, long(_TEXT_END))
     return end
 
 
 @inner
 def lists_size(slots: Longs, slot: int) -> int:
-    """Bytes of the JSON of a partition's lists."""
+    """The size in bytes of the JSON of a partition's lists."""
     size = long(0)
     for column in range(PART_REPLICAS, PART_LAST_KNOWN_ELR + 1):
         size += get(slots, get(slots, slot, column), LIST_TEXT_SIZE)
@@ -159,8 +151,8 @@ def _left(state: Longs, text: int) -> int:
 
 @inner
 def has_room(slots: Longs, state: Longs, topic: int, old_size: int, new_size: int) -> bool:
-    """Whether all can be told that a record may say. The sizes: as of lists_size, before and after
-    the record."""
+    """Whether there is room for everything that one record may tell. old_size, new_size: the
+    lists_size before and after the record."""
     name_size = get(slots, topic, TOPIC_NAME_SIZE) + _DIGITS
     key_size = long(UUID_TEXT_SIZE + _DIGITS)
     return (
@@ -177,25 +169,17 @@ def has_room(slots: Longs, state: Longs, topic: int, old_size: int, new_size: in
 
 
 @inner
-def _put_key(texts: Bytes, state: Longs, slots: Longs, arena: Bytes, slot: int, text: int) -> int:
-    """Where it ends, from the beginning of such texts."""
+def _put_label(book: Book, slot: int, text: int, sign: int) -> int:
+    """Write TOPIC:ID with the topic's id, or TOPIC-ID with its name, by the sign. Returns where the
+    text ends, counted from the beginning of such texts."""
+    slots, state = book.table.slots, book.table.state
     topic = get(slots, slot, SLOT_KEY_A)
-    to = item(state, TEXT_AT + text)
-    to = copy(texts, to, arena, get(slots, topic, TOPIC_TEXT), long(UUID_TEXT_SIZE))
-    store_8(texts, to, long(_COLON))
-    to = put_integer(texts, to + 1, get(slots, slot, SLOT_KEY_B))
-    set_item(state, TEXT_AT + text, to)
-    return to - item(state, TEXT_FIRST + text)
-
-
-@inner
-def _put_name(texts: Bytes, state: Longs, slots: Longs, arena: Bytes, slot: int, text: int) -> int:
-    topic = get(slots, slot, SLOT_KEY_A)
-    to = item(state, TEXT_AT + text)
-    start = get(slots, topic, TOPIC_TEXT) + UUID_TEXT_SIZE
-    to = copy(texts, to, arena, start, get(slots, topic, TOPIC_NAME_SIZE))
-    store_8(texts, to, long(_DASH))
-    to = put_integer(texts, to + 1, get(slots, slot, SLOT_KEY_B))
+    start, size = get(slots, topic, TOPIC_TEXT), long(UUID_TEXT_SIZE)
+    if sign == _DASH:
+        start, size = start + UUID_TEXT_SIZE, get(slots, topic, TOPIC_NAME_SIZE)
+    to = copy(book.texts, item(state, TEXT_AT + text), book.table.arena, start, size)
+    store_8(book.texts, to, sign)
+    to = put_integer(book.texts, to + 1, get(slots, slot, SLOT_KEY_B))
     set_item(state, TEXT_AT + text, to)
     return to - item(state, TEXT_FIRST + text)
 
@@ -206,10 +190,9 @@ def _tell(told: Longs, column: int, place: int, number: int) -> None:
 
 
 @inner
-def tell_version(
-    slots: Longs, arena: Bytes, texts: Bytes, told: Longs, state: Longs, slot: int, row: int
-) -> None:
-    """The version that is valid now ends with `row`."""
+def tell_version(book: Book, slot: int, row: int) -> None:
+    """Tell that the present version of a partition ends with `row`."""
+    slots, state, told = book.table.slots, book.table.state, book.told
     place = item(state, TOLD_VERSIONS)
     set_item(state, TOLD_VERSIONS, place + 1)
     _tell(told, long(VERSION_ROW), place, row)
@@ -218,35 +201,23 @@ def tell_version(
     _tell(told, long(VERSION_EPOCH), place, get(slots, slot, SINCE_EPOCH))
     _tell(told, long(VERSION_OFFSET), place, get(slots, slot, SLOT_OFFSET))
     _tell(told, long(VERSION_TYPE), place, get(slots, slot, SINCE_TYPE))
-    end = _put_key(texts, state, slots, arena, slot, long(V_KEY))
-    _tell(told, long(VERSION_KEY_END), place, end)
-    end = _put_name(texts, state, slots, arena, slot, long(V_NAME))
-    _tell(told, long(VERSION_NAME_END), place, end)
-    to = _put_value(texts, item(state, TEXT_AT + V_VALUE), slots, arena, slot)
+    _tell(told, long(VERSION_KEY_END), place, _put_label(book, slot, long(V_KEY), long(_COLON)))
+    _tell(told, long(VERSION_NAME_END), place, _put_label(book, slot, long(V_NAME), long(_DASH)))
+    to = _put_value(book, item(state, TEXT_AT + V_VALUE), slot)
     set_item(state, TEXT_AT + V_VALUE, to)
     _tell(told, long(VERSION_VALUE_END), place, to - item(state, TEXT_FIRST + V_VALUE))
 
 
 @inner
-def _tell_change(
-    slots: Longs,
-    arena: Bytes,
-    texts: Bytes,
-    told: Longs,
-    state: Longs,
-    slot: int,
-    row: int,
-    change: int,
-) -> None:
-    """A change whose texts have been written."""
+def _tell_change(book: Book, slot: int, row: int, change: int) -> None:
+    """Tell a change whose old and new text are written."""
+    state, told = book.table.state, book.told
     place = item(state, TOLD_CHANGES)
     set_item(state, TOLD_CHANGES, place + 1)
     _tell(told, long(CHANGE_ROW), place, row)
     _tell(told, long(CHANGE_TYPE), place, change)
-    end = _put_key(texts, state, slots, arena, slot, long(C_KEY))
-    _tell(told, long(CHANGE_KEY_END), place, end)
-    end = _put_name(texts, state, slots, arena, slot, long(C_NAME))
-    _tell(told, long(CHANGE_NAME_END), place, end)
+    _tell(told, long(CHANGE_KEY_END), place, _put_label(book, slot, long(C_KEY), long(_COLON)))
+    _tell(told, long(CHANGE_NAME_END), place, _put_label(book, slot, long(C_NAME), long(_DASH)))
     end = item(state, TEXT_AT + C_OLD) - item(state, TEXT_FIRST + C_OLD)
     _tell(told, long(CHANGE_OLD_END), place, end)
     end = item(state, TEXT_AT + C_NEW) - item(state, TEXT_FIRST + C_NEW)
@@ -254,89 +225,38 @@ def _tell_change(
 
 
 @inner
-def tell_creation(
-    slots: Longs,
-    arena: Bytes,
-    texts: Bytes,
-    told: Longs,
-    state: Longs,
-    slot: int,
-    row: int,
-    change: int,
-) -> None:
-    """The partition is new; its value is the new text."""
-    to = _put_value(texts, item(state, TEXT_AT + C_NEW), slots, arena, slot)
-    set_item(state, TEXT_AT + C_NEW, to)
-    _tell_change(slots, arena, texts, told, state, slot, row, change)
+def tell_creation(book: Book, slot: int, row: int, change: int) -> None:
+    """Tell that a partition is new; the new text is its value."""
+    state = book.table.state
+    set_item(state, TEXT_AT + C_NEW, _put_value(book, item(state, TEXT_AT + C_NEW), slot))
+    _tell_change(book, slot, row, change)
 
 
 @inner
-def tell_numbers(
-    slots: Longs,
-    arena: Bytes,
-    texts: Bytes,
-    told: Longs,
-    state: Longs,
-    slot: int,
-    row: int,
-    change: int,
-    old: int,
-    new: int,
+def tell_part(
+    book: Book, slot: int, row: int, change: int, column: int, old: int, new: int
 ) -> None:
-    """A number of the partition changed."""
-    set_item(state, TEXT_AT + C_OLD, put_integer(texts, item(state, TEXT_AT + C_OLD), old))
-    set_item(state, TEXT_AT + C_NEW, put_integer(texts, item(state, TEXT_AT + C_NEW), new))
-    _tell_change(slots, arena, texts, told, state, slot, row, change)
+    """Tell that a column of the partition changed: a number, or the slot of a list."""
+    state = book.table.state
+    set_item(state, TEXT_AT + C_OLD, _put_part(book, item(state, TEXT_AT + C_OLD), column, old))
+    set_item(state, TEXT_AT + C_NEW, _put_part(book, item(state, TEXT_AT + C_NEW), column, new))
+    _tell_change(book, slot, row, change)
 
 
 @inner
-def tell_lists(
-    slots: Longs,
-    arena: Bytes,
-    texts: Bytes,
-    told: Longs,
-    state: Longs,
-    slot: int,
-    row: int,
-    change: int,
-    old: int,
-    new: int,
-) -> None:
-    """A list of the partition changed; old, new: slots of lists."""
-    set_item(state, TEXT_AT + C_OLD, _list(texts, item(state, TEXT_AT + C_OLD), slots, arena, old))
-    set_item(state, TEXT_AT + C_NEW, _list(texts, item(state, TEXT_AT + C_NEW), slots, arena, new))
-    _tell_change(slots, arena, texts, told, state, slot, row, change)
+def _put_moves(book: Book, text: int, adding: int, removing: int) -> None:
+    state = book.table.state
+    to = _put_field(book, item(state, TEXT_AT + text), long(_ADDING), adding)
+    to = _put_field(book, to, long(_REMOVING), removing)
+    set_item(state, TEXT_AT + text, _word(book.texts, to, long(_END)))
 
 
 @inner
-def _put_moves(
-    texts: Bytes, to: int, slots: Longs, arena: Bytes, adding: int, removing: int
-) -> int:
-    to = _word(texts, to, long(_ADDING))
-    to = _list(texts, to, slots, arena, adding)
-    to = _word(texts, to, long(_REMOVING))
-    to = _list(texts, to, slots, arena, removing)
-    end: int = _word(texts, to, long(_END))
-    return end
-
-
-@inner
-def tell_moves(
-    slots: Longs,
-    arena: Bytes,
-    texts: Bytes,
-    told: Longs,
-    state: Longs,
-    slot: int,
-    row: int,
-    change: int,
-    adding: int,
-    removing: int,
-) -> None:
-    """What is added and removed changed; adding, removing: the slots of the lists before."""
-    to = _put_moves(texts, item(state, TEXT_AT + C_OLD), slots, arena, adding, removing)
-    set_item(state, TEXT_AT + C_OLD, to)
+def tell_moves(book: Book, slot: int, row: int, change: int, adding: int, removing: int) -> None:
+    """Tell that adding or removing replicas changed. adding, removing: the slots of the lists
+    before."""
+    slots = book.table.slots
+    _put_moves(book, long(C_OLD), adding, removing)
     now = get(slots, slot, PART_ADDING), get(slots, slot, PART_REMOVING)
-    to = _put_moves(texts, item(state, TEXT_AT + C_NEW), slots, arena, now[0], now[1])
-    set_item(state, TEXT_AT + C_NEW, to)
-    _tell_change(slots, arena, texts, told, state, slot, row, change)
+    _put_moves(book, long(C_NEW), now[0], now[1])
+    _tell_change(book, slot, row, change)

@@ -1,4 +1,4 @@
-"""A captured quorum: what the disks of its nodes hold, and what nobody captured."""
+"""A captured quorum: what the disks of its nodes hold, and which nodes were not captured."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from replica.simulate.node_files import Files
 
 @dataclass(frozen=True, slots=True)
 class CapturedNode:
-    """files: by their paths in the node's log directory, the partition's folder named as Kafka
-    names it. log: the same log as a value."""
+    """files: by their paths in the node's log directory, with Kafka's name of the partition's
+    folder. log: the log in these files, as a value."""
 
     key: ReplicaKey
     files: Files
@@ -25,9 +25,9 @@ class CapturedNode:
 
 @dataclass(frozen=True, slots=True)
 class CapturedQuorum:
-    """nodes: by their ids. voters: in force at the end of the newest log; is_static: they are those
-    of the nodes' configuration (kraft.version 0). commitment: of what the logs hold.
-    newest_timestamp: of all records, in ms."""
+    """nodes: by their ids. voters: in force at the end of the newest log. is_static: whether the
+    configuration names the voters (kraft.version 0). commitment: of the logs' records.
+    newest_timestamp: the highest of all records, in ms."""
 
     cluster_id: str
     nodes: Mapping[int, CapturedNode]
@@ -38,7 +38,7 @@ class CapturedQuorum:
 
     @property
     def end_offset(self) -> int:
-        """Of the longest log (exclusive)."""
+        """The end (exclusive) of the longest log."""
         return max(node.log.end_offset for node in self.nodes.values())
 
     def held(self, node_id: int) -> Ranges:
@@ -47,13 +47,13 @@ class CapturedQuorum:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Of all nodes: those captured, and voters that nobody captured."""
+        """The ids of the captured nodes, and of the voters that were not captured."""
         return tuple(sorted({*self.nodes, *self.voters.ids}))
 
     @property
     def not_captured(self) -> tuple[int, ...]:
-        """The voters without a directory, ascending; also those whose directory is of another
-        disk, which votes for nothing."""
+        """The ids of voters without a captured directory, ascending. A directory whose id the voter
+        set doesn't name is not a voter's."""
         captured = [node.key for node in self.nodes.values()]
         return tuple(
             voter.key.node_id
@@ -63,8 +63,8 @@ class CapturedQuorum:
 
     @property
     def static_voters(self) -> VoterSet:
-        """As the nodes' configuration has them; empty where the log names the voters. Their
-        addresses are in no log: names of the rehearsal's own network stand for them."""
+        """The voters of the nodes' configuration; empty where the log names the voters. No log
+        holds their addresses, so these are names in the rehearsal's own network."""
         if not self.is_static:
             return VoterSet()
         named = (replace(voter, endpoints=endpoints_of(voter.key)) for voter in self.voters)
@@ -72,5 +72,6 @@ class CapturedQuorum:
 
 
 def endpoints_of(key: ReplicaKey) -> Endpoints:
-    """Where a node listens whose address nothing tells: nobody follows a leader without one."""
+    """Endpoints for a node whose address isn't known. Without endpoints no node follows a
+    leader."""
     return (Endpoint("CONTROLLER", f"node{key.node_id}", 9093),)

@@ -1,9 +1,9 @@
 """The smallest set of failures that loses committed records: voters that are dead, or whose disks
 come back empty.
 
-Not every set is run. A set after which the voters that are left hold the committed records can
-lose them by an election alone in which a disk that forgot its votes and records votes; only a
-static quorum has such voters, for in the log's own voter sets an empty disk is another replica.
+Not every set has to be run. If the voters that are left hold all committed records, only an
+election in which an empty disk votes can lose them. That can happen in a static quorum only: where
+the log names the voters, an empty disk is another replica and no voter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from replica.simulate.rehearsal.step import Scenario, Step
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """scenario: the failures, as its one step. seed: of a run that shows it. leader: the node that
-    leads without the records, None where nobody leads and no voter that is left holds them. lost:
-    offsets of records that are proven committed."""
+    """scenario: the failures, as its only step. seed: of a run that shows the loss. leader: the
+    node that leads without the records; None where no node leads, and no voter that is left holds
+    them. lost: offsets of records that are proven committed."""
 
     scenario: Scenario
     seed: int
@@ -36,8 +36,8 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """loss: the first found, and so one of the smallest; None where no set up to `bound` failures
-    of the voters loses anything. sets: how many were looked at. seeds: tried for each one that was
+    """loss: the first one found, so one of the smallest; None where no set of up to `bound`
+    failures loses anything. sets: how many sets were looked at. seeds: for each set that was
     run."""
 
     loss: Loss | None
@@ -52,7 +52,8 @@ def smallest_loss(
     seeds: range,
     show: Callable[[Step], None] = lambda step: None,
 ) -> Search:
-    """Look at all sets of up to `bound` voters, the smaller ones first. show: is told the next."""
+    """Look at all sets of up to `bound` voters, the smaller ones first. show: called before
+    each."""
     sets = 0
     for step in _failures(captured, bound):
         sets += 1
@@ -64,7 +65,8 @@ def smallest_loss(
 
 
 def _failures(captured: CapturedQuorum, bound: int) -> Iterator[Step]:
-    """No failure first, then one, and so on; among sets of a size those with fewer lost disks."""
+    """All sets of failures, the smaller ones first; among sets of the same size, those with fewer
+    empty disks first."""
     voters = [voter_id for voter_id in captured.voters.ids if voter_id in captured.nodes]
     for size in range(min(bound, len(voters)) + 1):
         kinds = sorted(product((False, True), repeat=size), key=sum)
@@ -92,8 +94,8 @@ def _loss(captured: CapturedQuorum, step: Step, seeds: range) -> Loss | None:
 
 
 def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
-    """The committed offsets that no captured voter holds any more; below its log start a voter has
-    a snapshot."""
+    """The committed offsets that no captured voter holds any more. What lies below its log start a
+    voter holds in a snapshot."""
     left = [
         node
         for node_id, node in captured.nodes.items()

@@ -1,4 +1,4 @@
-"""What came of one run: who leads, and what becomes of each captured log."""
+"""The outcome of one run: which node leads, and what becomes of each captured log."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from replica.storage.batches import bytes_of
 class Fate:
     """What becomes of the captured log of a node that runs.
 
-    truncated: from the log end that is left to the captured end, None where nothing is truncated.
-    epochs: of the records truncated. replaced_by: the leader's snapshot that took the log's place.
-    lost: offsets with entries of its own that the leader lacks; losses: how many they are, by
-    commitment. is_behind: whether it has not got all that the leader holds. has_new_disk: whether a
-    step replaced its disk, and all that it held with it.
+    truncated: the offsets that were truncated, None for none. epochs: of the truncated records.
+    replaced_by: the leader's snapshot that took the log's place. lost: offsets at which the leader
+    lacks the captured entry. losses: how many these are, by commitment. is_behind: whether the node
+    lacks a part of the leader's log. has_new_disk: whether a step replaced its disk.
     """
 
     node_id: int
@@ -45,9 +44,12 @@ class Fate:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """leader: the node that leads at the end and has committed a record of its epoch, None for
-    none. committed_lost: offsets of records that are proven committed in the capture and are not in
-    the leader's log; unproven_lost: those that may have been. failed: why nodes could not go on, or
-    did not become voters, or cease to be ones, as asked."""
+    none.
+
+    committed_lost: offsets of records that the capture proves committed and the leader's log lacks.
+    unproven_lost: those that may have been committed. failed: node id -> why the node could not go
+    on, or was not added to or removed from the voters as asked.
+    """
 
     leader: int | None
     fates: tuple[Fate, ...]
@@ -57,13 +59,13 @@ class Outcome:
 
     @property
     def behind(self) -> tuple[int, ...]:
-        """The nodes that run and don't hold everything that the leader holds."""
+        """The running nodes that lack a part of the leader's log."""
         return tuple(fate.node_id for fate in self.fates if fate.is_behind)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """epoch: the leader's, None without one."""
+    """epoch: the leader's, None without a leader."""
 
     seed: int
     outcome: Outcome
@@ -71,7 +73,8 @@ class Run:
 
 
 def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
-    """Play all steps, from the captured disks; equal for equal arguments. Nothing is written."""
+    """Play all steps, from the captured disks on. Equal arguments give equal runs. The captured
+    directories stay as they are."""
     quorum = _played(captured, scenario, seed)
     leader = quorum.leader()
     epoch = None if leader is None else leader.raft.role.epoch
@@ -79,8 +82,8 @@ def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
 
 
 def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:
-    """What is on all disks at the end of the same run, which is played again for it: the disks of
-    many runs would fill the memory."""
+    """What is on all disks at the end of a run. The run is played again for it, because the disks
+    of many runs would fill the memory."""
     quorum = _played(captured, scenario, seed)
     ended = captured.newest_timestamp + quorum.simulation.now
     return Capture(captured.cluster_id, ended, quorum.files())
@@ -121,8 +124,8 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
 
 
 def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int, Ranges]]:
-    """By node, the entries of its captured log that the leader's log lacks. Below its log start the
-    leader has a snapshot, which holds what is committed; what is superseded is not in it."""
+    """By node, the offsets of its captured entries that the leader lacks. What lies below the
+    leader's log start is in its snapshot if it is committed, but not if it is superseded."""
     above = OffsetRange(leader.log_start, max(leader.log_start, captured.end_offset))
     for node_id, node in captured.nodes.items():
         held = captured.held(node_id)
@@ -163,8 +166,8 @@ def _fate(
 
 
 def _log_of(quorum: RehearsedQuorum, host: SimulatedHost) -> ReplicaLog:
-    """What a running replica holds. Of the log that it began with only what the capture could read:
-    a damaged batch is no entry."""
+    """The log of a running replica. Of the captured log it has only the batches that could be
+    read."""
     key, log = key_of(host), host.log
     node = quorum.captured.nodes.get(key.node_id)
     batches: list[LogBatch] = []
@@ -174,12 +177,7 @@ def _log_of(quorum: RehearsedQuorum, host: SimulatedHost) -> ReplicaLog:
         start = max(start, quorum.watch.kept[key.node_id])
         batches += [batch for batch in node.log.batches if batch.last_offset < start]
     with host.disk.inspected():
-        for written in log.batches(start, log.log_end):
-            header = decode_header(bytes_of(written))
-            digest = (header.crc, header.size_bytes)
-            batches.append(
-                LogBatch(written.base_offset, written.last_offset, written.epoch, digest)
-            )
+        batches += map(_entry, log.batches(start, log.log_end))
     snapshots = tuple(facts.snapshot_id for facts in log.snapshots.facts())
     return ReplicaLog(key, log.log_start, tuple(batches), snapshots)
 

@@ -1,5 +1,5 @@
-"""The rehearsal's state machine is a position: a rehearsal asks what becomes of offsets, not what
-they mean."""
+"""The rehearsal's state machine. It keeps only a position, because a rehearsal asks what becomes of
+offsets, not what their records mean."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from replica.simulate.workload import OpaqueWorkload, Values
 
 
 class PositionMachine(StateMachine):
-    """next_offset: everything below (exclusive) is committed, by log or by snapshot."""
+    """next_offset: all records below it are committed, in the log or in a snapshot."""
 
     def __init__(self) -> None:
         self.next_offset = 0
 
     @property
     def can_snapshot(self) -> bool:
-        """Never: there is no state to write."""
+        """False: there is no state to write."""
         return False
 
     def commit(self, batches: Iterable[Batch]) -> None:
@@ -35,18 +35,18 @@ class PositionMachine(StateMachine):
         raise AssertionError("can_snapshot forbids it")
 
     def changed_ratio(self) -> float:
-        """Nothing changes."""
+        """0: there is no state that changes."""
         return 0.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Nothing: no snapshot is taken."""
+        """Do nothing, as no snapshot is written."""
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """Nothing: no client is told."""
+        """Do nothing, as there are no clients."""
 
 
 class NoClients(OpaqueWorkload):
-    """Nobody appends anything."""
+    """A workload without appends."""
 
     name = "no clients"
 

@@ -1,7 +1,7 @@
 """One run of a captured quorum: its disks in memory, the engine on them, a network between them.
 
-What a seed decides: when each node starts, how long messages take, how clocks drift, and the
-engine's own random timeouts. Nothing else goes wrong than what a step says.
+The seed decides when each node starts, how long messages take, how clocks drift, and the engine's
+random timeouts. Only the steps cause faults.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
 from replica.raft.effects import Effects
+from replica.raft.inputs import Input, Response
 from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import SimulatedHost
@@ -26,6 +27,7 @@ from replica.simulate.nemesis import MAX_DRIFT
 from replica.simulate.node import Layout, Node, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
+from replica.simulate.rehearsal.former_self import ends_kafka, told
 from replica.simulate.rehearsal.position import NoClients
 from replica.simulate.rehearsal.step import StandIn, Step
 from replica.simulate.rehearsal.watch import Watch
@@ -35,17 +37,18 @@ from replica.simulate.simulation import Simulation
 from replica.storage.segment import LogConfig
 
 PATIENCE_MS = 30_000
-"""Simulated time after which a step ends although the quorum has not settled. With Kafka's default
-timeouts it is enough for more than ten elections."""
+"""The simulated time after which a step ends although the quorum has not settled. It is enough for
+more than ten elections with Kafka's default timeouts."""
 START_WITHIN_MS = 5_000
-"""The nodes that a step starts do so at random moments within that time."""
+"""The nodes that a step starts do so at random times within this one."""
 ASK_AGAIN_MS = 2_000
-"""After so long an administrator repeats a request for other voters that had no effect."""
+"""An administrator repeats a request for other voters after this time, if it had no effect."""
 
 
 class RehearsedQuorum:
-    """Nothing runs yet. failed: why replicas that could not go on ended, by node. refused: which
-    voters were not changed as asked. replaced: how often the disks of nodes were replaced."""
+    """A captured quorum, of which no node runs at first. failed: by node, why its replica could not
+    go on. refused: by node, why it was not added to or removed from the voters as asked. replaced:
+    by node, how often its disk was replaced."""
 
     def __init__(self, captured: CapturedQuorum, seed: int) -> None:
         self.captured = captured
@@ -61,7 +64,8 @@ class RehearsedQuorum:
         self._starting_until = 0
 
     def play(self, step: Step) -> None:
-        """Carry out a step, and let the quorum run until it has settled, or patience ends."""
+        """Carry out a step, and let the quorum run until it has settled or the step's time is
+        over."""
         if step.heal:
             self.simulation.network.heal()
         for a, b in step.cut:
@@ -80,22 +84,22 @@ class RehearsedQuorum:
         self._wait(patience)
 
     def leader(self) -> SimulatedHost | None:
-        """The leader of the newest epoch, where a majority follows it: it has committed a record of
-        its own epoch."""
+        """The leader of the newest epoch, if it has committed a record of that epoch: then a
+        majority follows it."""
         node = self.simulation.leader()
         if node is None or node.running.raft.high_watermark is None:
             return None
         return node.running
 
     def files(self) -> dict[int, Files]:
-        """What is on all disks now."""
+        """The files on all disks now."""
         nodes = self.simulation.nodes
         with_disk = {*self.captured.nodes, *self.replaced}
         return {node_id: files_on(nodes[node_id]) for node_id in sorted(with_disk)}
 
     def has_settled(self) -> bool:
-        """Whether a leader has committed all that it holds, and all that run in its reach have it
-        on their disks."""
+        """Whether a leader has committed its whole log, and all running nodes that it reaches have
+        the same log on their disks."""
         if self.simulation.schedule.now <= self._starting_until:
             return False
         leader = self.leader()
@@ -116,23 +120,26 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Waits until the quorum has settled, or until the condition holds; whether this came in
-        time."""
+        """Wait until the quorum has settled, or until the given condition holds. Returns whether it
+        came in time."""
         try:
             self.simulation.run_until(is_reached or self.has_settled, patience_ms)
-        except BrokenInvariantError:  # patience has ended
+        except BrokenInvariantError:  # the time is over
             return False
         return True
 
     def _started_by(self, step: Step) -> set[int]:
         is_first, self._is_first = self._is_first, False
         if step.start is not None:
+            for node_id in self.simulation.ended & set(step.start):
+                del self.failed[node_id]
+            self.simulation.ended -= set(step.start)
             return set(step.start)
         with_disk = {*step.replaced, *(self.captured.nodes if is_first else ())}
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Power comes back to those of the nodes that are down."""
+        """Let power come back to those of the nodes that are down."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):
@@ -147,7 +154,7 @@ class RehearsedQuorum:
             self.simulation.kill(node)
 
     def _format(self, node_id: int) -> None:
-        """An empty disk: kafka-storage format, which makes a new directory id."""
+        """Give a node an empty disk with a new directory id, as kafka-storage format does."""
         node = self.simulation.nodes[node_id]
         number = self.replaced.get(node_id, 0) + 1
         name = f"disk {number} of node {node_id} of {self.captured.cluster_id}"
@@ -171,8 +178,9 @@ class RehearsedQuorum:
         self._begin_anew(stand_in.key.node_id, source.log.end_offset)
 
     def _begin_anew(self, node_id: int, end: int) -> None:
-        """The node's disk is another one now. Its log ends there (exclusive)."""
+        """Note that the node has another disk, whose log ends at `end` (exclusive)."""
         self.failed.pop(node_id, None)
+        self.simulation.ended.discard(node_id)
         self.replaced[node_id] = self.replaced.get(node_id, 0) + 1
         self.watch.kept[node_id] = end
         self.watch.replaced.pop(node_id, None)
@@ -181,15 +189,16 @@ class RehearsedQuorum:
         node.config = replace(node.config, local=replace(node.local, key=key))
 
     def _change_voters(self, step: Step) -> None:
-        """Ask the leader, and wait for the new voters; what doesn't come is in `refused`."""
+        """Ask the leader for the change of voters, and wait for it. Notes in `refused` what doesn't
+        come."""
         if step.remove_voter is not None:
             self._ask(step.remove_voter, "removed from", is_voter=False)
         if step.add_voter is not None:
             self._ask(step.add_voter, "added to", is_voter=True)
 
     def _ask(self, node_id: int, what: str, *, is_voter: bool) -> None:
-        """An administrator asks. Where the leader refuses, as for a voter that lags behind, the
-        administrator asks again."""
+        """Ask as an administrator does, who asks again while the leader refuses (for example
+        because the new voter lags behind)."""
         until = self.simulation.now + PATIENCE_MS
         while self.simulation.now < until:
             leader = self.simulation.leader()
@@ -207,7 +216,8 @@ class RehearsedQuorum:
         return RemoveVoterRequest(voter=known.key)
 
     def _has_changed(self, node_id: int, *, is_voter: bool) -> bool:
-        """Whether the leader's committed voters have the node's disk, or don't have the node."""
+        """Whether the leader's committed voter set names the node's disk, or doesn't name the node,
+        as asked."""
         leader = self.leader()
         if leader is None or not self.has_settled():
             return False
@@ -240,13 +250,28 @@ class RehearsedQuorum:
 
 
 class _Run(Simulation):
-    """A node whose replica can't go on ends, and stays down. failed: is told why, by node."""
+    """A run in which a node whose replica can't go on stays down. failed: gets the reason, by node.
+    ended: the nodes whose process Kafka would end here; they may be started again."""
 
     def __init__(
         self, seed: int, nodes: Callable[[Random], dict[int, Node]], failed: dict[int, str]
     ) -> None:
         self._failed = failed
+        self.ended: set[int] = set()
         super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
+
+    def step(self, node: Node, event: Input) -> None:
+        """Give a replica an input, but do as Kafka where Kafka's process ends and the engine goes
+        on."""
+        if node.host is not None and isinstance(event, Response):
+            answer = event.message
+            if ends_kafka(node.host.raft.role, node.node_id, answer):
+                self._failed[node.node_id] = told(node.node_id, answer.epoch)
+                self.ended.add(node.node_id)
+                node.host.log.close()
+                node.host = None
+                return
+        super().step(node, event)
 
     def _start(self, node: Node) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Many runs of one scenario: their outcomes with their shares, and the answer that follows."""
+"""Many runs of one scenario: how often each outcome came, and the answer that follows."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from replica.simulate.rehearsal.step import Scenario
 
 
 class Answer(Enum):
-    """What the runs say about the scenario; the values are those of `kraftlake plan`."""
+    """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
 
     SAFE = "safe"
     """In all runs a leader is found, and nothing that is committed is lost."""
     UNSAFE = "unsafe"
-    """In some run a record that is proven committed is lost, or nobody leads."""
+    """In some run a record that is proven committed is lost, or no node leads."""
     UNKNOWN = "unknown"
-    """The directories don't tell all that it depends on."""
+    """The directories don't say enough for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs with one outcome. seeds: of these runs, ascending. epochs: of their leaders, from
-    the lowest to the highest, None without a leader."""
+    """The runs with one outcome. seeds: of these runs, ascending. epochs: the lowest and the
+    highest of their leaders; None without a leader."""
 
     outcome: Outcome
     seeds: tuple[int, ...]
@@ -58,7 +58,7 @@ def rehearse_all(
     seeds: range,
     show: Callable[[int], None] = lambda seed: None,
 ) -> Rehearsal:
-    """A run for every seed. show: is told which is next."""
+    """A run for every seed. show: called with each seed before its run."""
     runs: dict[Outcome, list[tuple[int, int | None]]] = {}
     for seed in seeds:
         show(seed)
@@ -72,9 +72,9 @@ def rehearse_all(
 
 
 def judge(rehearsal: Rehearsal, doubts: Sequence[str] = ()) -> tuple[Answer, tuple[str, ...]]:
-    """The answer, and why it isn't SAFE, a sentence each.
+    """The answer, and the reasons why it isn't SAFE, a sentence each.
 
-    doubts: what the directories don't tell, beyond what the captured quorum knows of itself.
+    doubts: further things that the directories don't say, a sentence each.
     """
     unsafe = tuple(_unsafe(rehearsal))
     unknown = (*_unknown(rehearsal), *doubts)

@@ -21,10 +21,11 @@ from replica.simulate.rehearsal.captured import CapturedQuorum
 from replica.simulate.rehearsal.step import Link, Scenario, Step
 
 MAX_FILE_BYTES = 16 * 1024
-"""Far more than MAX_STEPS take; TOML's dotted keys cost time by the square of their length."""
+"""Far more than MAX_STEPS need. The time to read TOML's dotted keys grows with the square of their
+length."""
 MAX_STEPS = 100
 _MAX_WAIT_MS = 3_600_000
-"""Of one step, and of all steps of a file together."""
+"""The most that one step, or all steps of a file together, may wait."""
 _MAX_SHOWN_BITS = 64
 _MAX_SHOWN_CHARS = 60
 FIELDS = ("heal", "cut", "dead", "empty", "start", "remove_voter", "add_voter", "wait_ms")
@@ -32,16 +33,17 @@ _PAIRS = "expected a list of pairs of node ids, such as [[1, 2]]"
 
 
 def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
-    """UsageError names the file's line, or the step and field, and what it may say."""
+    """The scenario in a file's text. Raises UsageError with the file's line, or the step and field,
+    and what is expected there."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from error
-    except ValueError as error:  # Python's own bound
+    except ValueError as error:  # Python's own limit
         digits = sys.get_int_max_str_digits()
         raise UsageError(f"{path}: a number of more than {digits} digits") from error
     except RecursionError as error:
-        raise UsageError(f"{path}: lists or tables nest deeper than any of a scenario") from error
+        raise UsageError(f"{path}: lists or tables are nested too deeply") from error
     steps = content.pop("step", None)
     if content:
         raise UsageError(f"{path}: {_cut(min(content))}: expected nothing but tables [[step]]")
@@ -54,7 +56,7 @@ def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
 
 
 def toml_of(step: Step) -> str:
-    """The step as the file has it; stand-ins have no form in a file."""
+    """The step as a file has it, without stand-ins, which a file can't hold."""
     lines = ["[[step]]"]
     for name in FIELDS:
         value = getattr(step, name)
@@ -69,7 +71,7 @@ def toml_of(step: Step) -> str:
 
 
 class _Reader:
-    """Reads one step after another. disks: the nodes that have a disk by then."""
+    """Reads one step after another, and knows which nodes have a disk by then."""
 
     def __init__(self, path: str, captured: CapturedQuorum) -> None:
         self._path = path
@@ -166,7 +168,7 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
-    """A value of the file as an error shows it, which is a line."""
+    """A value of the file, short enough for one line of an error."""
     if isinstance(value, int) and value.bit_length() > _MAX_SHOWN_BITS:
         return f"a number of {value.bit_length()} bits"
     return _cut(repr(value))

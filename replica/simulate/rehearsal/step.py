@@ -1,4 +1,4 @@
-"""What is done to a captured quorum, step by step."""
+"""The steps of a rehearsal: what is done to a captured quorum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A directory for a voter that is gone: the log of node `source` under the identity `key`, with
+    """A directory for a voter that is lost: the log of node `source` under the identity `key`, with
     this quorum-state."""
 
     key: ReplicaKey
@@ -22,16 +22,16 @@ class StandIn:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; its fields are carried out in their order. Then the quorum runs until a leader has
-    committed all that it holds and every node in its reach has the same, or for a while.
+    """One step, whose fields are carried out in their order. Then the quorum runs until a leader
+    has committed its whole log and every node that it reaches has the same log, or time is over.
 
-    heal: all cut links pass messages again. cut: nothing passes between these nodes. dead: they
-    lose power. empty: they get an empty disk, with a new directory id; a node that runs loses power
-    first. stand_ins: directories made of another's. start: power comes back to these; None stands
-    for those whose disk the step replaces, in the first step for all that have a disk; never for
-    those that it names dead. remove_voter, add_voter: what an administrator asks of the leader,
-    once the quorum has settled (KIP-853). wait_ms: how long at most the quorum runs then, in
-    simulated ms; None for the usual patience.
+    heal: all cut links pass messages again. cut: pairs of nodes whose link passes no messages.
+    dead: nodes that lose power. empty: nodes that get an empty disk with a new directory id; a
+    running node loses power first. stand_ins: directories made of another node's. start: nodes that
+    get power; None for those whose disk the step replaces, and in the first step for all that have
+    a disk, but never for those in `dead`. remove_voter, add_voter: what an administrator asks of
+    the leader once the quorum has settled (KIP-853). wait_ms: how long the quorum runs at most, in
+    simulated ms; None for PATIENCE_MS.
     """
 
     heal: bool = False
@@ -46,24 +46,24 @@ class Step:
 
     @property
     def replaced(self) -> tuple[int, ...]:
-        """The nodes whose disk it replaces."""
+        """The nodes whose disk the step replaces."""
         return (*self.empty, *(one.key.node_id for one in self.stand_ins))
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The steps, at least one, in order; without a word all nodes start, and nothing goes wrong."""
+    """The steps in order, at least one. By default all nodes start, and nothing goes wrong."""
 
     steps: tuple[Step, ...] = (Step(),)
 
     @property
     def replaced(self) -> frozenset[int]:
-        """The nodes whose disk some step replaces: what they held before is forgotten."""
+        """The nodes whose disk some step replaces. What they held before is lost."""
         return frozenset(node_id for step in self.steps for node_id in step.replaced)
 
     def says(self, node_id: int) -> bool:
-        """Whether it says what becomes of a node: where nobody captured the node's disk, no run can
-        find out."""
+        """Whether the steps say what becomes of a node. Of a node whose disk wasn't captured they
+        have to, because no run can find it out."""
         named = {node_id for step in self.steps for node_id in (*step.dead, *step.replaced)}
         removed = {step.remove_voter for step in self.steps}
         return self.steps[0].start is not None or node_id in named | removed

@@ -1,4 +1,4 @@
-"""What a rehearsal sees of its replicas: how much of each captured log is left."""
+"""Observes in a rehearsal how much of each captured log is left."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from replica.simulate.node import key_of
 
 
 class Watch(Invariants):
-    """Watches a run and demands nothing: whether Raft's promises hold is what a rehearsal is to
-    find out.
+    """Observes a run without checking invariants: a rehearsal is to find out whether they hold.
 
-    kept: by node the end (exclusive) of what it still holds of its first log. replaced: by node the
+    kept: by node, the end (exclusive) of what is left of its captured log. replaced: by node, the
     snapshot that took the log's place.
     """
 
@@ -27,11 +26,11 @@ class Watch(Invariants):
         self.kept, self.replaced = dict(ends), {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """A node has recovered its log: a torn end is gone from it."""
+        """Note that a node has recovered its log, without a torn end."""
         self._keep(host, host.log.log_end)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """A node has carried out effects."""
+        """Note that a node has carried out effects."""
         if effects.truncate_to is not None:
             self._keep(host, min(host.log.log_end, effects.truncate_to))
         if effects.reset_to is not None:

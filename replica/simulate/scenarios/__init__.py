@@ -1,8 +1,9 @@
-"""Named scenarios: what has happened to real KRaft clusters, played by the engine on simulated
-disks and written as Kafka's log directories.
+"""Named scenarios: incidents of real KRaft clusters, which the engine plays on simulated disks and
+writes as Kafka's log directories.
 
-- `library`: all of them; a family each in `elections`, `controller`, `divergence`, `membership`,
-  `snapshots`, `damage`.
-- `scenario`: what a scenario is; `quorum`: what its script may do; `records`: what it writes.
-- `tampering`: for what no correct engine writes; `writing`: from the disks to a folder.
+- `library`: all scenarios. Their families are in `elections`, `controller`, `divergence`,
+  `membership`, `snapshots` and `damage`.
+- `scenario`: the type of a scenario; `quorum`: the commands of its script; `records`: the records
+  that it writes.
+- `tampering`: changes of files that no correct engine makes; `writing`: disks -> a folder.
 """

@@ -1,4 +1,4 @@
-"""What the active controller writes, or has left half written."""
+"""Scenarios about the records of the active controller, and its open transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from replica.simulate.scenarios.scenario import Scenario
 
 
 def _open_transaction(quorum: ScriptedQuorum) -> None:
-    """The leader has crashed between BEGIN and END; the next one hasn't aborted it yet."""
+    """The leader crashes between BEGIN and END. The next one has not aborted the transaction
+    yet."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.commit(1, (begin("Create topics"),), create_topic("invoices", quorum.brokers))
@@ -26,7 +27,7 @@ def _open_transaction(quorum: ScriptedQuorum) -> None:
 
 
 def _stale_broker_epoch(quorum: ScriptedQuorum) -> None:
-    """Broker 4 registers again; a change that still carries its former epoch is written."""
+    """Broker 4 registers again. Then a change with its former broker epoch is written."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     former = quorum.log_end(1)
@@ -37,7 +38,7 @@ def _stale_broker_epoch(quorum: ScriptedQuorum) -> None:
 
 
 def _recreated_topic(quorum: ScriptedQuorum) -> None:
-    """A topic is removed and made again under its name, with another id."""
+    """A topic is removed, and created again with the same name and another id."""
     quorum.elect(1)
     quorum.populate(1, "orders", "payments")
     quorum.commit(1, topic_config("orders", "cleanup.policy", "compact"))

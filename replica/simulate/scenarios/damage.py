@@ -1,4 +1,4 @@
-"""Damage at rest, and what a power cut leaves."""
+"""Scenarios with damaged files, and with what a power cut leaves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _snapshots_everywhere(quorum: ScriptedQuorum) -> None:
 
 
 def _power_cut(quorum: ScriptedQuorum) -> None:
-    """The leader's power goes again and again while it appends, until a write is torn."""
+    """The leader loses power again and again while it appends, until a write is torn."""
     for turn in range(_MOST_POWER_CUTS):
         quorum.elect(1)
         if turn == 0:
@@ -44,7 +44,7 @@ def _power_cut(quorum: ScriptedQuorum) -> None:
 
 
 def _two_epochs(quorum: ScriptedQuorum) -> None:
-    """Node 1 leads, loses what it wrote last to leader 2, and follows."""
+    """Node 1 leads. Then it follows leader 2, and truncates what it wrote last."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()

@@ -1,4 +1,4 @@
-"""Logs part: records that were never committed, on the losing side of a cut."""
+"""Scenarios in which logs diverge: the losing side of a cut holds uncommitted records."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from replica.simulate.scenarios.scenario import Scenario
 
 
 def _ghost_writes(quorum: ScriptedQuorum) -> None:
-    """Leader 1 goes on appending for clients that nobody else hears, an upgrade of
-    metadata.version among that; 2 and 3 elect 2."""
+    """Leader 1 is cut off, and goes on appending for its clients; one record is an upgrade of
+    metadata.version. Meanwhile 2 and 3 elect 2."""
     quorum.elect(1)
     quorum.populate(1, "orders", "payments")
     quorum.settle()
@@ -31,7 +31,7 @@ def _ghost_writes(quorum: ScriptedQuorum) -> None:
 
 
 def _split_brain(quorum: ScriptedQuorum) -> None:
-    """The cut goes through the cluster: 1, 2 and broker 6 on one side, 3, 4, 5 and 7 beyond."""
+    """The cluster is cut in two: 1, 2 and broker 6 are on one side, 3, 4, 5 and 7 on the other."""
     quorum.elect(1)
     quorum.populate(1, "orders", "payments")
     quorum.settle()
@@ -46,7 +46,8 @@ def _split_brain(quorum: ScriptedQuorum) -> None:
 
 
 def _divergent_many_epochs(quorum: ScriptedQuorum) -> None:
-    """1 and 2 win by 3's vote in turn, and are cut off before 3 fetches what they append."""
+    """1 and 2 are elected in turn by 3's vote, and are cut off before 3 fetches what they
+    append."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -69,9 +70,10 @@ def _append_ghosts(quorum: ScriptedQuorum, leader: int, turn: int) -> None:
 
 
 def _figure_8(quorum: ScriptedQuorum) -> None:
-    """Up to (c) of the figure: leader 1 of a newer epoch has brought its old entry to a majority,
-    but nothing of its own epoch yet; 5 has another entry there, of an epoch between. Node 3 takes
-    a batch a fetch, so that it can have the one without the other."""
+    """Figure 8 of the Raft paper up to (c): leader 1 of a newer epoch has replicated its old entry
+    to a majority, but no entry of its own epoch. Node 5 has another entry at that offset, of an
+    epoch between the two. Node 3 fetches one batch at a time, so it can hold the old entry
+    alone."""
     quorum.restart(3, fetch_max_bytes=1)
     quorum.elect(1)
     quorum.populate(1, "orders")

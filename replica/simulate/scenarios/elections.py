@@ -1,4 +1,4 @@
-"""Leaders come and go, and nothing is lost."""
+"""Scenarios in which leaders change, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _clean_failover(quorum: ScriptedQuorum) -> None:
 
 
 def _endless_elections(quorum: ScriptedQuorum) -> None:
-    """Each active controller writes, fails at a batch above the limit, and resigns; so does the
-    next, which inherits the task."""
+    """Each active controller writes, fails at a batch above the limit, and resigns. The next one
+    has the same task, and does the same."""
     for node_id in quorum.voters:
         quorum.restart(node_id, max_batch_bytes=_BATCH_LIMIT)
     quorum.elect(1)

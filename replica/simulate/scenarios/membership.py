@@ -1,4 +1,5 @@
-"""Voters come, go, lose their disks, or are told of different quorums."""
+"""Scenarios in which voters are added or removed, lose their disks, or have different
+configurations."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _STATIC = Layout(voters=3, observers=2, is_static=True)
 
 
 def _wiped_voter(quorum: ScriptedQuorum) -> None:
-    """What 1 and 2 have committed is on 1 alone once 2 is empty, and 2 votes for 3, which lacks
-    it."""
+    """Nodes 1 and 2 have committed records. Node 2 loses its disk, and then votes for 3, which
+    lacks the records."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -32,8 +33,8 @@ def _wiped_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _replaced_disk(quorum: ScriptedQuorum) -> None:
-    """Node 2 catches up under its new directory id, but nobody counts it; with 3 cut off,
-    no majority is left."""
+    """Node 2 catches up with its new directory id, but is no voter under it. With 3 cut off, there
+    is no majority."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -46,7 +47,7 @@ def _replaced_disk(quorum: ScriptedQuorum) -> None:
 
 
 def _replaced_voter(quorum: ScriptedQuorum) -> None:
-    """Node 2 is removed, wiped and added again; 1 and 2 keep nothing of that but the newest set."""
+    """Node 2 is removed, wiped and added again. 1 and 2 only keep the newest voter set."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -67,8 +68,8 @@ def _replaced_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _joined_voter(quorum: ScriptedQuorum) -> None:
-    """Node 2's disk is replaced, and nobody asks for anything: it has its older self removed from
-    the voters and adds itself, with one update timer between."""
+    """Node 2's disk is replaced. Without an administrator, node 2 has its old directory removed
+    from the voters, and adds itself one update timer later."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -83,7 +84,8 @@ def _joined_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _removed_leader(quorum: ScriptedQuorum) -> None:
-    """Leader 1 commits its own removal without counting itself, and lets 2 and 3 elect."""
+    """Leader 1 commits its own removal without counting itself. Then it resigns, and 2 and 3 elect
+    a leader."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -94,7 +96,8 @@ def _removed_leader(quorum: ScriptedQuorum) -> None:
 
 
 def _two_quorums(quorum: ScriptedQuorum) -> None:
-    """Node 1 still is a quorum of its own when 2 and 3 start, which take it for the third voter."""
+    """Node 1 is still a quorum of its own when 2 and 3 start, by whose configuration it is the
+    third voter."""
     alone = VoterSet(quorum.nodes[1].config.static_voters.voters[:1])
     quorum.restart(1, static_voters=alone)
     quorum.cut([1, 4])
@@ -108,7 +111,8 @@ def _two_quorums(quorum: ScriptedQuorum) -> None:
 
 
 def _lost_disks(quorum: ScriptedQuorum) -> None:
-    """All voters lose their disks; the brokers keep theirs, and the first epoch comes again."""
+    """All voters lose their disks, and elect a leader in epoch 1 again. The brokers keep their
+    disks."""
     quorum.elect(1)
     quorum.populate(1, "orders", "payments")
     quorum.settle()
@@ -123,8 +127,8 @@ def _lost_disks(quorum: ScriptedQuorum) -> None:
 
 
 def _restored_voter(quorum: ScriptedQuorum) -> None:
-    """Node 2 gets back the disk it had before it acknowledged what 1 has committed with it, and
-    votes for 3, which lacks it."""
+    """Node 2 gets an older copy of its disk, which lacks records that 1 and 2 have committed. Then
+    it votes for 3, which lacks them too."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()

@@ -1,6 +1,5 @@
-"""A quorum whose faults a script chooses: the simulator's nodes, disks and network, the engine on
-them, and metadata records in its log. Nothing happens by chance. Only the replicas act by
-themselves."""
+"""A quorum whose faults a script chooses, on the simulator's nodes, disks and network. Its log
+holds metadata records. Nothing happens by chance, and only the replicas act by themselves."""
 
 from __future__ import annotations
 
@@ -29,15 +28,15 @@ from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 
 START_MS = 1_767_225_600_000
-"""What all clocks show in the beginning: 2026-01-01T00:00:00Z."""
+"""What all clocks show at the beginning: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
-"""What a script waits for must come within this simulated time."""
+"""How long a script waits at most, in simulated ms."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What all disks hold at one moment, in ms since the epoch."""
+    """What all disks hold at one time. captured_at_ms: since the epoch."""
 
     cluster_id: str
     captured_at_ms: int
@@ -45,7 +44,7 @@ class Capture:
 
 
 class _Scripted(MetadataWorkload):
-    """Clients append what the script says and nothing else."""
+    """A workload without appends of its own: only the script appends."""
 
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
@@ -54,8 +53,7 @@ class _Scripted(MetadataWorkload):
 
 
 class Unwatched(Invariants):
-    """No invariants: for scenarios that break them, such as voters whose disks forgot their
-    votes."""
+    """Checks no invariants. It is for scenarios that break them, such as those of wiped voters."""
 
     def opened(self, host: SimulatedHost) -> None:
         pass
@@ -65,11 +63,12 @@ class Unwatched(Invariants):
 
 
 class ScriptedQuorum:
-    """All nodes run and nobody leads. Voters are nodes 1 to n, the observers behind them brokers.
+    """A quorum, whose nodes all run at first, without a leader. Nodes 1 to n are voters, the others
+    observers (brokers).
 
-    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class of
-    what watches every step. What doesn't come within PATIENCE_MS of simulated time raises
-    BrokenInvariantError, liveness: the script is wrong, or the engine is.
+    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class that
+    checks every step. A method that waits raises BrokenInvariantError (liveness) after PATIENCE_MS:
+    then the script is wrong, or the engine.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class ScriptedQuorum:
 
     @property
     def voters(self) -> tuple[int, ...]:
-        """Those of the beginning."""
+        """The voters at the beginning."""
         return tuple(range(1, self.layout.voters + 1))
 
     @property
@@ -104,18 +103,18 @@ class ScriptedQuorum:
         return tuple(node_id for node_id in self.nodes if node_id not in self.voters)
 
     def log_end(self, node_id: int) -> int:
-        """Exclusive."""
+        """The node's log end, exclusive."""
         return self._running(node_id).raft.log.log_end
 
     def configure(self, node_id: int, **changes: object) -> None:
-        """Other values for fields of raft.Config, from the node's next start on."""
+        """Set fields of the node's raft.Config, from its next start on."""
         node = self.nodes[node_id]
         node.config = replace(node.config, **changes)  # type: ignore[arg-type]
 
-    # what clients and administrators do
+    # clients and administrators
 
     def append(self, node_id: int, batch: Records) -> int:
-        """Have a leader append a batch, and don't wait; its base offset.
+        """Have a leader append a batch, without waiting. Returns the batch's base offset.
 
         Raises NotLeaderError and RecordBatchTooLargeError as the engine does.
         """
@@ -130,7 +129,7 @@ class ScriptedQuorum:
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:
-        """Have a leader append batches, and wait until it has committed them; the log end."""
+        """Have a leader append batches, and wait until they are committed. Returns the log end."""
         for batch in batches:
             self.append(node_id, batch)
             self.run_ms(7)
@@ -139,7 +138,7 @@ class ScriptedQuorum:
         return end
 
     def populate(self, node_id: int, *topics: str) -> None:
-        """Have the leader of a new cluster write what each has: features, registrations, topics."""
+        """Have the leader of a new cluster write features, registrations and topics."""
         self.commit(node_id, records.bootstrap(), records.controllers(self.voters))
         for broker_id in self.brokers:
             epoch = self.log_end(node_id)
@@ -149,21 +148,22 @@ class ScriptedQuorum:
             self.commit(node_id, records.create_topic(topic, self.brokers))
 
     def add_voter(self, leader_id: int, node_id: int) -> None:
-        """Ask a leader for a voter, and wait until it has committed the change (KIP-853)."""
+        """Ask a leader to add a voter, and wait for the commit (KIP-853)."""
         local = self.nodes[node_id].local
         self._change_voters(leader_id, AddVoterRequest(voter=local.key, endpoints=local.endpoints))
 
     def remove_voter(self, leader_id: int, node_id: int) -> None:
-        """Ask a leader to go on without a voter, itself perhaps, and wait for the commit."""
+        """Ask a leader to remove a voter, which may be the leader, and wait for the commit."""
         self._change_voters(leader_id, RemoveVoterRequest(voter=self.nodes[node_id].local.key))
 
-    # what replicas do
+    # replicas
 
     def elect(self, node_id: int) -> int:
-        """Wait until this node leads a new epoch, and return the epoch.
+        """Wait until this node leads a new epoch. Returns the epoch.
 
-        Meanwhile all requests of others get lost, their answers don't, so nobody else is elected.
-        Another leader must be down, cut off or have resigned, and a majority must be in reach.
+        Meanwhile the requests of other nodes get lost, but not their responses, so no other node is
+        elected. Another leader must be down, cut off or resigned, and the node must reach a
+        majority.
         """
         network = self.simulation.network
         before = self._running(node_id).raft.role.epoch
@@ -174,18 +174,19 @@ class ScriptedQuorum:
         return self._epoch(node_id)
 
     def resign(self, node_id: int) -> None:
-        """The leader's own controller failed, and wants another one to lead."""
+        """Have the leader resign, as after a failure of its controller."""
         self.simulation.step(self.nodes[node_id], inputs.Resign(self._epoch(node_id)))
 
     def snapshot(self, *node_ids: int) -> None:
-        """Let nodes snapshot what they have applied, and drop the log below as configured."""
+        """Let nodes write snapshots of what they have applied, and clean their logs as
+        configured."""
         for node_id in node_ids:
             self.simulation.snapshot(self.nodes[node_id])
 
     # time and faults
 
     def run_ms(self, duration_ms: int) -> None:
-        """Let that much simulated time pass."""
+        """Let simulated time pass."""
         end = self.simulation.now + duration_ms
         self.simulation.run_until(lambda: self.simulation.now >= end, duration_ms + PATIENCE_MS)
 
@@ -193,13 +194,13 @@ class ScriptedQuorum:
         self.simulation.run_until(is_reached, PATIENCE_MS)
 
     def settle(self, *node_ids: int, leader: int | None = None) -> None:
-        """Wait until these nodes, or else all that run, have what the leader has, flushed and known
-        to be committed. leader: None for that of the newest epoch."""
+        """Wait until these nodes, by default all that run, have flushed the leader's whole log and
+        know it as committed. leader: None for the leader of the newest epoch."""
         chosen = node_ids or tuple(node_id for node_id in self.nodes if self.nodes[node_id].host)
         self.run_until(lambda: self._has_settled(chosen, leader))
 
     def cut(self, side: Iterable[int]) -> None:
-        """From now on nothing passes between these nodes and all others."""
+        """From now on no message passes between these nodes and all others."""
         inside = set(side)
         self.simulation.network.split(inside, set(self.nodes) - inside)
 
@@ -212,7 +213,7 @@ class ScriptedQuorum:
         self.simulation.network.heal()
 
     def crash(self, *node_ids: int) -> None:
-        """Power goes, and stays away; unsynced writes may be lost."""
+        """Cut a node's power. Unsynced writes may be lost."""
         for node_id in node_ids:
             self.simulation.kill(self.nodes[node_id])
 
@@ -223,13 +224,13 @@ class ScriptedQuorum:
         self.start(node_id)
 
     def start(self, *node_ids: int) -> None:
-        """Power comes back; wait until the replicas have recovered."""
+        """Let power come back, and wait until the replicas have recovered."""
         for node_id in node_ids:
             self.simulation.start(self.nodes[node_id])
         self.run_until(lambda: all(self.nodes[node_id].host for node_id in node_ids))
 
     def wipe(self, node_id: int) -> None:
-        """A node that is down gets an empty disk, formatted anew with another directory id."""
+        """Give a node that is down an empty disk, formatted with another directory id."""
         node = self.nodes[node_id]
         node.wipe(self.simulation.random)
         identify(node)
@@ -240,8 +241,8 @@ class ScriptedQuorum:
         return deepcopy(self.nodes[node_id].disk)
 
     def restore(self, node_id: int, image: SimulatedDisk) -> None:
-        """Give a node that is down a former disk. What the node promised since then is
-        forgotten."""
+        """Give a node that is down an older copy of its disk, without its later votes and
+        epochs."""
         assert self.nodes[node_id].host is None, "a running node's disk stays"
         self.nodes[node_id].disk = image
 
@@ -253,7 +254,7 @@ class ScriptedQuorum:
         return sum(whole) < len(newest)
 
     def capture(self) -> Capture:
-        """What is on all disks now, written but not yet synced bytes included."""
+        """What is on all disks now, with bytes that are written but not yet synced."""
         now = START_MS + self.simulation.now
         files = {node_id: files_on(node) for node_id, node in self.nodes.items()}
         return Capture(self.cluster_id, now, files)

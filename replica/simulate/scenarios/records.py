@@ -1,7 +1,7 @@
-"""Metadata records as the active controller of a small cluster writes them (Kafka 4.1
-at metadata.version 25): each function gives those of one batch.
+"""Metadata records as the active controller of a small cluster writes them (Kafka 4.1 at
+metadata.version 25). Each function returns the records of one batch.
 
-Ids are made from names, so a scenario's bytes are the same each time.
+Ids are made from names, so a scenario has the same bytes each time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _UNFENCE = -1
 
 
 def uuid_of(name: str) -> str:
-    """A UUID of 22 characters that this name alone has."""
+    """A UUID of 22 characters, made from the name."""
     return uuid_text(hashlib.sha256(name.encode()).digest()[:16])
 
 
 def bootstrap() -> Records:
-    """What the first leader of a new cluster writes, in a transaction (KIP-868)."""
+    """The records that the first leader of a new cluster writes, in a transaction (KIP-868)."""
     return (
         begin("Bootstrap records"),
         feature("metadata.version", METADATA_VERSION),
@@ -49,7 +49,7 @@ def end() -> MetadataRecord:
 
 
 def no_op() -> Records:
-    """What a controller writes twice a second, so that time goes on in the log."""
+    """The record that a controller writes twice a second, so that the log has its time."""
     return (new_record("NO_OP_RECORD", 0, {}),)
 
 
@@ -68,7 +68,7 @@ def config(resource_type: int, resource: str, name: str, value: str | None) -> M
 
 
 def topic_config(topic: str, name: str, value: str | None) -> Records:
-    """A setting of a topic; None takes it back."""
+    """A config of a topic; None removes it."""
     return (config(_TOPIC, topic, name, value),)
 
 
@@ -111,7 +111,7 @@ def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
 def create_topic(
     name: str, brokers: tuple[int, ...], *, partitions: int = 2, incarnation: int = 0
 ) -> Records:
-    """incarnation: another one has another topic id."""
+    """A topic with its partitions. incarnation: each one has another topic id."""
     topic_id = topic_id_of(name, incarnation)
     topic = new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id})
     return (
@@ -131,7 +131,7 @@ def remove_topic(name: str, incarnation: int = 0) -> Records:
 
 
 def change_leader(name: str, partition: int, leader: int, isr: tuple[int, ...]) -> Records:
-    """A partition's leader and in-sync replicas, as after a broker was fenced or came back."""
+    """A change of a partition's leader and ISR, as after a broker was fenced or came back."""
     fields: dict[str, Value] = {
         "partitionId": partition,
         "topicId": topic_id_of(name),

@@ -1,4 +1,4 @@
-"""A scenario: a story that a quorum lives through, up to the moment at which disks tell most."""
+"""A scenario: the script of an incident, up to the time at which the disks show most of it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Script = Callable[[ScriptedQuorum], None]
 
 @dataclass(frozen=True, slots=True)
 class Tampering:
-    """What no correct engine writes, put in the place of what it wrote.
+    """A change of a node's files that no correct engine makes.
 
-    node_id: whose files. meaning: one sentence, for people. change: all files of the node to the
-    same with one of them changed, renamed or removed.
+    meaning: the change as a sentence, for people. change: all files of the node -> the same files
+    with one of them changed, renamed or removed.
     """
 
     node_id: int
@@ -28,10 +28,10 @@ class Tampering:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """name: as users type it. story: one sentence. issues: where it happened or what is about it,
-    by the keys of the trackers. findings: all rules of `check` that fire, notes included. compare:
-    two nodes whose `diff` tells. is_safe: whether Raft's promises hold; they can't where voters
-    lose their disks, or are told of different quorums.
+    """name: as users type it. story: one sentence. issues: keys of tracker issues about the
+    incident. findings: all rules of `check` that report something, notes included. compare: two
+    nodes whose `diff` shows the incident. is_safe: whether the invariants hold. They can't where
+    voters lose their disks, or have different configurations.
     """
 
     name: str
@@ -45,18 +45,18 @@ class Scenario:
     is_safe: bool = True
 
     def play(self) -> ScriptedQuorum:
-        """Run the script; the quorum as it is at its end. The same each time."""
+        """Run the script. Returns the quorum at its end, which is the same each time."""
         watch = Invariants if self.is_safe else Unwatched
         quorum = ScriptedQuorum(self.name, self.layout, invariants=watch)
         self.script(quorum)
         return quorum
 
     def capture(self) -> Capture:
-        """What is on the disks at the end, tampered with where the scenario says so."""
+        """What is on the disks at the end, with the scenario's tampering."""
         return self.tampered(self.play().capture())
 
     def tampered(self, capture: Capture) -> Capture:
-        """The same where the scenario tampers with nothing."""
+        """The capture with the scenario's tampering, if it has one."""
         if self.tampering is None:
             return capture
         node_id = self.tampering.node_id

@@ -1,4 +1,4 @@
-"""Sound snapshots, and snapshots as releases of Kafka with a fault wrote them."""
+"""Scenarios with sound snapshots, and with snapshots as faulty releases of Kafka wrote them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from replica.simulate.scenarios.tampering import (
 
 
 def _snapshot_fetch(quorum: ScriptedQuorum) -> None:
-    """Node 3 is down while 1 and 2 snapshot and drop the log that it would need."""
+    """While node 3 is down, 1 and 2 write snapshots and remove the log that 3 would need."""
     quorum.restart(1, retention_bytes=0)
     quorum.restart(2, retention_bytes=0)
     quorum.elect(1)
@@ -61,7 +61,7 @@ def _snapshot_behind_a_topic(quorum: ScriptedQuorum) -> None:
 
 
 def _transaction_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
-    """The voters snapshot, then a transaction of three batches is written."""
+    """The voters write snapshots. Then a transaction of three batches is written."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     quorum.settle()
@@ -72,7 +72,7 @@ def _transaction_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
 
 
 def _retention_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
-    """Node 2 drops the log below its snapshot, and goes on for some segments."""
+    """Node 2 removes the log below its snapshot, and writes some more segments."""
     quorum.restart(2, retention_bytes=0)
     quorum.elect(1)
     quorum.populate(1, "orders", "payments")

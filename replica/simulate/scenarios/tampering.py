@@ -1,5 +1,5 @@
-"""Changes that no correct engine makes. Each function takes all files of a node and returns them
-with one file changed or gone."""
+"""Changes of files that no correct engine makes. Each function takes all files of a node, and
+returns them with one file changed or removed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def flip_bit_of_newest_snapshot(position: int) -> Callable[[Files], Files]:
 
 
 def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
-    """A file has other bytes."""
+    """A file gets other bytes."""
     return lambda files: {**files, _FOLDER + path: data}
 
 
 def empty_newest_snapshot(files: Files) -> Files:
-    """The name of the newest snapshot was on the disk when the power was lost; its bytes were
-    not."""
+    """The newest snapshot is empty: when power was lost, its name was on the disk, but not its
+    bytes."""
     return replace_with(_snapshots(files)[-1], b"")(files)
 
 
@@ -51,14 +51,15 @@ def halve_newest_snapshot(files: Files) -> Files:
 
 
 def stale_newest_snapshot(files: Files) -> Files:
-    """Behind its header the newest snapshot holds what the one before it holds."""
+    """The newest snapshot holds, behind its header, the records of the one before it."""
     older, newest = (files[_FOLDER + name] for name in _snapshots(files)[-2:])
     stale = newest[: _frames(newest)[0].end_position] + older[_frames(older)[0].end_position :]
     return replace_with(_snapshots(files)[-1], stale)(files)
 
 
 def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
-    """Its name and its header say that it ends `by` offsets later; its records stay."""
+    """The newest snapshot's name and header say that it ends `by` offsets later. Its records
+    stay."""
 
     def change(files: Files) -> Files:
         name = _snapshots(files)[-1]
@@ -80,7 +81,7 @@ def shift_last_epoch(files: Files) -> Files:
 
 
 def remove_first_segment(files: Files) -> Files:
-    """The first segment and its indexes are gone: retention went further than the newest
+    """The first segment and its indexes are removed, as by a retention beyond the newest
     snapshot."""
     first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
     gone = {first + suffix for suffix in _SEGMENT_SUFFIXES}
@@ -88,7 +89,7 @@ def remove_first_segment(files: Files) -> Files:
 
 
 def _snapshots(files: Files) -> list[str]:
-    """Names of the complete ones, the oldest first."""
+    """The names of complete snapshots, the oldest first."""
     names = (path.removeprefix(_FOLDER) for path in files)
     return sorted(name for name in names if name.endswith(".checkpoint") and parse_name(name))
 
@@ -104,7 +105,7 @@ def _frames(data: bytes) -> list[Frame]:
 
 
 def _dated(snapshot: bytes, timestamp: int) -> bytes:
-    """With another LastContainedLogTimestamp (ms)."""
+    """A snapshot's bytes with another LastContainedLogTimestamp (ms)."""
     head = _frames(snapshot)[0]
     header, *others = messages_in(snapshot[: head.end_position])
     assert isinstance(header, SnapshotHeader)
@@ -114,7 +115,7 @@ def _dated(snapshot: bytes, timestamp: int) -> bytes:
 
 
 def _append_time(files: Files, offset: int) -> int:
-    """Of the log's record at `offset`, in ms."""
+    """The append time (ms) of the log's record at `offset`."""
     logs = [data for path, data in files.items() if path.endswith(".log")]
     return next(
         frame.max_timestamp

@@ -16,9 +16,9 @@ from replica.simulate.scenarios.quorum import Capture
 
 
 def write_capture(capture: Capture, directory: str) -> None:
-    """Whole or not at all where the folder is new; an empty one is filled node by node.
+    """Write a capture. A new folder is written whole or not at all, an empty one node by node.
 
-    Raises UsageError as refuse_filled does, and OSError where the system lets it write no more.
+    Raises UsageError as refuse_filled does, and OSError where the system fails to write.
     """
     refuse_filled(directory)
     target = Path(directory)
@@ -38,7 +38,7 @@ def write_capture(capture: Capture, directory: str) -> None:
 
 
 def refuse_filled(directory: str) -> None:
-    """Raises UsageError where something is there already."""
+    """Raises UsageError where the folder exists and isn't empty."""
     target = Path(directory)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{directory}: a file; name a new folder")
@@ -47,7 +47,7 @@ def refuse_filled(directory: str) -> None:
 
 
 def captured_at(capture: Capture) -> datetime:
-    """Aware, UTC."""
+    """The time of the capture, in UTC."""
     return datetime.fromtimestamp(capture.captured_at_ms / 1000, UTC)
 
 

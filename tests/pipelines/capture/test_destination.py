@@ -176,7 +176,7 @@ def test_a_folder_that_everybody_may_write_to_is_refused(node: Path, tmp_path: P
     assert files_below(out) == {}
 
 
-def test_what_a_journal_says_has_arrived_is_looked_at_and_not_believed(
+def test_a_file_that_a_journal_names_is_checked_at_the_destination(
     node: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "capture"

@@ -61,6 +61,6 @@ def test_which_partition_a_folder_is_of_is_not_read_through_links(
 def test_kraft_log_lists_no_link_to_a_file_elsewhere(node: Path, tmp_path: Path) -> None:
     segment = next((node / FOLDER).glob("*.log"))
     moved(segment, tmp_path / "elsewhere")
-    with pytest.raises(UnreadableFileError, match="no file of this directory"):
+    with pytest.raises(UnreadableFileError, match="no known file of this directory"):
         log_files(str(node))
     assert [Path(file.path) for file in log_files(str(segment))] == [segment], "the user names it"

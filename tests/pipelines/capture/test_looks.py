@@ -225,7 +225,7 @@ def test_a_capture_id_is_that_of_the_content_wherever_it_lies(
     assert changed.capture_id != original.capture_id
 
 
-def test_a_directory_of_nobody_is_left_out_and_named(
+def test_a_directory_of_an_unknown_replica_is_left_out_and_named(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")

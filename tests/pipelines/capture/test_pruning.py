@@ -46,7 +46,7 @@ def test_captures_older_than_the_age_go_the_oldest_first(tmp_path: Path) -> None
     assert pruned(tmp_path) == []
 
 
-def test_what_no_capture_json_names_stays(tmp_path: Path) -> None:
+def test_files_that_no_capture_json_names_stay(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "capture.txt").write_text("mine")
     (tmp_path / "old.tar").write_text("mine")
@@ -72,7 +72,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (elsewhere / "node-1" / "meta.properties").exists()
 
 
-def test_what_an_interrupted_removal_left_goes_the_next_time(tmp_path: Path) -> None:
+def test_the_next_pruning_removes_what_an_interrupted_one_left(tmp_path: Path) -> None:
     left = captured(tmp_path / "left", 3 * DAY, name=capture.PART_NAME)
     assert pruned(tmp_path) == ["left"]
     assert not left.exists()

@@ -237,7 +237,7 @@ def test_a_file_elsewhere_that_a_link_in_the_directory_names_is_not_captured(
     (taken,) = capture(node, tmp_path / "capture")
     assert b"a key of another kind" not in files_below(tmp_path / "capture").values()
     told = [damage.detail for damage in taken.damages if damage.file.endswith(f"/{name}")]
-    assert told == ["a symbolic link to what is no file of this directory: it is not followed"]
+    assert told == ["a symbolic link to no known file of this directory: it is not followed"]
 
 
 def test_a_link_to_a_file_of_the_same_directory_is_captured_as_that_file(

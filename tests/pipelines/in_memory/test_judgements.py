@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
@@ -27,6 +28,14 @@ from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic,
 REPLICA = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d1"}
 UNKNOWN = UnknownRecord(99, 0, b"")
 ID = PlannedSnapshot(2, 1, "sha", 1, None)
+
+
+def committed(rows: list[Row]) -> Committed:
+    """The branch in rows of silver.committed_log, which are sorted by offset."""
+    names = ("offset", "leader_epoch", "crc")
+    offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
+    is_proven = np.array([row["commitment"] == "proven" for row in rows], bool)
+    return Committed(offsets, offsets + 1, epochs, crcs, is_proven, CLUSTER)
 
 
 def capture(node_id: int = 1, **fields: Any) -> Row:
@@ -66,7 +75,7 @@ def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows
 def judged(of: BronzeRows, rows: list[Row]) -> dict[str, list[Row]]:
     compared = replayed(rows, of.snapshots, of.snapshot_records).compared
     snapshots = judged_snapshots(of, compared)
-    found = findings(of, snapshots, compared, Committed.of_rows(CLUSTER, rows), [])
+    found = findings(of, snapshots, compared, committed(rows), [])
     return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
 
 
@@ -189,10 +198,10 @@ def test_refused_records_of_several_runs_are_counted_together_with_the_first_one
     base = held_snapshot([topic()], ID._replace(end_offset=3))
     rows += branch([*bad, *bad], 3)
     compared = replayed(rows, [base[0]], base[1]).compared
-    (found,) = refused_records(compared, Committed.of_rows(CLUSTER, rows))
+    (found,) = refused_records(compared, committed(rows))
     assert (found["refused"], found["first_refused"]["offset"]) == (3, 0)
     assert found["leader_epoch"] == 1
-    assert refused_records(compared, Committed.of_rows(CLUSTER, [])) == []
+    assert refused_records(compared, committed([])) == []
 
 
 def test_a_finding_that_occurs_twice_is_told_once() -> None:

@@ -41,7 +41,8 @@ def _node(folder: Path, number: int, *, cluster: str | None = _CLUSTER, log: boo
     node = folder / f"node{number}"
     (node / "__cluster_metadata-0").mkdir(parents=True)
     (node / "__cluster_metadata-0/quorum-state").write_text(
-        '{"leaderId":1,"leaderEpoch":1,"votedId":-1,"data_version":1}'
+        '{"leaderId":1,"leaderEpoch":1,"votedId":-1,'
+        '"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
     )
     if cluster is not None:
         (node / "meta.properties").write_text(

@@ -1,4 +1,4 @@
-"""What Kafka's own kafka-dump-log says of every recorded file, this package says too."""
+"""This package reads every recorded file as Kafka's own kafka-dump-log prints it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTROLS = {
     "SnapshotHeader": 53,
     "SnapshotFooter": 53,
 }
-"""Counted by hand in Kafka's dump, so that a file that is skipped on both sides fails."""
+"""Counted by hand in Kafka's dump, so that the tests fail for a file that both sides skip."""
 CONTROL_TYPES = tuple(CONTROLS)
 
 
@@ -39,7 +39,7 @@ def kafka_lines(kind: str) -> Iterator[dict[str, Any]]:
 
 
 def dumped_files() -> list[Path]:
-    """Every segment and complete snapshot of the recordings: what Kafka was asked to dump."""
+    """Every segment and complete snapshot of the recordings, which Kafka has dumped."""
     found = []
     for path in sorted(DATA.rglob("*")):
         name = classify(path.name)

@@ -1,4 +1,4 @@
-"""Files of a few KB that unfold to gigabytes cost little, and are told."""
+"""Files of a few KB that would decompress to gigabytes cost little, and are reported."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_control_record_of_many_megabytes_is_unreadable() -> None:
     value = struct.pack(">hh", 0, 1) + _varint(3_000_000) + b"\x09\x00" * 3_000_000
 
     def read() -> None:
-        with pytest.raises(UnsupportedDataError, match="control record of"):
+        with pytest.raises(UnsupportedDataError, match="control record has"):
             decode_control(control_key(ControlType.KRAFT_VERSION), value)
 
     assert _peak(read) < _MIB

@@ -1,4 +1,4 @@
-"""Bytes at known places, of buffers and of files that a running node changes."""
+"""Bytes by their positions, of buffers and of files that a running node changes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_appended_behind_an_open_file_is_not_read(tmp_path: Path) -> Non
         assert file.read_all() == b"abc"
 
 
-def test_a_failing_disk_is_one_line(tmp_path: Path) -> None:
+def test_a_read_error_of_the_disk_is_one_line(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     with (
         OpenFile("log", folder, 3) as file,

@@ -63,7 +63,7 @@ def test_no_bytes_raise_anything_but_a_data_error(data: bytes) -> None:
     ],
     ids=lambda text: text[:40],
 )
-def test_what_holds_no_time_is_corrupt(text: str) -> None:
+def test_capture_json_without_a_time_is_corrupt(text: str) -> None:
     with pytest.raises(CorruptDataError):
         decode(text.encode())
 
@@ -134,7 +134,7 @@ def test_a_folder_whose_name_is_not_utf8_has_a_capture_id() -> None:
     )
 
 
-def test_a_group_is_its_captures_whatever_their_order_or_number() -> None:
+def test_a_group_id_depends_on_the_set_of_captures_alone() -> None:
     assert group_id("c", ["a", "b"]) == group_id("c", ["b", "a", "b"])
     assert group_id("c", ["a"]) != group_id("c", ["a", "b"])
     assert group_id("c", ["a"]) != group_id("d", ["a"])
@@ -145,18 +145,18 @@ def test_a_group_is_its_captures_whatever_their_order_or_number() -> None:
     ["9999-12-31T00:00Z", "2262-01-01", "1969-12-31T23:59:59Z", "0001-01-01", "9223372036854"],
 )
 def test_a_time_that_a_lake_s_files_can_t_hold_is_refused(text: str) -> None:
-    with pytest.raises(CorruptDataError, match="is no time of the years 1970 to 2261"):
+    with pytest.raises(CorruptDataError, match="lies outside of the years 1970 to 2261"):
         capture_time(text)
     with pytest.raises(CorruptDataError, match="1970 to 2261"):
         decode(json.dumps({"version": 1, "captured_at": text}).encode())
 
 
 @pytest.mark.parametrize("text", ["1970-01-01", "2261-12-31T23:59:59.999Z", "0"])
-def test_the_first_and_the_last_time_are_taken(text: str) -> None:
+def test_the_first_and_the_last_time_of_a_lake_are_accepted(text: str) -> None:
     assert capture_time(text).year in (1970, 2261)
 
 
-def test_a_time_given_for_captures_is_held_to_the_same_years() -> None:
+def test_a_time_given_for_captures_must_lie_in_the_same_years() -> None:
     assert capture_moment_of("--captured-at", "2026-11-21T05:00Z") is not None
     with pytest.raises(UsageError, match=r"--captured-at 9999-12-31: .* the years 1970 to 2261"):
         capture_moment_of("--captured-at", "9999-12-31")

@@ -28,7 +28,7 @@ RAW_ZSTD = bytes.fromhex("28b52ffd 00 58 290000") + b"hello"
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
 @given(data=st.binary(max_size=3000), repeat=st.integers(1, 60))
 @settings(max_examples=40, deadline=None)
-def test_what_is_compressed_decompresses_to_itself(codec: int, data: bytes, repeat: int) -> None:
+def test_compressed_bytes_decompress_to_the_original(codec: int, data: bytes, repeat: int) -> None:
     assert decompress(codec, compress(codec, data * repeat)) == data * repeat
 
 

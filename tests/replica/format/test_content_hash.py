@@ -1,4 +1,5 @@
-"""The hash of a growing file is that of its bytes, however often it was continued."""
+"""The hash of a growing file depends on its bytes alone, not on the steps in which it was
+computed."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def node(tmp_path: Path) -> Path:
 
 
 def read(node: Path) -> MetadataDirectory:
-    """The node's directory; reading it leaves every file, folder and time as it was."""
+    """The node's directory. Asserts that reading it changes no file, folder or time."""
     before = fingerprint(node)
     found = read_directory(str(node / FOLDER))
     assert fingerprint(node) == before
@@ -199,7 +199,7 @@ def test_segments_that_overlap_are_no_gap(node: Path) -> None:
     assert damages(found) == [("00000000000000001500.log", DamageKind.OFFSET_MISMATCH)]
 
 
-def test_a_segment_that_lies_behind_a_hole_ends_the_log(node: Path) -> None:
+def test_the_log_ends_with_its_last_segment_also_behind_a_hole(node: Path) -> None:
     (node / FOLDER / "00000000000000002000.log").write_bytes(b"")
     found = read(node)
     assert damages(found) == [("00000000000000002000.log", DamageKind.OFFSET_GAP)]
@@ -310,7 +310,7 @@ def test_a_segment_that_grows_between_listing_and_reading_is_taken_as_read(node:
     assert found.log_end_offset == 1548
 
 
-def test_what_is_no_directory_is_the_callers_mistake(tmp_path: Path) -> None:
+def test_a_path_that_is_no_directory_is_a_usage_error(tmp_path: Path) -> None:
     for path in (tmp_path / "none", DATA / "kafka-dump-log.jsonl.gz"):
         with pytest.raises(UsageError, match="not a directory"):
             read_directory(str(path))

@@ -42,12 +42,14 @@ def test_folders_come_in_the_order_of_their_numbers_then_names(tmp_path: Path) -
     assert shown(tmp_path) == [f"{n}/{METADATA_FOLDER}" for n in ("9", "10", "a/1", "a/2", "b")]
 
 
-def test_a_folder_of_another_name_counts_where_it_holds_a_quorum_state(tmp_path: Path) -> None:
+def test_a_folder_of_another_name_with_a_quorum_state_is_a_metadata_directory(
+    tmp_path: Path,
+) -> None:
     make(tmp_path, "x/quorum-state", f"orders-0/{LOG}", f"x/deeper/{METADATA_FOLDER}/{LOG}")
     assert shown(tmp_path) == ["x"], "other partitions, and what lies in a found one, are no find"
 
 
-def test_a_named_folder_counts_where_logs_lie_in_it(tmp_path: Path) -> None:
+def test_a_named_folder_with_logs_in_it_is_a_metadata_directory(tmp_path: Path) -> None:
     make(tmp_path, LOG)
     assert discover([f"{tmp_path}/"]) == (DirectoryPath(f"{tmp_path}/", str(tmp_path)),)
 
@@ -136,7 +138,7 @@ def test_a_name_that_is_not_utf8_is_shown_with_its_bytes(tmp_path: Path) -> None
 
 @contextmanager
 def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
-    """Root may list every folder, so the refusal is played."""
+    """Make os.scandir refuse the folder: root, who runs the tests, may list every folder."""
     scandir, listdir = os.scandir, os.listdir
 
     def refuse(path: Any, real: Any) -> Any:
@@ -159,7 +161,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error(
 
 
 @pytest.mark.parametrize(("refused", "expected"), [("1", ["2", "3"]), ("2", ["1", "3"])])
-def test_whoever_takes_the_error_gets_the_rest(
+def test_the_search_goes_on_where_the_caller_takes_the_error(
     refused: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, *(f"{node}/{METADATA_FOLDER}/{LOG}" for node in "123"))
@@ -172,7 +174,7 @@ def test_whoever_takes_the_error_gets_the_rest(
     ]
 
 
-def test_a_named_folder_that_cannot_be_listed_is_told_once(
+def test_a_named_folder_that_cannot_be_listed_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     errors: list[UnreadableFileError] = []

@@ -74,11 +74,7 @@ def test_batches_of_kafkas_java_client_decode(codec: str) -> None:
     assert header.size_bytes == len(batch)
     assert header.crc == computed_crc(batch)
     assert header.codec == ["none", "gzip", "snappy", "lz4", "zstd"].index(codec)
-    assert (header.is_transactional, header.is_control, header.is_append_time) == (
-        True,
-        False,
-        False,
-    )
+    assert (header.is_control, header.is_append_time) == (False, False)
     assert (header.base_offset, header.last_offset, header.next_offset) == (1000, 1004, 1005)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
     assert (header.leader_epoch, header.record_count) == (42, 5)
@@ -194,7 +190,7 @@ def test_bytes_behind_a_control_record_are_refused() -> None:
     assert caught.value.position == 3
 
 
-def test_a_smallest_batch_by_hand() -> None:
+def test_the_smallest_batch_has_the_bytes_made_by_hand() -> None:
     # its CRC was computed bit by bit with the polynomial 82f63b78
     # one record: length 6, attributes 0, deltas 0, key null, value empty, no headers
     record = bytes.fromhex("0c 00 00 00 01 00 00")
@@ -234,7 +230,7 @@ def test_a_producer_entry_has_46_bytes_in_kafkas_order() -> None:
         decode_producers(b"\x00\x02" + data[2:])
 
 
-def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
+def test_a_batch_may_not_end_above_the_highest_offset() -> None:
     whole = encode_batch(
         base_offset=2**63 - 1,
         leader_epoch=1,
@@ -244,12 +240,12 @@ def test_a_batch_may_not_end_beyond_the_last_offset_there_is() -> None:
         base_timestamp=0,
         max_timestamp=0,
     )
-    with pytest.raises(CorruptDataError, match="beyond the last offset"):
+    with pytest.raises(CorruptDataError, match="above the highest offset"):
         decode_header(whole)
 
 
 def test_a_control_record_of_an_odd_encoding_keeps_its_bytes() -> None:
-    """Tags out of order, and a count of tags in two bytes: Kafka reads both, and so do we."""
+    """Kafka reads tags out of order and a count of tags in two bytes, and so does kraftlake."""
     key = bytes.fromhex("0000 0004")
     for value in ("0000 02 05 00 03 01 ff", "0000 81 00 05 00"):
         message = decode_control(key, bytes.fromhex(value))

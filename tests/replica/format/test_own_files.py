@@ -12,7 +12,7 @@ from replica.format import reading
 from replica.format.file_names import FileName, classify
 from replica.format.reading import MAX_STATE_BYTES, read_file, read_own_file
 
-REFUSED = "no file of this directory"
+REFUSED = "no known file of this directory"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_link_to_a_file_of_the_same_folder_is_followed_also_over_another_link(
     assert read_own_file(str(node / "first"), MAX_STATE_BYTES) == b"state"
 
 
-def test_links_to_nothing_and_to_themselves_are_told(node: Path) -> None:
+def test_links_to_nothing_and_to_themselves_are_refused_by_name(node: Path) -> None:
     (node / "meta.properties").symlink_to("gone")
     (node / "partition.metadata").symlink_to("partition.metadata")
     for name in ("meta.properties", "partition.metadata"):

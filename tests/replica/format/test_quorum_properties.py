@@ -19,7 +19,7 @@ controller.quorum.voters = 3@c3:9093, 1@10.0.0.1:9093,\\
 """
 
 
-def test_the_voters_are_read_by_id():
+def test_the_configured_voters_are_sorted_by_id():
     assert decode(STATIC) == (
         ConfiguredVoter(1, "10.0.0.1", 9093),
         ConfiguredVoter(2, "::1", 9094),
@@ -46,14 +46,14 @@ def test_the_last_of_two_lines_counts_as_it_does_for_java():
         (b"1@a:1,1@b:1", "names a voter twice"),
     ],
 )
-def test_what_is_no_voter_is_named_with_the_byte_of_its_line(value: bytes, why: str):
+def test_a_malformed_voter_is_refused_with_the_byte_of_its_line(value: bytes, why: str):
     with pytest.raises(CorruptDataError, match=why) as raised:
         decode(b"a=b\ncontroller.quorum.voters=" + value)
     assert raised.value.position == 4
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_give_voters_or_an_error_with_a_place(data: bytes):
+def test_any_bytes_give_voters_or_an_error_with_a_byte(data: bytes):
     try:
         voters = decode(b"controller.quorum.voters=" + data)
     except DataError as error:

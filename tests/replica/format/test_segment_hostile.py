@@ -1,4 +1,4 @@
-"""Damage with a known answer, and buffers made to be slow."""
+"""Damage of which the right findings are known, and buffers that are made to be slow."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_a_block_of_a_later_part_of_the_log_does_not_push_out_what_follows_it() 
 
 
 def test_a_true_gap_of_many_offsets_is_one() -> None:
-    """Nothing behind it goes back, so the offsets before it are missing."""
+    """No later batch has a lower offset, so the offsets in the gap are missing."""
     behind = [batch_of(offset) for offset in range(90_000, 90_020)]
     assert verdict([B[0], *behind]) == (
         [(0, True), *((offset, True) for offset in range(90_000, 90_020))],

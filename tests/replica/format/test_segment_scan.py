@@ -1,4 +1,4 @@
-"""What scan makes of damaged segments, for random batches and random damage."""
+"""The batches and damages that `scan` finds in segments with random batches and random damage."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pieces(found: SegmentScan) -> list[tuple[int, int]]:
 
 
 def assert_tiles(found: SegmentScan, start: int, size: int) -> None:
-    """Every byte belongs to one batch, one damage or the zero tail."""
+    """Assert that every byte belongs to one batch, to one damage or to the zero tail."""
     at = start
     for begin, end in pieces(found):
         assert begin == at
@@ -126,7 +126,7 @@ def test_one_flipped_bit_is_named_and_costs_no_other_batch(
     kept = [raw for raw in bytes_of(bytes(buffer), found) if raw in batches]
     assert kept == others
     if 12 <= inside < 16:
-        # the leader stamps its epoch after the CRC was made: no batch can tell that it is wrong
+        # a leader sets the epoch after the CRC was computed, so no CRC shows a wrong epoch
         assert found.damages == ()
     elif not known and inside < 8 and not found.damages:
         # nothing lies before the first batch, and nothing behind it contradicts it
@@ -281,7 +281,7 @@ def damaged(buffer: bytearray, kind: str, place: int, amount: int | bytes) -> No
     expected=st.sampled_from([None, 0, 3]),
 )
 @settings(max_examples=600, deadline=None)
-def test_every_byte_is_accounted_for_whatever_happened(
+def test_every_byte_belongs_to_a_batch_a_damage_or_the_zero_tail_after_any_damage(
     shapes: list[tuple[int, int]],
     damages: list[tuple[str, int, int | bytes]],
     start: int,
@@ -301,5 +301,7 @@ def test_every_byte_is_accounted_for_whatever_happened(
 
 @given(data=st.binary(max_size=400), expected=st.sampled_from([None, 0]))
 @PROPERTY
-def test_any_bytes_scan_to_something_that_tiles_them(data: bytes, expected: int | None) -> None:
+def test_any_bytes_are_covered_by_batches_damages_and_the_zero_tail(
+    data: bytes, expected: int | None
+) -> None:
     assert_tiles(scan(data, expected_offset=expected), 0, len(data))

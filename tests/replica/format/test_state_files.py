@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 
 import pytest
@@ -21,6 +22,11 @@ from replica.model.keys import ZERO_UUID, ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 
 DIRECTORY = "vVWAweqkRhqksC9dk42J8Q"
+NO_VOTE = f'"leaderId":-1,"votedId":-1,"votedDirectoryId":"{ZERO_UUID}"'
+STATIC_STATE = (
+    b'{"clusterId":"","leaderId":-1,"leaderEpoch":3,"votedId":-1,"appliedOffset":0,'
+    b'"currentVoters":[],"data_version":0}'
+)
 
 
 def test_meta_properties_of_zookeeper_times_name_a_broker() -> None:
@@ -110,16 +116,35 @@ def test_the_draft_field_of_quorum_state_is_read() -> None:
 
 
 def test_unknown_fields_of_quorum_state_are_kept_in_their_place() -> None:
-    data = '{"leaderEpoch":3,"später":[1.5,null,"é"],"data_version":1}'.encode()
+    data = f'{{"leaderEpoch":3,"später":[1.5,null,"é"],{NO_VOTE},"data_version":1}}'.encode()
     state = quorum_state.decode(data)
     assert (state.leader_id, state.voted_id, state.leader_epoch) == (-1, -1, 3)
     assert quorum_state.encode(state) == data
 
 
 def test_of_a_key_written_twice_the_last_counts() -> None:
-    assert (
-        quorum_state.decode(b'{"leaderEpoch":3,"leaderEpoch":4,"data_version":1}').leader_epoch == 4
+    data = f'{{"leaderEpoch":3,"leaderEpoch":4,{NO_VOTE},"data_version":1}}'.encode()
+    assert quorum_state.decode(data).leader_epoch == 4
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_quorum_state_without_one_of_kafkas_fields_is_refused_as_kafka_refuses_it(
+    version: int,
+) -> None:
+    whole = json.loads(
+        quorum_state.encode(quorum_state.new_state(version=version, leader_id=1, leader_epoch=3))
     )
+    assert quorum_state.decode(json.dumps(whole).encode()).leader_epoch == 3
+    for key in whole:
+        rest = {name: value for name, value in whole.items() if name != key}
+        with pytest.raises(CorruptDataError, match=f"{key} is missing"):
+            quorum_state.decode(json.dumps(rest).encode())
+
+
+def _voted_for(directory: str) -> bytes:
+    """A state of version 1 with this JSON as its votedDirectoryId."""
+    voted = f'"votedId":2,"votedDirectoryId":{directory}'
+    return f'{{"leaderId":-1,"leaderEpoch":3,{voted},"data_version":1}}'.encode()
 
 
 @pytest.mark.parametrize(
@@ -127,10 +152,13 @@ def test_of_a_key_written_twice_the_last_counts() -> None:
     [
         (b'{"leaderEpoch":3}', 0),
         (b'{"leaderEpoch":3,"data_version":2}', 0),
-        (b'{"leaderEpoch":2147483648,"data_version":1}', 0),
-        (b'{"leaderEpoch":3,"currentVoters":[1],"data_version":0}', 0),
-        (b'{"leaderEpoch":3,"currentVoters":{},"data_version":0}'.replace(b"{}", b'"x"'), 0),
-        (b'{"leaderEpoch":3,"votedDirectoryId":"../x","data_version":1}', 0),
+        (f'{{"leaderEpoch":2147483648,{NO_VOTE},"data_version":1}}'.encode(), 0),
+        (STATIC_STATE.replace(b"[]", b"[1]"), 0),
+        (STATIC_STATE.replace(b"[]", b'"x"'), 0),
+        (STATIC_STATE.replace(b"[]", b"null"), 0),
+        (_voted_for('"../x"'), 0),
+        (_voted_for("null"), 0),
+        (_voted_for("5"), 0),
         ('{"é":1,}'.encode(), 8),
         (b'{"leaderEpoch":\xff}', 15),
     ],

@@ -1,4 +1,4 @@
-"""Where the calendar ends, a timestamp has no moment."""
+"""Timestamps as calendar times, and those that no calendar has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.format.timestamps import FIRST_MS, LAST_MS, moment
 from replica.scan.columns import microseconds
 
 
-def test_moments_are_utc_and_keep_their_ms() -> None:
+def test_times_are_utc_and_keep_their_ms() -> None:
     assert moment(0) == datetime(1970, 1, 1, tzinfo=UTC)
     assert moment(1_700_000_000_001) == datetime(2023, 11, 14, 22, 13, 20, 1000, tzinfo=UTC)
     assert moment(FIRST_MS) == datetime(1, 1, 1, tzinfo=UTC)
@@ -19,11 +19,11 @@ def test_moments_are_utc_and_keep_their_ms() -> None:
 
 
 @pytest.mark.parametrize("timestamp", [None, -1, FIRST_MS - 1, LAST_MS + 1, -(1 << 63), 1 << 62])
-def test_what_no_calendar_has_is_none(timestamp: int | None) -> None:
+def test_a_timestamp_outside_of_the_calendar_is_none(timestamp: int | None) -> None:
     assert moment(timestamp) is None
 
 
-def test_columns_have_the_same_moments() -> None:
+def test_columns_have_the_same_times() -> None:
     edges = [None, -1, 0, FIRST_MS - 1, FIRST_MS, LAST_MS, LAST_MS + 1, -(1 << 63), 1 << 62]
     cells = microseconds(pa.array(edges, pa.int64())).to_pylist()
     assert cells == [moment(edge) for edge in edges]

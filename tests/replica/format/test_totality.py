@@ -161,7 +161,7 @@ CLAIMS: dict[str, tuple[Callable[[bytes], object], bytes]] = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_huge_claim_is_refused_before_memory_is_taken(name: str) -> None:
+def test_a_count_far_beyond_the_bytes_is_refused_before_memory_is_allocated(name: str) -> None:
     decode, data = CLAIMS[name]
     tracemalloc.start()
     try:
@@ -214,7 +214,7 @@ ODD_TEXTS: dict[str, bytes] = {
     ],
     ids=["leader epochs", "quorum-state", "meta.properties", "partition.metadata"],
 )
-def test_odd_text_is_refused_with_a_place(decode: Callable[[bytes], Any], name: str) -> None:
+def test_odd_text_is_refused_with_its_byte(decode: Callable[[bytes], Any], name: str) -> None:
     with pytest.raises(DataError) as caught:
         decode(ODD_TEXTS[name])
     assert caught.value.position is not None

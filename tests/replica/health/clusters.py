@@ -27,7 +27,7 @@ def directory_of(broker_id: int) -> str:
 
 
 def features_up_to(level: int) -> tuple[dict[str, Value], ...]:
-    """What a node supports: metadata.version from 7 to this level."""
+    """The features of a node that supports metadata.version from 7 to this level."""
     return (
         {"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": level},
         {"name": "kraft.version", "minSupportedVersion": 0, "maxSupportedVersion": 1},
@@ -37,7 +37,7 @@ def features_up_to(level: int) -> tuple[dict[str, Value], ...]:
 def a_broker(
     broker_id: int, *, level: int = 27, fenced: bool = False, **fields: Value
 ) -> MetadataRecord:
-    """A registered broker with one directory, unfenced unless said otherwise."""
+    """A registered broker with one directory, by default not fenced."""
     usual: dict[str, Value] = {
         "fenced": fenced,
         "logDirs": (directory_of(broker_id),),
@@ -103,7 +103,7 @@ def a_partition(
 
 
 def healthy(level: int = 27) -> list[Any]:
-    """Three controllers that vote, three brokers, and the topic orders with one partition."""
+    """Three controllers that are voters, three brokers, and the topic orders with one partition."""
     return [
         feature("metadata.version", level),
         KRaftVersion(0, 1),

@@ -1,4 +1,5 @@
-"""Exposure: what failures take away, held to a look at each partition for each failure."""
+"""Exposure: the harm of failures, compared with that of counting each partition for each
+failure."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_racks_fail_as_a_whole_where_there_are_several() -> None:
 
 
 @pytest.mark.parametrize(("ids", "left", "majority"), [((1, 2), 1, False), ((1, 2, 3), 2, True)])
-def test_each_voter_is_told_with_whether_the_others_are_a_majority(
+def test_each_voter_s_exposure_says_whether_the_others_are_a_majority(
     ids: tuple[int, ...], left: int, *, majority: bool
 ) -> None:
     found = by_gone(cluster_after([*healthy(), voters(*ids)]))
@@ -91,13 +92,13 @@ def test_brokers_that_are_fenced_or_gone_have_failed_already() -> None:
     assert {gone for kind, gone in found if kind == "broker"} == {("11",), ("13",)}
 
 
-def test_a_min_insync_replicas_that_nobody_knows_is_counted() -> None:
+def test_partitions_with_an_unknown_min_insync_replicas_are_counted() -> None:
     assert min_isr_unknown(cluster_after([*healthy(), a_partition(1, (11,))])) == 1
     assert min_isr_unknown(cluster_after([*healthy(), config("1", MIN_ISR)])) == 0
 
 
 def looked_at(cluster: Cluster, gone: frozenset[int]) -> Harm:
-    """What Harm says, partition by partition."""
+    """The Harm, counted partition by partition."""
     live = cluster.live_brokers - gone
     leaderless = needs_unclean = below = 0
     for key, partition in cluster.partitions.items():
@@ -132,7 +133,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
 
 @settings(deadline=None)
 @given(clusters())
-def test_every_failure_does_what_a_look_at_each_partition_says(cluster: Cluster) -> None:
+def test_every_failure_s_harm_equals_that_of_counting_each_partition(cluster: Cluster) -> None:
     found = by_gone(cluster)
     live = sorted(cluster.live_brokers)
     assert found["nothing", ()].harm == looked_at(cluster, frozenset())
@@ -156,7 +157,7 @@ def test_pairs_are_left_out_where_a_small_log_would_make_millions_of_them() -> N
     assert kinds["broker"] == len(crowded.live_brokers)
 
 
-def test_one_partition_with_thousands_of_replicas_costs_no_square_of_them() -> None:
+def test_one_partition_with_thousands_of_replicas_is_not_slow() -> None:
     replicas = tuple(range(1, 3001))
     wide = cluster_after([*healthy(), a_partition(1, replicas, isr=replicas)])
     assert has_too_many_pairs(wide)

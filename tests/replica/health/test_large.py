@@ -1,4 +1,4 @@
-"""Health and exposure of 100,000 partitions on 30 brokers: seconds after the replay."""
+"""Health and exposure of 100,000 partitions on 30 brokers take seconds after the replay."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def records() -> list[Any]:
-    """Of each partition three random replicas, of which some have left the in-sync ones; broker 7
-    is fenced."""
+    """Partitions with three random replicas each, some of which have left the ISR. Broker 7 is
+    fenced."""
     dice = random.Random(7)
     records = [feature("metadata.version", 27)]
     for one in range(BROKERS):
@@ -66,7 +66,7 @@ def test_exposure_takes_seconds(cluster: Cluster) -> None:
 
 
 def restart_of(broker: int, records: list[Any]) -> Iterator[Any]:
-    """A broker is fenced, leaves all in-sync replicas, comes back, and catches up."""
+    """A broker is fenced, leaves all ISRs, comes back, and catches up."""
     mine = [
         record.fields
         for record in records
@@ -83,9 +83,9 @@ def restart_of(broker: int, records: list[Any]) -> Iterator[Any]:
         yield broker_change(brokerId=broker, fenced=-1)
 
 
-def test_since_when_it_is_so_takes_seconds(records: list[Any]) -> None:
-    """Three brokers were restarted, one after the other, so that each failure began somewhere in
-    60,000 records; looked back over them and over all that made the partitions."""
+def test_finding_out_since_when_exposures_hold_takes_seconds(records: list[Any]) -> None:
+    """Three brokers were restarted, one after the other, so each exposure began somewhere in 60,000
+    records. The search goes back over these, and over the records that made the partitions."""
     whole = [*records, *(one for broker in (1, 2, 3) for one in restart_of(broker, records))]
     replay, steps = VersionedReplay(), []
     for offset, record in enumerate(whole):

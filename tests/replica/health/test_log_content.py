@@ -1,4 +1,4 @@
-"""What fills a log: counted in runs as it is counted record by record."""
+"""The records of a log by type: the bulk reader counts them as they are counted one by one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _all_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def all_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smallest file is counted by the bulk reader."""
+    """Have the bulk reader count files of any size."""
     pytest.importorskip("numba")
     only_the_bulk_reader(monkeypatch)
 

@@ -74,7 +74,7 @@ def test_a_node_that_votes_is_no_ghost_but_may_block_a_feature() -> None:
     assert found["feature-blocked"].message == "metadata.version"
 
 
-def test_a_level_that_all_nodes_outgrow_is_told_by_its_release() -> None:
+def test_a_metadata_version_below_what_all_nodes_support_is_named_by_its_release() -> None:
     found = judged([*healthy(NEWEST), feature("metadata.version", OLD)])
     finding = found["metadata-version-behind"]
     assert finding.message == "4.1-IV1 is finalized; all 6 nodes support 4.4-IV2"
@@ -149,7 +149,7 @@ def test_a_broker_that_shuts_down_is_not_live() -> None:
     assert (subject.name, subject.what) == ("broker 1", "shutting down, 1 replica")
 
 
-def test_replicas_in_lost_offline_and_unassigned_directories_are_told_apart() -> None:
+def test_replicas_in_lost_and_in_unassigned_directories_are_separate_findings() -> None:
     elsewhere = directory_of(99)
     records = [
         *healthy(),

@@ -79,7 +79,7 @@ def test_min_insync_replicas_is_the_topics_the_leaders_all_brokers_or_the_files(
 
 
 @pytest.mark.parametrize("value", [None, "***:1a2b", "many", "0"])
-def test_a_min_insync_replicas_that_nobody_knows_is_said_to_be_unknown(value: str | None) -> None:
+def test_an_unknown_min_insync_replicas_is_a_finding(value: str | None) -> None:
     configs = [] if value is None else [config(value, MIN_ISR)]
     found = judged([*healthy(), a_partition(isr=(11, 12)), *configs])
     assert sorted(found) == ["min-isr-unknown", "under-replicated-partition"]
@@ -115,7 +115,7 @@ def test_racks_are_not_judged_where_there_is_one_or_a_broker_has_none() -> None:
     assert judged([*healthy(), *half, a_partition(1, (11, 12)), a_partition(2, (12, 14))]) == {}
 
 
-def test_configs_of_what_is_not_there_are_a_note() -> None:
+def test_configs_of_missing_topics_and_brokers_are_a_note() -> None:
     records = [
         *healthy(),
         *(config("1", "retention.ms", name) for name in ("orders", "clicks")),
@@ -137,7 +137,7 @@ def test_a_reassignment_is_told_with_its_first_record_and_how_long_it_takes() ->
     assert (subject.offset, subject.what) == (8, "adds [13], removes [12], for 2 h 1 min")
 
 
-def test_a_reassignment_whose_start_the_log_does_not_hold_is_told_so() -> None:
+def test_a_reassignment_that_began_before_the_log_says_so() -> None:
     found = judged([*healthy(), change(removingReplicas=(12,))])
     (subject,) = found["reassignment-running"].subjects
     assert subject.what == "removes [12], began before this log"

@@ -1,4 +1,5 @@
-"""Since when exposures and reassignments are as they are, held to the states of every offset."""
+"""Since when exposures and reassignments are as they are, compared with the states of every
+offset."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def test_a_reassignment_began_where_replicas_were_first_added() -> None:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Any]:
-    """Brokers that come, go and change their racks, partitions that shrink and grow, topics that
-    are removed, configs and voters."""
+    """Logs in which brokers come, go and change their racks, partitions shrink and grow, topics are
+    removed, and configs and voters change."""
     records: list[Any] = [topic(), voters(1, 2, 3)]
     partitions: set[int] = set()
     for _ in range(draw(st.integers(1, 25))):
@@ -99,7 +100,7 @@ def logs(draw: st.DrawFn) -> list[Any]:
 
 @settings(deadline=None, max_examples=40)
 @given(logs())
-def test_the_figures_hold_from_the_offset_on_that_is_told_and_were_others_before(
+def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
     records: list[Any],
 ) -> None:
     now = figures(records)
@@ -115,7 +116,7 @@ def test_the_figures_hold_from_the_offset_on_that_is_told_and_were_others_before
     assert looked_back(records).exposed == expected
 
 
-def test_steps_are_read_no_further_than_the_questions_go() -> None:
+def test_steps_are_read_only_until_all_questions_are_answered() -> None:
     records = [*healthy(), a_partition(isr=(11,), leader=11)]
     cluster: Cluster = cluster_after(records)
     key = next(iter(cluster.partitions))

@@ -1,4 +1,4 @@
-"""Health of the recorded clusters, by their directories; and of copies with records behind."""
+"""Health of the recorded clusters by their directories, and of copies with further records."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_healthy_recorded_cluster_has_no_finding_and_no_note(capture: str) -> 
 
 
 def test_partitions_of_a_broker_that_stopped_uncleanly_have_no_leader_until_it_is_back() -> None:
-    """The log of 4.1.1 ends a moment after broker 11 registered again, before it was unfenced; its
+    """The log of 4.1.1 ends after broker 11 registered again, and before it was unfenced. Its
     unclean stop took it out of the eligible leader replicas."""
     cluster = the_cluster(DATA / "kafka-4.1.1-dynamic/final")
     found = worse_than_notes(cluster)
@@ -101,7 +101,7 @@ def test_a_reassignment_is_told_with_the_record_that_began_it(node: Path) -> Non
 
 
 @pytest.mark.parametrize("reader", [only_the_scalar_reader, only_the_bulk_reader])
-def test_behind_a_record_that_nobody_knows_health_is_that_of_the_state_before(
+def test_behind_an_unknown_record_health_is_that_of_the_state_before(
     node: Path, monkeypatch: pytest.MonkeyPatch, reader: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     pytest.importorskip("numba")
@@ -128,7 +128,7 @@ def test_a_node_whose_log_can_be_read_is_preferred_to_a_damaged_one(
     assert "/other/" in cluster.file
 
 
-def test_a_node_that_holds_but_a_snapshot_tells_the_state_in_it(node: Path) -> None:
+def test_a_node_with_only_a_snapshot_has_the_snapshot_s_state(node: Path) -> None:
     for path in (node / "__cluster_metadata-0").glob("*.log"):
         path.unlink()
     snapshot = max((node / "__cluster_metadata-0").glob("*.checkpoint"))
@@ -137,7 +137,7 @@ def test_a_node_that_holds_but_a_snapshot_tells_the_state_in_it(node: Path) -> N
     assert len(cluster.partitions) > 400
 
 
-def test_before_a_hole_the_snapshot_tells_the_state_up_to_its_end(tmp_path: Path) -> None:
+def test_with_a_hole_behind_the_snapshot_the_state_is_the_snapshot_s(tmp_path: Path) -> None:
     node = Path(shutil.copytree(DATA / "kafka-4.1.1-dynamic/final/3", tmp_path / "node"))
     for path in (node / "__cluster_metadata-0").iterdir():
         kept = path.suffix == ".log" and path == newest_log(node)
@@ -149,7 +149,7 @@ def test_before_a_hole_the_snapshot_tells_the_state_up_to_its_end(tmp_path: Path
     assert "state-not-whole" in worse_than_notes(cluster)
 
 
-def test_a_directory_without_log_and_snapshot_tells_no_state(node: Path) -> None:
+def test_a_directory_without_log_and_snapshot_has_no_state(node: Path) -> None:
     for path in (node / "__cluster_metadata-0").iterdir():
         if path.suffix in (".log", ".checkpoint"):
             path.unlink()

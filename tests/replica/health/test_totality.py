@@ -1,4 +1,4 @@
-"""Whatever records a log holds, its health is judged: random logs, and numbers without bounds."""
+"""The health of any log can be judged: of random logs, and of logs with extreme numbers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_broker_resource_whose_name_is_no_id_is_an_orphan_at_most() -> None:
 
 
 @pytest.mark.parametrize(("start", "now"), [(-FAR, FAR), (FAR, -FAR), (0, FAR)])
-def test_times_that_no_calendar_has_are_told_all_the_same(start: int, now: int) -> None:
+def test_times_outside_of_the_calendar_are_judged_too(start: int, now: int) -> None:
     records = [*healthy(), change(addingReplicas=(13,))]
     found = judged(records, starts={(TOPIC, 0): ReassignmentStart(9, start)}, now=now)
     assert above_notes(found) == (["reassignment-stuck"] if now > start else [])

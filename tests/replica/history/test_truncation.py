@@ -7,7 +7,6 @@ from replica.history.log import LogBatch, ReplicaLog
 from replica.history.truncation import (
     FetchOutcome,
     TruncationBelowHighWatermarkError,
-    batch_aligned,
     checked_truncation_offset,
     draft_fetch_rounds,
     fetch_rounds,
@@ -59,14 +58,6 @@ def test_truncation_below_the_high_watermark_is_fatal():
         checked_truncation_offset(FOLLOWER, Diverging(2, 5), 7)
     assert checked_truncation_offset(FOLLOWER, Diverging(3, 12), 12) == 12
     assert checked_truncation_offset(FOLLOWER, Diverging(3, 12), None) == 12
-
-
-@pytest.mark.scenario("B19")
-def test_a_batch_that_holds_the_truncation_offset_goes_whole():
-    log = ReplicaLog(ReplicaKey(1), 0, (LogBatch(0, 1, 1, "a"), LogBatch(2, 2, 1, "b")))
-    assert batch_aligned(log, 1) == 0
-    assert batch_aligned(log, 2) == 2
-    assert batch_aligned(log, 3) == 3
 
 
 def test_equal_logs_need_no_round():

@@ -1,5 +1,5 @@
-"""Records of any table through their bytes and their JSON, and back: those of the Raft layer, and
-one with every shape that a table may have."""
+"""Records of any table, to bytes and JSON and back: those of the Raft layer, and one with every
+kind of field that a table may have."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_record_comes_back_from_its_bytes_and_from_its_json(program, data):
 
 @every_program
 @given(data=st.data())
-def test_a_record_that_is_cut_short_is_an_error_of_ours(program, data):
+def test_a_record_that_is_cut_short_is_a_data_error(program, data):
     raw = encoded(program, data.draw(fields_of(program)))
     with pytest.raises(DataError):
         record_reader(program)(raw[: data.draw(st.integers(0, len(raw) - 1))], 0, Notes())
@@ -86,5 +86,5 @@ def test_unknown_tagged_fields_stay_in_their_structure():
 @pytest.mark.parametrize("value", [None, 1, ({},)])
 def test_a_structure_is_written_of_its_fields_alone(value):
     fields = {"flag": True, "one": value, "many": (), "later": {"n": 0}}
-    with pytest.raises(CorruptDataError, match="one is struct"):
+    with pytest.raises(CorruptDataError, match="fit into struct"):
         encoded(PROGRAMS[-1], fields)

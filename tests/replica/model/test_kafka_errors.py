@@ -9,8 +9,8 @@ SINCE_4_2 = {
     "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED": 135,
     "CONTROLLER_ID_NOT_REGISTERED": 136,
 }
-"""Names of org.apache.kafka.common.protocol.Errors of Kafka 4.4.0 that the other implementation,
-which knows Kafka 4.1, lacks."""
+"""Errors of Kafka 4.4.0 (org.apache.kafka.common.protocol.Errors) that the other implementation
+lacks, as it knows Kafka 4.1."""
 
 
 def test_every_error_has_the_number_that_another_implementation_gives_it():
@@ -19,12 +19,12 @@ def test_every_error_has_the_number_that_another_implementation_gives_it():
     assert kafkas == theirs | SINCE_4_2
 
 
-def test_an_error_without_a_name_here_is_told_by_its_number():
+def test_an_unknown_error_is_shown_by_its_number():
     assert error_name(136) == "CONTROLLER_ID_NOT_REGISTERED"
     assert error_name(9999) == "error 9999"
 
 
-def test_a_number_without_an_error_here_is_an_unknown_server_error():
+def test_an_unknown_error_number_is_an_unknown_server_error():
     assert error_of(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
     assert [error_of(code) for code in ErrorCode] == list(ErrorCode)
 

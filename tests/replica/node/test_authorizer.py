@@ -35,7 +35,7 @@ def test_a_principal_named_without_a_node_speaks_for_all(tmp_path):
 
 
 @pytest.mark.parametrize("voters", [None, "", " ; "])
-def test_where_nobody_is_named_no_principal_is_a_voter(tmp_path, voters):
+def test_without_named_voters_no_principal_is_a_voter(tmp_path, voters):
     found = authorizer(tmp_path, voters)
     assert not found.names_voters
     assert not found.speaks_for("ANONYMOUS", 1)

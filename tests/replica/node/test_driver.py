@@ -27,7 +27,7 @@ def in_quorum(tmp_path):
     return run
 
 
-def test_what_is_acknowledged_is_committed_on_a_majority(in_quorum):
+def test_acknowledged_records_are_committed_on_a_majority(in_quorum):
     async def story(quorum):
         leader = await quorum.leader()
         made = await asyncio.gather(*(propose(leader, b"%d" % n) for n in range(20)))

@@ -82,7 +82,7 @@ def test_an_observer_becomes_a_voter_and_is_removed_for_good(tmp_path):
     asyncio.run(main())
 
 
-def test_who_may_not_join_says_so_once(tmp_path):
+def test_a_node_that_may_not_join_reports_that_once(tmp_path):
     async def main():
         ports = {1: free_port(), 2: free_port()}
         async with asyncio.timeout(60), AsyncExitStack() as stack:
@@ -138,7 +138,7 @@ def test_a_wiped_disk_takes_the_place_of_its_former_self(tmp_path):
         ),
     ],
 )
-def test_joining_where_nobody_can_is_refused(tmp_path, changed, why):
+def test_auto_join_needs_a_dynamic_quorum_and_a_listener(tmp_path, changed, why):
     with pytest.raises(UsageError, match=f"auto.join.enable: .*{why}"):
         settings(tmp_path, **JOINS, **changed)
 

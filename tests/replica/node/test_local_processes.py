@@ -37,7 +37,7 @@ def test_both_ends_of_a_connection_and_its_listener_are_this_process(family, hos
     assert not sockets(port).listening("127.0.0.1", port)
 
 
-def test_who_listens_on_all_addresses_listens_on_each():
+def test_a_socket_on_all_addresses_listens_on_each_address():
     with socket.create_server(("0.0.0.0", 0)) as server:  # noqa: S104
         port = server.getsockname()[1]
         assert len(sockets(port).listening("127.0.0.1", port)) == 1
@@ -60,7 +60,7 @@ def test_an_address_has_one_spelling():
     assert normal(("0:0::1", 9)) == ("::1", 9)
 
 
-def test_the_user_at_the_other_end_of_a_connection_is_told_while_it_lasts():
+def test_the_peers_user_is_known_while_the_connection_is_open():
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = server.getsockname()
         with socket.create_connection(peer) as client:

@@ -97,7 +97,7 @@ def test_an_address_that_is_taken_is_named(tmp_path):
         asyncio.run(scenario())
 
 
-def test_a_node_ends_while_somebody_scrapes_it_all_the_time(tmp_path):
+def test_a_node_stops_while_its_metrics_are_scraped(tmp_path):
     async def scenario():
         port = free_port()
         async with running(tmp_path, kraftlake__metrics__listener=f"127.0.0.1:{port}") as node:

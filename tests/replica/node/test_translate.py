@@ -221,7 +221,7 @@ def test_an_error_of_the_whole_request_stands_alone(kind, version, error):
         assert arrived.epoch == -1
 
 
-def test_old_versions_lose_what_they_have_no_field_for():
+def test_old_versions_omit_values_for_which_they_have_no_field():
     key = ReplicaKey(2, DIRECTORY)
     end = m.EndQuorumEpochRequest(epoch=1, leader_id=1, preferred_successors=(key,))
     arrived = request_through(m.EndQuorumEpochRequest, 0, end)
@@ -240,7 +240,7 @@ def test_old_versions_lose_what_they_have_no_field_for():
     assert request_through(m.AddVoterRequest, 0, add).ack_when_committed is True
 
 
-def test_what_an_old_version_cannot_say_is_not_said_in_it():
+def test_a_request_is_not_sent_in_a_version_that_would_change_its_meaning():
     key = ReplicaKey(2, DIRECTORY)
     side = TRANSLATIONS[m.VoteRequest]
     vote = m.VoteRequest(epoch=1, candidate=key, last_epoch=0, end_offset=0, pre_vote=True)

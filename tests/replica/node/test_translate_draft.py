@@ -49,12 +49,12 @@ def test_a_response_arrives_as_it_was_sent_with_its_own_errors(sent):
 
 
 @pytest.mark.parametrize("key", [1, 52, -1, 2**15])
-def test_a_key_that_is_taken_or_none_is_refused(key):
+def test_a_used_or_impossible_api_key_is_refused(key):
     with pytest.raises(UsageError, match=f"API key {key} can't be that of FetchQuorumRecords"):
         translation(key)
 
 
-def test_it_is_served_under_the_key_that_was_chosen():
+def test_fetch_quorum_records_is_served_under_the_chosen_api_key():
     sent = FetchQuorumRecordsRequest(
         replica=ReplicaKey(3), epoch=2, fetch_offset=7, fetch_epoch=1, is_follower=True
     )

@@ -14,9 +14,9 @@ from replica.format import resync
 from replica.format.batch import BatchHeader, decode_header
 from replica.format.segment import SegmentScan, scan
 from replica.message.primitives import Buffer
-from replica.scan.segments import bulk_scan
 from tests.bench.segments import batches
 from tests.replica.scan.agreement import hold_equal
+from tests.replica.scan.bulk import bulk_scan
 
 _PLACE_BYTES = (512, 4096, 65536)
 _READERS = pytest.mark.parametrize("reader", [scan, bulk_scan], ids=["scalar", "bulk"])

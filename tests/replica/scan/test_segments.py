@@ -11,7 +11,8 @@ import pytest
 
 from replica.format import segment
 from replica.format.directory import read_directory
-from replica.scan.segments import MIN_BYTES, bulk_scan, scan, scan_ends
+from replica.scan.segments import MIN_BYTES, scan, scan_ends
+from tests.replica.scan.bulk import bulk_scan
 from tests.replica.scan.damaging import Pool, damaged
 
 _DATA = Path(__file__).parents[2] / "data"

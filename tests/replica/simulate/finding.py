@@ -6,7 +6,8 @@ EVENTS = 2000
 
 
 def found(invariant, within_seeds):
-    """What the first of some seeds says that breaks this invariant; others may break before."""
+    """The detail of the first run, over some seeds, that breaks this invariant. Runs that break
+    others are skipped."""
     said = set()
     for seed in range(within_seeds):
         broken = run(seed, EVENTS).broken or "none"

@@ -1,4 +1,4 @@
-"""Appends as clients see them, on a calm quorum of the real engine."""
+"""Appends as clients see them, on a quorum of the real engine without faults."""
 
 import pytest
 
@@ -34,13 +34,13 @@ def test_an_append_in_flight_at_a_leader_that_dies_is_not_acknowledged(simulatio
     assert appends.acknowledged == before
 
 
-def test_what_lies_before_an_earlier_acknowledgement_is_out_of_order(simulation):
+def test_an_append_placed_before_an_earlier_acknowledgement_breaks_linearizability(simulation):
     simulation.invariants.appends._acknowledged_end = 10**6
     with pytest.raises(BrokenInvariantError, match=r"linearizable: .* below 1000000 was ack"):
         goes_on(simulation)
 
 
-def test_a_value_that_no_client_appended_is_seen(simulation):
+def test_a_value_that_no_client_appended_breaks_linearizability(simulation):
     simulation.invariants.appends._appends.clear()
     with pytest.raises(BrokenInvariantError, match=r"linearizable: .* appended by nobody"):
         goes_on(simulation)

@@ -1,5 +1,5 @@
-"""One rule of the engine broken at a time: the simulator finds each, within a few seeds, and names
-the invariant that it breaks."""
+"""Each test breaks one rule of the engine. The simulator finds it within a few seeds, and names the
+invariant that breaks."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
     def forgetting(self):
         persist(self)
-        state = self.effects.recorded.quorum_state
+        state = self.effects.quorum_state
         if state is not None:
             self.effects.write_quorum_state(replace(state, voted=None))
 

@@ -20,7 +20,7 @@ def disk_of(seed: int) -> SimulatedDisk:
 
 
 def outcomes(seeds: int, story: str) -> set[bytes | None]:
-    """What /disk/a can hold after a crash, over seeds; None where it isn't there."""
+    """The contents that /disk/a has after a crash, over seeds; None where it doesn't exist."""
     found: set[bytes | None] = set()
     for seed in range(seeds):
         disk = disk_of(seed)
@@ -48,7 +48,7 @@ def test_unsynced_writes_survive_in_any_subset_and_the_last_may_be_torn() -> Non
     assert all(content is not None and content.startswith(b"one") for content in found)
 
 
-def test_the_size_may_be_there_without_the_bytes() -> None:
+def test_after_a_crash_a_file_may_have_its_size_without_its_bytes() -> None:
     assert b"one\0\0\0" in outcomes(400, "dirsync one sync two")
 
 
@@ -71,7 +71,7 @@ def test_an_unsynced_rename_happens_or_not() -> None:
     assert found == {b"old", b"new"}
 
 
-def test_a_replaced_file_is_old_or_new_whenever_power_goes() -> None:
+def test_a_replaced_file_is_old_or_new_whenever_power_is_lost() -> None:
     for calls in range(8):
         for seed in range(20):
             disk = disk_of(seed)

@@ -1,5 +1,5 @@
-"""What Kafka's own simulator plays (RaftEventSimulationTest): one failure after the other, none at
-random, every invariant checked after every event."""
+"""The failures of Kafka's own simulator (RaftEventSimulationTest), without chance. Every invariant
+is checked after every event."""
 
 import pytest
 
@@ -12,7 +12,7 @@ WITHIN_MS = 60_000
 
 
 def started(voters, observers=0, seed=1, **layout):
-    """A calm quorum that has committed something everywhere."""
+    """A quorum without faults, all of whose replicas have committed records."""
     simulation = Simulation(seed, Layout(voters, observers, **layout), is_faulty=False)
     everybody_reaches(simulation, 10)
     return simulation
@@ -48,7 +48,7 @@ def test_any_quorum_elects_a_leader_that_all_agree_on(voters, observers, is_stat
 @pytest.mark.scenario("L02")
 @pytest.mark.parametrize("is_graceful", [False, True])
 @pytest.mark.parametrize("voters", [3, 4, 5])
-def test_a_leader_that_goes_is_replaced_and_catches_up_when_it_is_back(voters, is_graceful):
+def test_a_leader_that_crashes_is_replaced_and_catches_up_when_it_is_back(voters, is_graceful):
     simulation = started(voters)
     old = simulation.leader()
     if is_graceful:
@@ -126,7 +126,7 @@ def test_a_wiped_voter_comes_back_empty_and_loses_nothing_that_was_committed(vic
 
 
 @pytest.mark.scenario("L10")
-def test_a_watermark_above_what_a_majority_holds_is_seen(monkeypatch):
+def test_a_high_watermark_above_what_a_majority_holds_is_caught(monkeypatch):
     simulation = started(3)
     leader = simulation.leader()
     for shadow in simulation.invariants.shadows.values():
@@ -139,7 +139,7 @@ def test_a_watermark_above_what_a_majority_holds_is_seen(monkeypatch):
 
 
 @pytest.mark.scenario("L13")
-def test_a_snapshot_for_the_machine_of_a_leader_is_seen():
+def test_a_snapshot_for_the_state_machine_of_a_leader_is_caught():
     simulation = started(3)
     leader = simulation.leader()
     simulation.snapshot(leader)
@@ -164,7 +164,7 @@ def test_observers_that_join_by_themselves_all_become_voters(voters):
 @pytest.mark.scenario("H38")
 @pytest.mark.parametrize("voters", [2, 3])
 def test_a_voter_with_a_new_disk_takes_its_own_place(voters):
-    """Where the others are a majority without it: of two voters, the one that is left is none."""
+    """The other voters have to be a majority without it, so two voters are too few."""
     simulation = started(voters, auto_joins=True)
     wiped = others(simulation, simulation.leader())[0]
     simulation.kill(wiped)

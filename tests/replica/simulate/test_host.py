@@ -1,4 +1,4 @@
-"""The simulated host: power goes where it is told to, and what it says is what was written."""
+"""The simulated host: power is lost where the test says, and its numbers are those of its log."""
 
 from random import Random
 
@@ -21,7 +21,7 @@ def started(node, now=0, watch=lambda host, effects: None):
 
 
 def lead(host, now=0):
-    """Let the only voter elect itself and commit that."""
+    """Let the only voter elect itself, and commit its LeaderChange."""
     for time in range(now, now + 5000, 100):
         list(host.tick(time))
         while host.owes_flush:

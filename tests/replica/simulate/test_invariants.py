@@ -1,6 +1,6 @@
-"""Every invariant can break: each is given a fault of the engine, or of storage, that it is for.
+"""Every invariant can break: each test makes a fault of the engine or of storage that one finds.
 
-What test_broken_rules breaks is not repeated here.
+The faults of test_broken_rules are not repeated here.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ def test_an_election_that_one_vote_wins_gives_an_epoch_two_leaders(monkeypatch):
     assert found("one leader", within_seeds=10)
 
 
-def test_an_epoch_that_is_not_stored_is_seen(monkeypatch):
+def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
     persist = core.Core.persist
 
     def forgetting(self):
@@ -40,7 +40,7 @@ def test_a_flush_that_syncs_nothing_loses_what_was_committed(monkeypatch):
 
 
 @pytest.mark.parametrize("machine", [OpaqueMachine, MetadataMachine])
-def test_a_snapshot_that_lacks_something_is_seen_when_it_is_read_back(monkeypatch, machine):
+def test_a_snapshot_that_lacks_records_is_caught_when_it_is_read_back(monkeypatch, machine):
     records = machine.snapshot_records
 
     def lacking(self):
@@ -78,7 +78,7 @@ def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
     assert found("replay", within_seeds=10)
 
 
-def test_an_append_that_is_written_twice_is_seen_by_its_client(monkeypatch):
+def test_an_append_that_is_written_twice_breaks_linearizability(monkeypatch):
     append = leading.append
 
     def twice(core, batches):
@@ -101,12 +101,10 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
-        reply = core.effects.recorded.replies[-1]
+        reply = core.effects.replies[-1]
         if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
             told = replace(reply, message=replace(reply.message, high_watermark=1))
-            recorded = core.effects.recorded
-            replies = (*recorded.replies[:-1], told)
-            core.effects.recorded = replace(recorded, replies=replies)
+            core.effects.replies[-1] = told
 
     monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
@@ -120,7 +118,7 @@ def test_an_assertion_of_the_engine_that_fails_is_the_core_s_own(monkeypatch):
     assert found("core", within_seeds=1)
 
 
-def test_only_invariants_with_a_name_are_demanded():
+def test_every_checked_invariant_has_a_name():
     with pytest.raises(BrokenInvariantError, match="votes: twice"):
         demand(False, "votes", "twice")
     with pytest.raises(AssertionError, match="another"):

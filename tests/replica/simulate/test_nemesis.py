@@ -1,4 +1,4 @@
-"""Each fault does what it is there for: the runs of some seeds meet everything that can happen."""
+"""The runs of some seeds show everything that each fault can cause."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ SEEDS, EVENTS = range(1010, 1070), 2000
 
 @pytest.fixture(scope="module")
 def met():
-    """How often what happened, over all seeds."""
+    """How often each thing happened, over all seeds."""
     counts = Counter()
     stepped, opened = Invariants.stepped, Invariants.opened
 
@@ -59,14 +59,14 @@ _FIELDS = (
 
 
 def _change(older, newer):
-    """What became of the voters."""
+    """The kind of a change of the voters."""
     if without_directories(older).keys != without_directories(newer).keys:
         return "voter added" if len(newer) > len(older) else "voter removed"
     return "voter updated" if older != newer else "voters repeated"
 
 
 @pytest.mark.parametrize("effect", _FIELDS)
-def test_every_effect_is_met(met, effect):
+def test_the_runs_carry_out_every_effect(met, effect):
     assert met[effect] > 10
 
 

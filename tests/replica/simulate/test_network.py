@@ -1,4 +1,4 @@
-"""What the network does to messages, link by link."""
+"""The network delays, repeats and loses messages, link by link."""
 
 from itertools import pairwise
 from random import Random

@@ -1,4 +1,4 @@
-"""A machine: its clock, its disk, its name."""
+"""A simulated machine: its clock, its disk, its identity."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ def only_node():
 
 
 @given(DRIFTS, st.integers(0, 10**6), st.integers(0, 10**6))
-def test_a_clock_shows_a_moment_when_it_is_due_and_not_before(drift, offset, local):
+def test_due_is_the_first_time_at_which_a_clock_shows_a_time(drift, offset, local):
     node = only_node()
     node.drift, node.offset_ms = drift, offset
     due = node.due(local)

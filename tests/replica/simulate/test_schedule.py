@@ -1,4 +1,4 @@
-"""Events come by time, those of one moment in the order in which they were asked for."""
+"""Events come by time, those of the same ms in the order in which they were scheduled."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from replica.simulate.schedule import Schedule, Start
 
 @pytest.mark.scenario("L15")
 @given(st.lists(st.integers(0, 5)))
-def test_events_come_by_time_and_then_in_the_order_they_were_asked_for(times):
+def test_events_come_by_time_and_then_in_the_order_of_scheduling(times):
     schedule = Schedule()
     for number, time in enumerate(times):
         schedule.at(time, Start(number))
@@ -26,7 +26,7 @@ def test_time_goes_to_that_of_the_event_taken_and_delays_count_from_there():
     assert schedule.now == 12
 
 
-def test_nothing_can_be_asked_for_in_the_past():
+def test_no_event_can_be_scheduled_in_the_past():
     schedule = Schedule()
     schedule.at(7, Start(1))
     schedule.take()

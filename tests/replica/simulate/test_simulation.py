@@ -1,4 +1,4 @@
-"""Random runs keep every promise, and one seed is one run, everywhere."""
+"""Random runs keep every invariant, and a seed gives the same run everywhere."""
 
 import os
 import re
@@ -28,13 +28,13 @@ def nothing_breaks(seeds):
 
 @pytest.mark.scenario("L08", "L09", "L10", "L11", "L13", "L14")
 @pytest.mark.parametrize("seeds", chunks(0, 30), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_no_promise_breaks_and_the_quorum_recovers(seeds):
+def test_no_invariant_breaks_and_the_quorum_recovers(seeds):
     nothing_breaks(seeds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", chunks(30, 700), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_no_promise_breaks_in_more_runs_either(seeds):
+def test_no_invariant_breaks_in_more_runs(seeds):
     nothing_breaks(seeds)
 
 
@@ -54,7 +54,7 @@ def test_other_seeds_give_other_runs():
     assert run(5, 200).trace != run(6, 200).trace
 
 
-def test_what_broke_is_broken_again_by_the_seed_and_events_that_the_result_names(monkeypatch):
+def test_a_result_s_seed_and_events_break_the_same_invariant_again(monkeypatch):
     monkeypatch.setattr(election, "election_order", lambda position: 0)  # any log wins
     first = next(result for result in (run(seed, EVENTS) for seed in range(50)) if result.broken)
     words = re.fullmatch(

@@ -1,4 +1,4 @@
-"""What clients append: different each time, and, as metadata, what a controller would write."""
+"""The batches of clients: each is different, and metadata is as a controller writes it."""
 
 from random import Random
 

@@ -272,7 +272,7 @@ def test_a_snapshot_that_is_not_newer_takes_no_logs_place(
     assert log.log_end == 10
 
 
-def test_control_batches_are_told_by_facts_wherever_they_lie(place: Place) -> None:
+def test_control_batches_are_found_wherever_they_lie(place: Place) -> None:
     voters = KRaftVoters(VoterSet((VOTER,)))
     log = place.open(segment_bytes=300)
     first = leader_change(0, epoch=1)

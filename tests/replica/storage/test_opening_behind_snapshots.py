@@ -106,7 +106,7 @@ def newest(disk: SimulatedDisk) -> int:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_opening_makes_of_a_part_what_it_makes_of_the_whole(seed: int) -> None:
+def test_opening_from_the_snapshot_on_gives_the_same_log_as_reading_everything(seed: int) -> None:
     random = Random(seed)
     part = SimulatedDisk(Random(1))
     config, _ = random_log(part, random)

@@ -310,7 +310,7 @@ def test_segments_that_vanished_altogether_are_refused(place: Place) -> None:
         place.open()
 
 
-def test_a_hole_below_the_log_start_is_what_a_crash_left_and_goes(place: Place) -> None:
+def test_a_hole_below_the_log_start_is_a_crash_leftover_and_is_removed(place: Place) -> None:
     log = place.open(segment_bytes=300)
     log.append(batches(0, 20))
     log.flush()

@@ -35,7 +35,7 @@ async def whoami(client, request):
 
 
 @pytest.mark.parametrize("who", [Plain("ann", "secret"), Scram("a=b,c", "pencil", MECHANISM)])
-def test_who_authenticates_is_known_by_name(who):
+def test_an_authenticated_client_is_known_by_its_name(who):
     async def main():
         asked = running(whoami, authenticator=AUTHENTICATOR)
         async with asked as server, connected(server, sasl=who) as connection:
@@ -67,7 +67,7 @@ def test_a_wrong_password_user_or_mechanism_is_refused(who, reason):
     asyncio.run(main())
 
 
-def test_a_server_without_sasl_is_named_to_who_wants_to_authenticate():
+def test_a_client_with_sasl_learns_that_the_server_has_none():
     async def main():
         async with running(whoami) as server:
             with pytest.raises(UnsupportedByPeerError, match="SaslHandshake in versions 1 to 1"):
@@ -131,8 +131,12 @@ def test_strangers_may_not_send_large_frames():
     [
         *(("0", "too few"), ("1", "too few"), ("4095", "too few")),
         *(("100001", "too many"), ("9999999", "too many")),
-        *((str(2**31 - 1), "no count"), ("9" * 5000, "no count"), ("-1", "no count")),
-        *(("4096 ", "no count"), ("\N{SUPERSCRIPT TWO}", "no count")),
+        *(
+            (str(2**31 - 1), "no number"),
+            ("9" * 5000, "no number"),
+            ("-1", "no number"),
+        ),
+        *(("4096 ", "no number"), ("\N{SUPERSCRIPT TWO}", "no number")),
     ],
 )
 def test_a_client_computes_no_proof_for_a_servers_count_of_iterations_out_of_bounds(count, reason):

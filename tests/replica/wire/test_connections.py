@@ -50,7 +50,7 @@ def test_the_connection_that_has_been_idle_longest_makes_room():
     assert len(crowd.connections) == 3
 
 
-def test_who_has_a_request_makes_room_after_all_who_have_none():
+def test_connections_with_a_request_make_room_after_idle_ones():
     crowd = Crowd(max_connections=2)
     crowd.admit("busy", is_busy=True)
     crowd.admit("idle")
@@ -245,7 +245,7 @@ def test_one_turn_is_given_in_each_round_of_the_loop():
     asyncio.run(main())
 
 
-def test_who_gives_up_its_turn_stops_nobody():
+def test_a_client_that_gives_up_its_turn_blocks_no_other():
     async def main():
         turns = Turns()
         await turns.next("a")

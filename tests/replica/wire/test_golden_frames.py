@@ -126,7 +126,7 @@ def test_pre_votes_and_votes_of_kafka_are_told_apart():
     assert {answer.epoch >= 0 for answer in kafkas(m.VoteRequest, "response")} == {True}
 
 
-def test_kafka_supports_what_it_says_of_kraft_version():
+def test_kafka_supports_kraft_version_0_and_1():
     said = kafkas(m.ApiVersionsRequest, "response")
     answers = [answer for answer in said if answer.error is ErrorCode.NONE]
     assert {(a.min_kraft_version, a.max_kraft_version) for a in answers} == {(0, 1)}

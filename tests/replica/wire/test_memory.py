@@ -33,7 +33,7 @@ async def within(seconds, work):
         return await work
 
 
-def test_what_is_claimed_costs_nothing_until_it_comes():
+def test_a_claimed_size_takes_no_memory_before_the_bytes_arrive():
     async def main():
         shared = small_node()
         async with running(shared=shared) as server, connected(server) as client:
@@ -148,7 +148,7 @@ def test_a_small_request_waits_for_no_queue_of_large_ones():
     asyncio.run(main())
 
 
-def test_who_gives_up_waiting_leaves_the_others_their_turn():
+def test_a_request_that_stops_waiting_leaves_the_others_their_turn():
     async def main():
         memory = Memory(10, per_address=10)
         first = contextlib.ExitStack()
@@ -165,7 +165,7 @@ def test_who_gives_up_waiting_leaves_the_others_their_turn():
     asyncio.run(main())
 
 
-def test_answers_that_nobody_takes_make_room_and_those_of_voters_do_not():
+def test_unread_answers_make_room_except_those_of_voters():
     memory, closed = Memory(100, per_address=100), []
     with (
         memory.load(load(closed=closed)) as stalled,

@@ -197,7 +197,7 @@ def test_a_locked_key_opens_by_its_password_alone(pem):
             client_context(Tls(pem("node.pem"), pem("locked.key"), pem("ca.pem"), password))
 
 
-def test_pem_text_does_what_a_file_does_and_is_named_where_it_is_none(node, pem):
+def test_pem_text_works_like_a_file_and_errors_name_its_key(node, pem):
     def text_of(*names):
         return PemText("in.line", "".join(Path(pem(name)).read_text() for name in names))
 
@@ -221,7 +221,7 @@ def test_versions_that_arent_enabled_are_refused(node):
         asyncio.run(principal_of(newest, older))
 
 
-def test_a_file_that_is_missing_or_none_is_named(pem, tmp_path):
+def test_a_missing_or_malformed_pem_file_is_named(pem, tmp_path):
     with pytest.raises(UnreadableFileError, match=r"gone\.pem: No such file"):
         client_context(Tls(authorities=pem("gone.pem")))
     text = tmp_path / "text"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.format.control import KRaftVersion, KRaftVoters, LeaderChange
-from replica.metadata.image import BROADCAST, PartitionKey, family_of, key_of, owner_of
+from replica.metadata.image import BROADCAST, PartitionKey, key_of, owner_of
 from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS_BY_NAME
 from tests.replica.metadata.image.made import (
@@ -43,7 +43,7 @@ def test_records_without_state_have_no_family() -> None:
     stateless = {
         name
         for name, schema in RECORDS_BY_NAME.items()
-        if not family_of(new_record(name, schema.newest, {}))
+        if not key_of(new_record(name, schema.newest, {})).family
     }
     assert stateless == {
         "NO_OP_RECORD",

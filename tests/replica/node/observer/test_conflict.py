@@ -31,18 +31,18 @@ def test_another_observers_id_is_taken():
     assert THEIRS in conflict(quorum(state(70)), ReplicaKey(70, OURS))
 
 
-def test_our_former_self_is_nobody_else():
+def test_an_observer_before_its_restart_is_no_conflict():
     assert conflict(quorum(state(70, OURS)), ReplicaKey(70, OURS)) is None
     assert not may_be_alive(quorum(state(70, OURS)), ReplicaKey(70, OURS))
 
 
 @pytest.mark.parametrize(("silent_ms", "alive"), [(RECENT_MS - 1, True), (RECENT_MS, False)])
-def test_an_observer_without_directory_is_somebody_as_long_as_it_fetches(silent_ms, alive):
+def test_an_observer_without_directory_id_counts_as_alive_while_it_fetches(silent_ms, alive):
     described = quorum(state(70, ZERO_UUID, NOW_MS - silent_ms))
 
     assert conflict(described, ReplicaKey(70, OURS)) is None
     assert may_be_alive(described, ReplicaKey(70, OURS)) is alive
 
 
-def test_an_id_that_nobody_has_is_free():
+def test_an_unused_node_id_is_free():
     assert conflict(quorum(state(70)), ReplicaKey(71, OURS), {1, 2, 11}) is None

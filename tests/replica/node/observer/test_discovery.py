@@ -107,7 +107,7 @@ def test_the_listener_is_the_one_that_was_reached():
     assert view.controllers == (("127.0.0.1", ports[0]), ("c2", 9094))
 
 
-def test_what_may_not_be_asked_stays_unknown():
+def test_facts_that_the_nodes_refuse_to_tell_stay_unknown():
     nobody = {**cluster(cluster_id=""), "errorCode": DENIED}
     view, ports = discovered((CONTROLLER, nobody, {"errorCode": DENIED, "topics": []}))
 

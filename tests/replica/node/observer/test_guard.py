@@ -92,7 +92,7 @@ def test_each_leader_is_asked_before_the_first_fetch_in_its_epoch():
 
 
 @pytest.mark.parametrize("quorum", [described(voters=(1, 70)), described(OTHER)])
-def test_no_fetch_goes_out_once_the_id_is_somebody_elses(quorum):
+def test_no_fetch_goes_out_under_an_id_that_another_node_has(quorum):
     network = Network(quorum)
     error = guarded(network, fetch(), fetch())
 
@@ -119,7 +119,7 @@ def test_an_observer_that_may_not_ask_does_not_fetch():
     assert network.sent == [DescribeQuorumRequest]
 
 
-def test_who_leads_nothing_is_only_asked_who_does():
+def test_a_node_that_does_not_lead_is_only_asked_for_the_leader():
     network = Network(described(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert guarded(network, fetch(-2), fetch(-2)) is None
 
@@ -140,5 +140,5 @@ def test_an_anonymous_observer_needs_not_ask():
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "--operation ClusterAction"),
     ],
 )
-def test_what_no_retry_changes_ends_the_recording_with_what_to_do(error, text):
+def test_an_error_that_no_retry_cures_ends_the_recording_with_advice(error, text):
     assert text in str(guarded(Network(described(), fetched=error), fetch()))

@@ -67,7 +67,7 @@ def test_a_listener_with_sasl_asks_for_certificates_only_by_its_own_key(tmp_path
     assert (found["VOTERS"].client_auth, found["READERS"].client_auth) == ("requested", "none")
 
 
-def test_users_of_plain_and_who_we_are_stand_in_the_listeners_login_module(tmp_path):
+def test_the_listeners_login_module_has_plains_users_and_this_nodes_own_login(tmp_path):
     jaas = (
         f"{PLAIN} required username=node1 password={SECRET} user_node1={SECRET} user_node2=other;"
     )
@@ -133,7 +133,7 @@ def test_limits_of_all_listeners_have_kafkas_names_too(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["host.example:5", "10.0.0.7", "10.0.0.7:many", ":5", "::1"])
-def test_an_exception_for_what_is_no_address_is_refused(tmp_path, wrong):
+def test_a_limit_for_something_other_than_an_address_is_refused(tmp_path, wrong):
     line = f"max.connections.per.ip.overrides={wrong}\n"
     with pytest.raises(UsageError, match=r"overrides: '.*' is not ADDRESS:COUNT"):
         security(tmp_path, "", line)
@@ -218,7 +218,7 @@ def test_a_key_store_that_isnt_there_is_named_when_the_node_opens(tmp_path):
         ("PLAINTEXT", "max.connections=0\n", "max.connections: 0 is not between 1 and"),
     ],
 )
-def test_what_a_listener_cant_do_is_named_by_file_and_key(tmp_path, protocol, lines, said):
+def test_an_impossible_listener_setting_is_named_by_file_and_key(tmp_path, protocol, lines, said):
     with pytest.raises(UsageError) as caught:
         security(tmp_path, f"VOTERS:{protocol}", lines)
     assert str(caught.value).startswith(f"{tmp_path}/server.properties: ")

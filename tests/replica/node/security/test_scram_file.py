@@ -23,7 +23,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
 @given(TEXT, TEXT)
-def test_a_line_holds_what_proves_a_password_and_not_the_password(tmp_path_factory, name, password):
+def test_a_line_of_credentials_verifies_a_password_without_holding_it(
+    tmp_path_factory, name, password
+):
     folder = tmp_path_factory.getbasetemp()
     lines = [line_for(name, mechanism, password, 4096) for mechanism in scram.HASHES]
     path = written(folder, "# users", "", *lines)
@@ -48,7 +50,7 @@ def test_the_same_password_has_another_line_each_time():
         (("ann", "SCRAM-SHA-256", "", 4096), "a user needs a name and a password"),
     ],
 )
-def test_what_the_file_cant_have_is_refused(arguments, said):
+def test_a_user_that_the_credentials_file_cant_hold_is_refused(arguments, said):
     with pytest.raises(UsageError, match=said):
         line_for(*arguments)
 
@@ -76,7 +78,7 @@ def test_a_wrong_line_is_named_by_file_and_number_and_not_quoted(tmp_path, line,
     assert "secret" not in str(caught.value)
 
 
-def test_a_user_may_stand_there_once_for_each_mechanism(tmp_path):
+def test_a_user_has_one_line_for_each_mechanism(tmp_path):
     with pytest.raises(UsageError, match="line 2: a second SCRAM-SHA-256 of the same user"):
         read_credentials(written(tmp_path, json.dumps(GOOD), json.dumps(GOOD)))
 

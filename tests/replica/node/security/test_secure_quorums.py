@@ -110,7 +110,7 @@ def below(data, end):
     return data[: last.position + last.header.size_bytes], last.header.next_offset
 
 
-def test_voters_with_certificates_serve_who_has_one_and_a_role(mtls, folder):
+def test_voters_with_certificates_serve_clients_with_a_certificate_and_a_role(mtls, folder):
     assert consumed(mtls, with_certificate(folder, "reader"))[: len(VALUES)] == VALUES
 
 
@@ -171,13 +171,13 @@ def test_a_good_certificate_without_a_role_may_not_read(mtls, folder):
     assert mtls.denied() > before
 
 
-def test_a_client_without_tls_is_told_that_it_may_be_wanted(mtls, sasl):
+def test_a_client_without_tls_learns_that_the_server_may_want_it(mtls, sasl):
     for quorum in (mtls, sasl):
         line = refused(quorum, None, "TLS: HTTP_REQUEST", "TLS: WRONG_VERSION_NUMBER")
         assert "it may want TLS (security.protocol)" in line
 
 
-def test_a_client_without_sasl_is_told_that_it_may_be_wanted(sasl, folder):
+def test_a_client_without_sasl_learns_that_the_server_may_want_it(sasl, folder):
     line = refused(sasl, with_certificate(folder, ""), "DataError")
     assert "it may want SASL (security.protocol, sasl.mechanism)" in line
 

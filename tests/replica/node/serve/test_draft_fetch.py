@@ -88,7 +88,7 @@ def test_a_stranger_may_not_fetch_under_a_voters_id(served):
     served(story, **SERVED, kraftlake__principals__voter="User:voter")
 
 
-def test_without_a_key_it_is_not_served(served):
+def test_fetch_quorum_records_is_not_served_without_an_api_key(served):
     async def story(node, fetch):
         with pytest.raises(UnsupportedByPeerError):
             await fetch(9, 0, 0)

@@ -271,7 +271,7 @@ def test_a_reader_is_told_what_its_offset_is_to_the_replica_it_asks(answers, cas
 
 
 @pytest.mark.parametrize("lookup", LOOKUPS, ids=lambda lookup: lookup.name)
-def test_offsets_are_those_of_what_is_committed(answers, lookup):
+def test_consumers_look_up_offsets_among_committed_records(answers, lookup):
     known, answer = answers[lookup.name]
     assert ErrorCode(answer["errorCode"]) == lookup.error
     found = answer["endOffset" if lookup.api is OFFSET_FOR_LEADER_EPOCH else "offset"]

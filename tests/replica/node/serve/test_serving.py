@@ -232,7 +232,7 @@ def test_an_administrator_appends_what_is_then_committed(served, version):
     served(story, **ADMINISTRATOR)
 
 
-def test_what_a_log_can_not_hold_is_refused_and_nothing_is_appended(served):
+def test_records_that_a_log_can_not_hold_are_refused_and_nothing_is_appended(served):
     batch = value_batch(0, 0, 1, [b"a"])
     damaged = batch[:-1] + bytes([batch[-1] ^ 1])
     cases = [

@@ -72,7 +72,7 @@ def test_a_registered_controller_is_unregistered_once_that_is_committed(lone):
     lone(story)
 
 
-def test_of_two_requests_at_once_to_unregister_one_is_told_that_it_is_gone(lone):
+def test_the_second_of_two_simultaneous_unregistrations_finds_the_controller_gone(lone):
     """A second record would stop Kafka's controllers, which know no registration to remove."""
 
     async def story(node):
@@ -102,7 +102,7 @@ def test_of_two_requests_at_once_to_unregister_one_is_told_that_it_is_gone(lone)
         ((level(TOO_OLD),), 1, "INVALID_REQUEST", "node 1 leads"),
     ],
 )
-def test_what_kafka_refuses_is_refused_and_nothing_is_appended(
+def test_an_unregistration_that_kafka_refuses_is_refused_and_nothing_is_appended(
     lone, records, controller_id, error, why
 ):
     async def story(node):
@@ -160,7 +160,7 @@ def test_a_follower_sends_the_request_on_to_its_leader(in_quorum):
     in_quorum(story, **METADATA, **ADMINISTRATOR)
 
 
-def test_who_follows_nobody_says_that_no_controller_is_active(tmp_path):
+def test_a_replica_without_a_leader_says_that_no_controller_is_active(tmp_path):
     async def main():
         voters = "1@127.0.0.1:1,2@127.0.0.1:2,3@127.0.0.1:3"
         settings = {**METADATA, **ADMINISTRATOR, "controller__quorum__voters": voters}

@@ -1,4 +1,4 @@
-"""A scenario as a file: what is written is read again as it was."""
+"""A scenario as a file: a written scenario is read back unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ links = st.tuples(ids, ids).filter(lambda link: link[0] != link[1])
 
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
-    """What one step of a file can say."""
+    """All steps that a file can hold."""
     dead = draw(nodes)
     others = nodes.map(lambda found: tuple(each for each in found if each not in dead))
     return Step(

@@ -1,4 +1,5 @@
-"""What every scenario promises; what `check` says of it is in tests/jobs/test_scenarios.py."""
+"""What holds for every scenario. tests/jobs/test_scenarios.py tests what `check` reports of
+each."""
 
 from __future__ import annotations
 
@@ -51,13 +52,13 @@ def digest(capture: Capture) -> str:
     return hashed.hexdigest()
 
 
-def test_names_are_words_and_each_is_there_once() -> None:
+def test_scenario_names_are_words_and_unique() -> None:
     assert len(SCENARIOS_BY_NAME) == len(SCENARIOS)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in SCENARIOS_BY_NAME)
 
 
 @every_scenario
-def test_a_scenario_tells_a_story_that_somebody_lived_through(scenario: Scenario) -> None:
+def test_a_scenario_has_a_story_and_its_issues(scenario: Scenario) -> None:
     assert scenario.story.endswith(".")
     assert scenario.issues
     assert list(scenario.findings) == sorted(set(scenario.findings) & RULES_BY_ID.keys())
@@ -107,7 +108,7 @@ def test_tampering_concerns_one_file_of_one_node(scenario: Scenario) -> None:
 
 
 def types_in(data: bytes) -> Iterator[str]:
-    """Of the metadata records in a segment or snapshot."""
+    """The types of the metadata records in a segment or snapshot."""
     for frame in frames(data, start=0, expected_offset=None):
         batch = data[frame.position : frame.end_position]
         for record in records_of(decode_header(batch), batch):

@@ -1,4 +1,4 @@
-"""What a script may do to a quorum."""
+"""The commands that a script gives to a quorum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def quorum() -> ScriptedQuorum:
 
 
 @pytest.mark.parametrize("node_id", [1, 2, 3])
-def test_the_node_that_is_to_lead_leads(quorum: ScriptedQuorum, node_id: int) -> None:
+def test_elect_makes_the_named_node_the_leader(quorum: ScriptedQuorum, node_id: int) -> None:
     epoch = quorum.elect(node_id)
     assert quorum.simulation.leader() is quorum.nodes[node_id]
     quorum.crash(node_id)

@@ -43,14 +43,14 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"mine": b"precious"}
 
 
-def test_a_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
+def test_a_capture_does_not_replace_a_file_of_its_folder_s_name(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(UsageError, match=r"mine: a file; name a new folder$"):
         write_capture(CAPTURE, str(tmp_path / "mine"))
     assert contents(tmp_path) == {"mine": b"precious"}
 
 
-def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_a_capture_that_fails_half_way_leaves_no_folder(tmp_path: Path) -> None:
     unwritable = Capture("cluster", NOON_MS, {1: {"a/b": b"", "a": b"a folder by now"}})
     with pytest.raises(OSError, match="directory"):
         write_capture(unwritable, str(tmp_path / "target"))

@@ -19,7 +19,7 @@ from replica.raft.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
 )
-from replica.raft.requests import is_for_other_voter, refused_as_stranger
+from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
 from replica.raft.roles import Follower, Resigned, Unattached
 from replica.raft.transitions import Cause
 
@@ -74,7 +74,6 @@ def poll_resigned(core: Core, role: Resigned) -> int:
     for voter in core.log.voters:
         if voter.key.node_id in role.unacked:
             request = EndQuorumEpochRequest(
-                cluster_id=core.config.cluster_id,
                 epoch=role.epoch,
                 leader_id=role.leader_id,
                 leader_endpoints=role.leader_endpoints,

@@ -1,0 +1,70 @@
+"""Columns of Spark's VARIANT as JSON text, which programs read that know no VARIANT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from replica.metadata.variant_reader import variant_json
+from replica.scan.columns import Pieces, bitmap
+from replica.scan.compiled import write_variant_texts
+from replica.scan.native import Bytes, Longs
+from replica.scan.tables import VARIANT_COLUMNS, VARIANT_DEPTH
+
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""Bytes of JSON that the kernel writes at a time. A VARIANT whose text might be longer is read by
+the scalar reader."""
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether a column of this type is a VARIANT: struct<metadata, value>, in either order."""
+    return pa.types.is_struct(kind) and {field.name for field in kind} == {"metadata", "value"}
+
+
+def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
+    """The JSON text of each VARIANT, without spaces; NULL where the column has none.
+
+    Raises CorruptDataError, as replica.metadata.variant_reader does.
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    pieces = [piece for chunk in chunks for piece in _texts(chunk)]
+    return pa.concat_arrays(pieces) if pieces else pa.array([], pa.string())
+
+
+def _texts(column: pa.StructArray) -> list[pa.StringArray]:
+    count = len(column)
+    values, names = (column.field(name).cast(pa.binary()) for name in ("value", "metadata"))
+    value_bytes, value_offsets = _parts(values)
+    name_bytes, name_offsets = _parts(names)
+    valid = np.asarray(column.is_valid())
+    present = valid.astype(np.uint8)
+    output = np.empty(OUTPUT_BYTES, np.uint8)
+    offsets, refused = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
+    stack = np.empty(VARIANT_DEPTH * VARIANT_COLUMNS, np.int64)
+    found: list[pa.StringArray] = []
+    low = 0
+    while low < count:
+        high = write_variant_texts(
+            value_bytes, value_offsets, name_bytes, name_offsets, present,
+            low, count, output, offsets, refused, stack,
+        )  # fmt: skip
+        pieces = Pieces(output, offsets[: high - low + 1])
+        for row in refused[1 : 1 + refused[0]].tolist():
+            text = variant_json(values[low + row].as_py(), names[low + row].as_py())
+            pieces.put(row, text.encode())
+        found.append(pieces.array(pa.string(), bitmap(valid[low:high])))
+        low = high
+    return found
+
+
+def _parts(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
+    """The bytes of all rows, and where each row's begin and end."""
+    _, offsets, data = column.buffers()
+    first, count = column.offset, len(column)
+    if offsets is None or count == 0:
+        return np.empty(0, np.uint8), np.zeros(count + 1, np.int64)
+    where: Any = np.frombuffer(offsets, np.int32)[first : first + count + 1]
+    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return held, where.astype(np.int64)

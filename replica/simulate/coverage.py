@@ -1,0 +1,43 @@
+"""What a run has reached: which replica took which message in which role, what came of it, and
+which fault was the newest."""
+
+from __future__ import annotations
+
+from replica.model.kafka_errors import ErrorCode
+from replica.raft.effects import Effects
+from replica.raft.inputs import Request, Response
+from replica.simulate.host import SimulatedHost
+
+NO_OUTCOME = "-"
+
+
+class Coverage:
+    """reached: (role, message, outcome, fault) of the steps of a run.
+
+    role: before the step. message: the type of the request or response, or of another input.
+    outcome: why the role changed (replica.raft.transitions.Cause), else the error of the answer
+    (replica.model.kafka_errors.ErrorCode), else NO_OUTCOME. fault: the newest strike of the run.
+    """
+
+    def __init__(self) -> None:
+        self.reached: set[tuple[str, str, str, str]] = set()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was reached, each as four words, sorted."""
+        return tuple(sorted(" ".join(words) for words in self.reached))
+
+    def stepped(self, host: SimulatedHost, effects: Effects, fault: str) -> None:
+        """Add a step that a replica has just taken."""
+        event = host.taken
+        message = event.message if isinstance(event, Request | Response) else event
+        role, name = host.former_role.__name__, type(message).__name__
+        for cause in host.raft.causes:
+            self.reached.add((role, name, cause.name, fault))
+        if not host.raft.causes:
+            refused = [
+                reply.message.error.name
+                for reply in effects.replies
+                if reply.message.error is not ErrorCode.NONE
+            ]
+            self.reached.add((role, name, refused[0] if refused else NO_OUTCOME, fault))

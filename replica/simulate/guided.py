@@ -1,0 +1,65 @@
+"""A campaign that goes on from what it has found: half of its runs repeat the beginning of a run
+that reached something new, and go on by other random numbers.
+
+The fuzzers AFL and libFuzzer keep and mutate inputs in the same way; here the input is the seed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from random import Random
+
+from replica.simulate.simulation import Fork, Result, run
+
+_KEPT = 1000
+"""How many runs are kept: the newest that reached something new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run to do. number: its place in the campaign."""
+
+    number: int
+    seed: int
+    forks: tuple[Fork, ...] = ()
+
+
+def carry_out(plan: Plan, events: int) -> Result:
+    """Do a run of a campaign."""
+    return replace(run(plan.seed, events, plan.forks), number=plan.number)
+
+
+class Corpus:
+    """The runs that are worth going on from. reached: everything that any run has reached.
+
+    is_guided: without it each run is that of its number as a seed. forks: of every such run.
+    """
+
+    def __init__(
+        self, events: int, *, is_guided: bool = True, forks: tuple[Fork, ...] = ()
+    ) -> None:
+        self.reached: set[str] = set()
+        self._events = events
+        self._is_guided = is_guided
+        self._forks = forks
+        self._kept: deque[Plan] = deque(maxlen=_KEPT)
+
+    def plan(self, number: int) -> Plan:
+        """The run with this number: every second one forks from a run that is kept, if any is."""
+        if not self._is_guided or number % 2 == 0 or not self._kept:
+            return Plan(number, number, self._forks)
+        random = Random(number)  # noqa: S311 - a repeatable choice, no secret
+        kept = random.choice(self._kept)
+        event = random.randrange(self._events)
+        forks = tuple(fork for fork in kept.forks if fork.event < event)
+        return Plan(number, kept.seed, (*forks, Fork(event, number)))
+
+    def add(self, result: Result) -> Result:
+        """Take in a result, and keep its run where it has reached something new. Returns the result
+        with only what is new in `reached`."""
+        new = tuple(text for text in result.reached if text not in self.reached)
+        self.reached.update(new)
+        if new and result.broken is None:
+            self._kept.append(Plan(result.number, result.seed, result.forks))
+        return replace(result, reached=new)
