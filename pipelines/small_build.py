@@ -33,7 +33,7 @@ from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
 from pipelines.tables.silver import SILVER
-from pipelines.tasks import Tasks, cores, processes
+from pipelines.tasks import Tasks, Watched, cores, processes
 from replica.check import membership
 
 _MOST_ROWS = 200_000
@@ -209,9 +209,8 @@ class _Building:
             self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
         computed: list[dict[str, Rows]] = []
-        for found in self.tasks.map(
-            compute, parts, lambda part: self.steps.done(len(part.clusters))
-        ):
+        tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
+        for found in tasks.map(compute, parts):
             if found is None:
                 return None
             computed.append(found)

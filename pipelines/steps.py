@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def nobody_asks(_: float) -> None:
-    """Where nobody wants to know the share."""
+    """Takes the share that is done, for a caller whom it doesn't concern."""
 
 
 @dataclass

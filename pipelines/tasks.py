@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -26,76 +27,71 @@ Result = TypeVar("Result")
 
 
 class Tasks(Protocol):
-    """Where a function runs. It and the parts are pickled where that is another process."""
+    """Where a function runs. The function and the parts are pickled where that is another
+    process."""
 
     @property
     def at_once(self) -> int:
-        """Parts that run side by side."""
+        """How many parts run side by side."""
 
     @property
     def shares_memory(self) -> bool:
         """Whether parts are handed over as they are, not pickled."""
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = ...,
-    ) -> list[Result]:
-        """The results in the order of the parts. done: takes each part in this order when it is
-        done, in the thread that called."""
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """The results in the order of the parts, each as soon as it is there."""
+
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """The results in the order of the parts."""
 
 
-def _nobody(_: object) -> None:
-    """Where nobody wants to know which parts are done."""
+class _Mapping(ABC):
+    """Tasks that give their results one after another."""
 
+    @abstractmethod
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks."""
 
-def _told(
-    results: Iterable[Result], parts: Sequence[Part], done: Callable[[Part], None]
-) -> list[Result]:
-    found = []
-    for part, result in zip(parts, results, strict=True):
-        found.append(result)
-        done(part)
-    return found
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """The results in the order of the parts."""
+        return [*self.results(function, parts)]
 
 
 @dataclass(frozen=True)
-class Here:
+class Here(_Mapping):
     """One part after another, in this process."""
 
     at_once: int = 1
     shares_memory: ClassVar[bool] = True
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = _nobody,
-    ) -> list[Result]:
-        """The results in the order of the parts."""
-        return _told(map(function, parts), parts, done)
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks."""
+        return map(function, parts)
 
 
 @dataclass(frozen=True)
-class InThreads:
+class InThreads(_Mapping):
     """Some parts side by side in this process: for work of kernels, Arrow and delta-rs, which hold
     no lock of the interpreter, and share what this process has in memory."""
 
     at_once: int
     shares_memory: ClassVar[bool] = True
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = _nobody,
-    ) -> list[Result]:
-        """The results in the order of the parts."""
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks."""
         if len(parts) < 2:
-            return _told(map(function, parts), parts, done)
+            yield from map(function, parts)
+            return
         with ThreadPoolExecutor(self.at_once) as pool:
-            return _told(pool.map(function, parts), parts, done)
+            yield from pool.map(function, parts)
 
 
 MOST_THREADS = 4
@@ -109,7 +105,7 @@ def threads() -> Tasks:
 
 
 @dataclass(frozen=True)
-class OnSpark:
+class OnSpark(_Mapping):
     """Each part in a task of its own."""
 
     spark: SparkSession
@@ -120,17 +116,14 @@ class OnSpark:
         """Spark's cores."""
         return self.spark.sparkContext.defaultParallelism
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = _nobody,
-    ) -> list[Result]:
-        """The results in the order of the parts."""
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks, but Spark gives all results at once."""
         if not parts:
-            return []
-        results = self.spark.sparkContext.parallelize(parts, len(parts)).map(function).collect()
-        return _told(results, parts, done)  # Spark gives them all at once
+            return iter(())
+        context = self.spark.sparkContext
+        return iter(context.parallelize(parts, len(parts)).map(function).collect())
 
 
 class LostProcessError(KraftlakeError):
@@ -138,22 +131,19 @@ class LostProcessError(KraftlakeError):
 
 
 @dataclass(frozen=True)
-class InProcesses:
+class InProcesses(_Mapping):
     """Each part in one of some processes of this machine."""
 
     pool: ProcessPoolExecutor
     at_once: int
     shares_memory: ClassVar[bool] = False
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = _nobody,
-    ) -> list[Result]:
-        """The results in the order of the parts. LostProcessError where a process was ended."""
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks. LostProcessError where a process was ended."""
         try:
-            return _told(self.pool.map(function, parts), parts, done)
+            yield from self.pool.map(function, parts)
         except BrokenProcessPool as error:
             raise LostProcessError(
                 "a process was ended from outside, perhaps for memory: run the same command again"
@@ -193,32 +183,30 @@ def _end_with_parent() -> None:
 
 
 @dataclass(frozen=True)
-class Watched:
-    """The tasks of another one; `watch` takes each part that is done."""
+class Watched(_Mapping):
+    """Other tasks, whose caller wants to know how far they are.
+
+    watch: takes each part, in the order of the parts and in the caller's thread, once the part is
+    done.
+    """
 
     tasks: Tasks
     watch: Callable[[Any], None]
 
     @property
     def at_once(self) -> int:
-        """As of the other one."""
+        """As of the other tasks."""
         return self.tasks.at_once
 
     @property
     def shares_memory(self) -> bool:
-        """As of the other one."""
+        """As of the other tasks."""
         return self.tasks.shares_memory
 
-    def map(
-        self,
-        function: Callable[[Part], Result],
-        parts: Sequence[Part],
-        done: Callable[[Part], None] = _nobody,
-    ) -> list[Result]:
-        """The results in the order of the parts."""
-
-        def both(part: Part) -> None:
-            done(part)
+    def results(
+        self, function: Callable[[Part], Result], parts: Sequence[Part]
+    ) -> Iterator[Result]:
+        """As of Tasks."""
+        for part, result in zip(parts, self.tasks.results(function, parts), strict=True):
             self.watch(part)
-
-        return self.tasks.map(function, parts, both)
+            yield result
