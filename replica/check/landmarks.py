@@ -104,7 +104,7 @@ def _keep(
         content_hash=file.file.sha256,
         sound_bytes=end,
         next_offset=sound[-1].header.next_offset,
-        record_count=sum(count for count, _ in numbers_of(new, "record_count", "position"))
+        record_count=sum(count for (count,) in numbers_of(new, "record_count"))
         + (0 if old is None else old.record_count),
         chunk_hash=_chunk_hash(file.file, end),
         headers_hash=headers_hash(headers),

@@ -49,12 +49,14 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
-    """The numbers of these names (two or more) of each batch: position, crc_valid, or a name of
+    """The numbers of these names of each batch: position, crc_valid, or a name of
     BatchHeader. For ColumnBatches this makes no LocatedBatch."""
     if isinstance(batches, ColumnBatches):
         return batches.numbers(*names)
-    get = attrgetter(*(name if name in _OWN_NAMES else f"header.{name}" for name in names))
-    return map(get, batches)
+    paths = [name if name in _OWN_NAMES else f"header.{name}" for name in names]
+    if len(paths) == 1:
+        return zip(map(attrgetter(paths[0]), batches))
+    return map(attrgetter(*paths), batches)
 
 
 def places_where(
@@ -69,8 +71,8 @@ def places_where(
     if isinstance(batches, ColumnBatches):
         yield from batches.places_where(names, is_wanted)
         return
-    for place, numbers in enumerate(numbers_of(batches, *names, names[0])):
-        if is_wanted(*numbers[:-1]):
+    for place, numbers in enumerate(numbers_of(batches, *names)):
+        if is_wanted(*numbers):
             yield place
 
 

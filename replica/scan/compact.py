@@ -36,6 +36,8 @@ _PRODUCER_POSITION = 43
 """Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
+_PAST_DELTA = {"last_offset": 0, "next_offset": 1}
+"""What is added to base_offset and last_offset_delta."""
 _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
@@ -90,16 +92,10 @@ class _Piece(NamedTuple):
     def numbers(self, name: str) -> list[int]:
         """The numbers of one column. name: one of NAMES, or a property that the header computes
         from them."""
-        if name in NAMES:
-            found: list[int] = self.columns[NAMES.index(name)].longs(self.size).tolist()
-            return found
-        if name == "size_bytes":
-            return [size + LENGTH_PREFIX.size for size in self.numbers("batch_length")]
-        if name == "is_control":
-            return [
-                attributes & CONTROL_ATTRIBUTE != 0 for attributes in self.numbers("attributes")
-            ]
-        more = {"last_offset": 0, "next_offset": 1}[name]
+        if name not in _PAST_DELTA:
+            told: list[int] = self.array(name).tolist()
+            return told
+        more = _PAST_DELTA[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
         return [base + delta + more for base, delta in both]  # A sum may exceed 64 bits.
 
@@ -114,7 +110,7 @@ class _Piece(NamedTuple):
             return self.array_of("batch_length") + LENGTH_PREFIX.size
         if name in NAMES:
             return self.array_of(name)
-        more = self.array_of("last_offset_delta") + {"last_offset": 0, "next_offset": 1}[name]
+        more = self.array_of("last_offset_delta") + _PAST_DELTA[name]
         base = self.array_of("base_offset")
         return np.where(base > _MOST - np.maximum(more, 0), _MOST, base + more)
 
