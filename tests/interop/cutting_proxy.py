@@ -15,8 +15,6 @@ import asyncio
 import contextlib
 import random
 import re
-import struct
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +22,11 @@ from dataclasses import dataclass, field
 
 from replica.errors import KraftlakeError
 from replica.wire.frame import framed, read_frame
+from tests.interop.proxies import MAX_BYTES, START, client_id, listening
 
 Way = tuple[int, int]
 """From a node, to a node."""
-_START = struct.Struct(">hhih")
-"""API key, version, correlation id, and the length of the client id, -1 for none."""
 _RAFT_CLIENT = re.compile(rb"raft-client-(\d+)")
-_MAX_BYTES = 128 * 1024 * 1024
 _POLL_S = 0.01
 
 
@@ -64,46 +60,16 @@ class Faults:
 
 @dataclass
 class CuttingProxies:
-    """targets: node id -> (port of the proxy, port of the node)."""
+    """faults: what happens on the ways, set by the test."""
 
-    targets: Mapping[int, tuple[int, int]]
     faults: Faults = field(default_factory=Faults)
     _random: random.Random = field(default_factory=lambda: random.Random(1))
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def live(self, started: threading.Event, done: asyncio.Event) -> None:
-        """Listen on every port until `done`."""
-        servers = []
-        for node_id, (port, target) in self.targets.items():
-
-            async def accept(
-                reader: asyncio.StreamReader,
-                writer: asyncio.StreamWriter,
-                node_id: int = node_id,
-                target: int = target,
-            ) -> None:
-                task = asyncio.current_task()
-                assert task is not None
-                self._tasks.add(task)
-                with contextlib.suppress(OSError, KraftlakeError, asyncio.CancelledError):
-                    await self._carry(node_id, target, reader, writer)
-                writer.close()
-                self._tasks.discard(task)
-
-            servers.append(await asyncio.start_server(accept, "127.0.0.1", port))
-        started.set()
-        await done.wait()
-        for server in servers:
-            server.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _carry(
+    async def carry(
         self, node_id: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """One connection. Requests that came go on to the node also where the client has gone."""
-        first = await read_frame(reader, _MAX_BYTES)
+        first = await read_frame(reader, MAX_BYTES)
         if first is None:
             return
         source = _source(first)
@@ -173,46 +139,22 @@ async def _read(
 ) -> None:
     """All frames, then None, also where the connection breaks."""
     with contextlib.suppress(OSError, KraftlakeError):
-        while (frame := await read_frame(reader, _MAX_BYTES)) is not None:
+        while (frame := await read_frame(reader, MAX_BYTES)) is not None:
             frames.put_nowait((time.monotonic(), frame))
     frames.put_nowait(None)
 
 
 def _source(frame: bytes) -> int | None:
     """The node that asks; None for anybody else."""
-    if len(frame) < _START.size:
+    if len(frame) < START.size:
         return None
-    length = _START.unpack_from(frame)[3]
-    found = _RAFT_CLIENT.fullmatch(frame[_START.size : _START.size + max(length, 0)])
+    found = _RAFT_CLIENT.fullmatch(client_id(frame))
     return None if found is None else int(found[1])
 
 
 @contextmanager
 def cutting_proxies(targets: Mapping[int, tuple[int, int]]) -> Iterator[CuttingProxies]:
-    """Listening in a thread of their own."""
-    found = CuttingProxies(targets)
-    started = threading.Event()
-    failed: list[BaseException] = []
-    loop = asyncio.new_event_loop()
-    done = asyncio.Event()
-
-    def live() -> None:
-        try:
-            loop.run_until_complete(found.live(started, done))
-        except BaseException as error:  # noqa: BLE001 (told in the test's thread)
-            failed.append(error)
-        finally:
-            loop.close()
-            started.set()
-
-    thread = threading.Thread(target=live)
-    thread.start()
-    started.wait()
-    try:
-        if failed:
-            raise failed[0]
+    """Proxies that listen while the block runs. targets: as of listening."""
+    found = CuttingProxies()
+    with listening(targets, found.carry):
         yield found
-    finally:
-        if not failed:
-            loop.call_soon_threadsafe(done.set)
-        thread.join()

@@ -4,9 +4,6 @@ told. Requests can be held back."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import struct
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,10 +14,8 @@ from replica.wire.apis import APIS
 from replica.wire.frame import framed, read_frame
 from replica.wire.header import decode_request, decode_response
 from replica.wire.schema import Message
+from tests.interop.proxies import MAX_BYTES, START, client_id, listening
 
-_START = struct.Struct(">hhih")
-"""API key, version, correlation id, and the length of the client id, -1 for none."""
-_MAX_BYTES = 128 * 1024 * 1024
 _POLL_S = 0.005
 
 
@@ -48,7 +43,7 @@ Held = Callable[[Call], bool]
 
 @dataclass
 class Proxies:
-    """targets: node id -> (port of the proxy, port of the node). calls: all, as they came."""
+    """targets: as of listening. calls: all, in the order in which they came."""
 
     targets: Mapping[int, tuple[int, int]]
     calls: list[Call] = field(default_factory=list)
@@ -58,36 +53,7 @@ class Proxies:
         """The calls of one client."""
         return [call for call in self.calls if call.client_id == client_id]
 
-    async def live(self, started: Callable[[], object], done: asyncio.Event) -> None:
-        """Listen on every port until `done`."""
-        tasks: set[asyncio.Task[None]] = set()
-        servers = []
-        for node_id, (port, target) in self.targets.items():
-
-            async def accept(
-                reader: asyncio.StreamReader,
-                writer: asyncio.StreamWriter,
-                node_id: int = node_id,
-                target: int = target,
-            ) -> None:
-                task = asyncio.current_task()
-                assert task is not None
-                tasks.add(task)
-                with contextlib.suppress(OSError, KraftlakeError, asyncio.CancelledError):
-                    await self._carry(node_id, target, reader, writer)
-                writer.close()
-                tasks.discard(task)
-
-            servers.append(await asyncio.start_server(accept, "127.0.0.1", port))
-        started()
-        await done.wait()
-        for server in servers:
-            server.close()
-        for task in tuple(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _carry(
+    async def carry(
         self, node_id: int, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """One connection, to its end on either side."""
@@ -114,7 +80,7 @@ class Proxies:
         writer: asyncio.StreamWriter,
         waiting: deque[Call],
     ) -> None:
-        while (frame := await read_frame(reader, _MAX_BYTES)) is not None:
+        while (frame := await read_frame(reader, MAX_BYTES)) is not None:
             call = _call(node_id, frame)
             self.calls.append(call)
             while self.held(call):
@@ -129,7 +95,7 @@ class Proxies:
         writer: asyncio.StreamWriter,
         waiting: deque[Call],
     ) -> None:
-        while (frame := await read_frame(reader, _MAX_BYTES)) is not None:
+        while (frame := await read_frame(reader, MAX_BYTES)) is not None:
             call = waiting.popleft()
             call.is_answered = True
             if call.request is not None:
@@ -140,41 +106,17 @@ class Proxies:
 
 def _call(node_id: int, frame: bytes) -> Call:
     """Its header by hand, so that requests show that our tables lack."""
-    key, version, _, length = _START.unpack_from(frame)
-    client_id = frame[_START.size : _START.size + max(length, 0)].decode()
+    key, version, _, _ = START.unpack_from(frame)
     try:
         request: Message | None = decode_request(frame).message
     except KraftlakeError:
         request = None
-    return Call(node_id, client_id, key, version, request)
+    return Call(node_id, client_id(frame).decode(), key, version, request)
 
 
 @contextmanager
 def proxies(targets: Mapping[int, tuple[int, int]]) -> Iterator[Proxies]:
-    """Listening in a thread of their own."""
+    """Proxies that listen while the block runs. targets: as of listening."""
     found = Proxies(targets)
-    started = threading.Event()
-    failed: list[BaseException] = []
-    loop = asyncio.new_event_loop()
-    done = asyncio.Event()
-
-    def live() -> None:
-        try:
-            loop.run_until_complete(found.live(started.set, done))
-        except BaseException as error:  # noqa: BLE001 (told in the test's thread)
-            failed.append(error)
-        finally:
-            loop.close()
-            started.set()
-
-    thread = threading.Thread(target=live)
-    thread.start()
-    started.wait()
-    try:
-        if failed:
-            raise failed[0]
+    with listening(targets, found.carry):
         yield found
-    finally:
-        if not failed:
-            loop.call_soon_threadsafe(done.set)
-        thread.join()
