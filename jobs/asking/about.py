@@ -1,4 +1,4 @@
-"""Which entities' changes a command shows."""
+"""The choice of the entities whose changes a command shows."""
 
 from __future__ import annotations
 

@@ -195,8 +195,10 @@ class _Hiding:
         return Redactor(self.key, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
     def redaction(self, lake: Lake, spool: Path) -> Redaction | None:
-        """How Spark's tasks redact. The lake's key file is made here; for a remote lake it is
-        copied into the spool. None where secrets are kept."""
+        """What Spark's tasks need to redact. None where secrets are kept.
+
+        This writes the lake's key file where the lake has none, and a copy of a remote lake's key
+        into the spool."""
         key_file = lake_key_file(lake, self.key, spool)
         if self.keeps_secrets:
             return None

@@ -17,7 +17,8 @@ LONGEST_MS = 60_000
 
 
 def leader_address(driver: Driver) -> Address | None:
-    """Where the leader that this replica follows listens. None where it follows no leader."""
+    """The address of the leader that this replica follows. None where the replica follows no
+    leader."""
     role = driver.raft.role
     if not isinstance(role, Follower):
         return None

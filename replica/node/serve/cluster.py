@@ -82,8 +82,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 
 
 def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
-    """Where the leader listens, for a client that came in by `listener`. None while that is
-    unknown."""
+    """The address of the leader on the listener that the client uses. None while no leader, or no
+    such address of the leader, is known."""
     leader = partition.leader_id
     return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
 
