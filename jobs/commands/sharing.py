@@ -213,9 +213,9 @@ def publish(
 ) -> int:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 
-    The first run publishes all rows of the table, or with --from latest none. Each later run, and
-    --follow, publishes what `kraftlake build` has changed since. Delta keeps changes for 30 days:
-    after a longer pause, begin again with --restart.
+    The first run publishes all rows of the table, or with --from latest none; each later run, and
+    --follow, what `kraftlake build` has changed since. After 30 days Delta deletes changes: after a
+    longer pause, begin again with --restart.
 
     \b
     A message is a line of JSON, described by --schema:
@@ -226,9 +226,8 @@ def publish(
     the same transaction writes the messages and, to a compacted topic, the progress. Keys are JSON:
     cluster_id, entity and key of a change, so an entity's changes stay in order. A deleted row is a
     message with op delete, not a tombstone. Missing topics are made with the cluster's defaults.
-    The principal needs WRITE and DESCRIBE on the topics and on the transactional id
-    kraftlake-publish.TABLE.TOPIC, and READ on the progress topic. --to: DIR/VERSION.jsonl for each
-    version with changes; a file is complete or not there.
+    Needs WRITE and DESCRIBE on the topics and the transactional id kraftlake-publish.TABLE.TOPIC,
+    READ on the progress topic. --to: DIR/VERSION.jsonl for each version with changes, complete.
 
     --webhook: each new finding of severity error (--table gold.findings), at least once. A finding
     that a later capture shows again is not new. A message sent twice has the same Idempotency-Key.
