@@ -62,7 +62,7 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"keeps {RESERVED} files for its log",
         f"fewer than {RESERVED + LEAST_CONNECTIONS} files.",
         f"at most {MAX_REQUEST_ELEMENTS:,} elements of lists are read of one",
-        f"the first {FREE_BYTES >> 10} KiB of a request are not counted",
+        f"first {FREE_BYTES >> 10} KiB of a request are not counted",
         f"serves {MAX_CONNECTIONS} connections at once, "
         f"each for one request within {WITHIN_S:.0f} s",
         f"raise the epoch by 2^{MOST_AT_ONCE.bit_length() - 1} at once "

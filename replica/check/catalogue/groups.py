@@ -37,8 +37,8 @@ COMMITTED_DATA_AT_RISK = Rule(
 SNAPSHOT_ID_CONFLICT = Rule(
     "snapshot-id-conflict",
     _ERROR,
-    "Two replicas' snapshots of one id hold different states. (0-0.checkpoint is left out, as it "
-    "holds no state of the log: see initial-voters-differ.)",
+    "Two replicas' snapshots of one id hold different states. 0-0.checkpoint is left out, as it "
+    "holds no state of the log: see initial-voters-differ.",
     "Can't notice: a follower gets one or the other.",
     "Find out which equals the replay of the log; the other node's state is wrong.",
     ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
