@@ -330,7 +330,7 @@ ForgottenClusters = Annotated[
     typer.Option("--cluster", metavar="C", help="All captures of cluster C. May be repeated."),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Remove the captures. Without it, only show which.")
+    bool, typer.Option("--yes", help="Take the captures out. Without it, only show which.")
 ]
 Vacuum = Annotated[
     bool,

@@ -32,7 +32,7 @@ ClientFile = Annotated[
         help="The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
     ),
 ]
-DropNames = Annotated[bool, typer.Option("--drop", help="Remove the lake's names; the data stays.")]
+DropNames = Annotated[bool, typer.Option("--drop", help="Drop the lake's names; the data stays.")]
 PathsOfAReport = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Argument(

@@ -130,7 +130,8 @@ CORDONED_DIRECTORY = _HealthRule(
     "A broker's log directory is cordoned.",
     "Places no new replicas in it; the replicas in it stay. A broker whose directories are all "
     "cordoned gets no new replicas at all.",
-    "Nothing if somebody is emptying the disk; otherwise remove it from cordoned.log.dirs.",
+    "Nothing if somebody is emptying the disk; otherwise take the directory out of "
+    "cordoned.log.dirs.",
     ("KIP-1066",),
 )
 
