@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from replica.format.batch import HEADER, encode_batch
+from replica.format.batch import HEADER
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.segment import scan
+from tests.replica.format.encoded import encode_batch
 
 
 def last_segment(node: Path) -> Path:
