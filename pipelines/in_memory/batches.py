@@ -68,7 +68,7 @@ class Batches:
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:
-        """Of COLUMNS of the rows that bronze.log_batches has of one cluster."""
+        """Batches from COLUMNS of a cluster's rows in bronze.log_batches."""
         replicas, replica = _replicas(rows)
         numbers = {name: _longs(rows[name]) for name in _NUMBERS}
         digest = digests(numbers["crc"], numbers["size_bytes"])
@@ -178,22 +178,22 @@ class Batches:
 
     @cached_property
     def entries(self) -> Longs:
-        """Of each batch the number of its entry: equal batches of several replicas are one."""
+        """For each batch a number, which is the same for equal batches of several replicas."""
         digest = digests(self.crc, self.size_bytes)
         columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
         _, codes = np.unique(columns, axis=0, return_inverse=True)
         return np.asarray(codes.reshape(-1), np.int64)
 
     def in_log(self, places: Places) -> Places:
-        """Those of a log that replica.history compares: without those that begin inside one before,
-        which no Kafka leaves, but a copy may. places: of one log, ascending."""
+        """The places that replica.history compares: without the batches that begin within another
+        one. Kafka leaves none of these, but a copy may. places: of one log, ascending."""
         kept = places[self.last_offset[places] >= self.base_offset[places]]
         if (self.base_offset[kept][1:] <= self.last_offset[kept][:-1]).any():
             kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]
         return kept
 
     def log_batches(self, places: Places) -> Iterator[LogBatch]:
-        """Some of them as replica.history's values."""
+        """The batches at these places, as the values that replica.history compares."""
         digest = digests(self.crc[places], self.size_bytes[places])
         columns = self.base_offset, self.last_offset, self.leader_epoch
         values = (column[places].tolist() for column in columns)
@@ -214,7 +214,8 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
 
 
 def _told(rows: pa.Table) -> pa.Table:
-    """Of many batches few files."""
+    """The columns that are given on as they are. Many batches are in few files, so the names of the
+    files are encoded by a dictionary."""
     told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
     return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
 

@@ -23,19 +23,24 @@ from replica.model.keys import ReplicaKey
 
 
 def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:
-    """What a group shows; captures: (capture_id, log) of each replica of the group, in the order of
-    their keys.
+    """What a capture group shows, by column name.
 
-    pairs: gold.divergence_points' columns, and the first offset with one epoch and two contents,
-    None unless in conflict. contested: offsets from `start` to `end` (exclusive) with two proven
-    entries, the capture of the first replica that holds `start`, and the epoch there. epochs: where
-    each replica's log first holds an epoch, and the commitment of that entry. branch: the epochs of
-    the agreed branch with their first offsets there, ascending; branch_parts: which capture's log
-    holds it from `start` (inclusive) to `end` (exclusive); overruled: what each capture's log holds
-    proven beside the branch, where proofs contradict; branch_start inclusive, branch_end exclusive,
-    None where all logs are empty. progress: replica.history.progress of each replica; evidence:
-    majority or snapshot, and the proving entry, its offset inclusive; holders: node ids that hold
-    it; position: last epoch and end offset with which the replica stands in an election.
+    captures: (capture_id, log) of each replica of the group, in the order of their keys.
+
+    - pairs: the columns of gold.divergence_points for each two replicas, and the first offset at
+      which both hold one epoch with two contents; None unless they are in conflict.
+    - contested: the ranges from `start` (inclusive) to `end` (exclusive) that have two proven
+      entries, with the epoch at `start`, and the capture of the first replica that holds `start`.
+    - epochs: the offset at which each replica's log first holds an epoch, and the commitment of the
+      entry at that offset.
+    - branch: the epochs of the agreed branch with their first offsets, ascending.
+    - branch_parts: the captures whose logs hold the branch from `start` (inclusive) to `end`
+      (exclusive). overruled: what the logs hold proven beside the branch, where proofs contradict.
+    - branch_start (inclusive), branch_end (exclusive): None where all logs are empty.
+    - progress: replica.history.progress of each replica; evidence: majority or snapshot;
+      evidence_offset (inclusive) and evidence_epoch: the entry that proves; holders: the node ids
+      that hold this entry; position: the last epoch and the end offset that the replica names in an
+      election.
     """
     group = compare_group([log for _, log in captures])
     commitment = classify_compared(group)

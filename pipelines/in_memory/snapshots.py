@@ -131,7 +131,7 @@ def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
 
 
 def _told(found: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    """By capture_id, end offset and epoch, bronze's findings on that snapshot."""
+    """By capture_id, end offset and epoch: bronze's findings on that snapshot."""
     told = defaultdict(list)
     for row in found:
         if row["snapshot_end_offset"] is not None:
