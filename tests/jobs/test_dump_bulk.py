@@ -160,7 +160,7 @@ _TYPES = st.sampled_from(((), ("LEADER_CHANGE",), ("PARTITION*", "CONFIG"), ("NO
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 1 << 32), _BOUNDS, st.none() | st.integers(0, 8), _TYPES)
-def test_whatever_is_selected_of_odd_records_is_printed_and_named_alike(
+def test_selections_of_odd_records_are_printed_alike_by_both_readers(
     dump: Dump,
     tmp_path: Path,
     seed: int,

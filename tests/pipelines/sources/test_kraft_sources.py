@@ -204,7 +204,7 @@ def odd(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_is_odd_in_a_log_has_a_row_all_the_same(
+def test_odd_records_of_a_log_have_a_row_too(
     source: Callable[..., DataFrame], odd: Path, key_file: str
 ) -> None:
     frame = source(odd, redactKeyFile=key_file)

@@ -112,7 +112,7 @@ def check_verdicts(
 
 @QUICK
 @given(SEEDS)
-def test_what_a_leader_committed_and_everybody_shows_is_proven(seed):
+def test_records_committed_by_a_leader_are_proven_when_all_logs_are_given(seed):
     model = model_of(seed)
     for _ in range(200):
         if any(model.elect(node) for node in model.nodes.values()):
