@@ -124,7 +124,7 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
     return Comparison(spans.finished(), conflict)
 
 
-def diverge_compared(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
+def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
     """The relation of `a` and `b` and, where they diverged, what the loser of an election between
     them gives up. comparison: that of the two logs."""
     offset = comparison.divergence_offset

@@ -8,4 +8,4 @@ from replica.history.log import ReplicaLog
 
 def diverge(a: ReplicaLog, b: ReplicaLog) -> divergence.Divergence:
     """The relation of `a` and `b`, and what the loser of an election between them gives up."""
-    return divergence.diverge_compared(a, b, divergence.compare(a, b))
+    return divergence.diverge(a, b, divergence.compare(a, b))
