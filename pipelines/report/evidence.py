@@ -34,7 +34,7 @@ class Activity:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedBranches:
     """The branches of one parting. heads: who held which batch; records: one replica of each."""
 
     parting: Parting
@@ -79,7 +79,7 @@ class Evidence:
     health: Figure
     damage: Figure
     activity: Activity
-    decoded: tuple[Decoded, ...] = ()
+    decoded: tuple[DecodedBranches, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
     losses: tuple[Loss, ...] = ()
     lost: tuple[Lost, ...] = ()
@@ -164,14 +164,14 @@ def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, ty
     return Lost(replace(loss, effect=known), written, types, changes)
 
 
-def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Decoded]:
+def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:
     for parting in partings_of(rows)[:MAX_PARTINGS_DECODED]:
         heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
         parting = parting.with_heads(heads.rows)
         speakers = tuple(branch.replicas[0] for branch in parting.branches)
         keys = [(one.node_id, one.directory_id) for one in speakers]
         sql = queries.branch_records(cluster, parting.capture_group, parting.offset, keys)
-        yield Decoded(parting, heads, source.figure(sql), speakers)
+        yield DecodedBranches(parting, heads, source.figure(sql), speakers)
 
 
 def _truncated(source: Source, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
