@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from replica.scan.compact import column_of, next_offsets
 Row = dict[str, Any]
 HideRaw = Callable[[str, bytes], bytes]
 """(file name, damaged bytes) -> the bytes to store: a fingerprint where they may hold a secret."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
@@ -163,13 +160,3 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
         "detail": damage.detail,
         "raw": raw,
     }
-
-
-def from_microseconds(value: int) -> datetime:
-    """us since the epoch as an aware time."""
-    return _EPOCH + timedelta(microseconds=value)
-
-
-def to_microseconds(at: datetime | None) -> int | None:
-    """An aware time as us since the epoch."""
-    return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)

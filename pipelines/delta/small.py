@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines.arrow_frames import dataframe_of
 from pipelines.delta.tables import no_table, read
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
@@ -90,6 +91,19 @@ def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.T
     return in_contract_types(answer(lake, contract, query, version), contract)
 
 
+def columns_where(
+    lake: Lake, contract: Contract, names: Sequence[str], where: str = "true", *, version: int
+) -> pa.Table:
+    """Columns of the rows of a version that fulfil a condition in SQL, in the contract's types.
+
+    UsageError where the lake has no such table.
+    """
+    columns = ", ".join(f'"{name}"' for name in names)
+    query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - the names are our own
+    found = answer(lake, contract, query, version)
+    return _in_types(found, pa.schema([contract.arrow_schema.field(name) for name in names]))
+
+
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
     """What a query in SQL says of the table, which it names t, by default at its newest version.
 
@@ -134,9 +148,7 @@ def size_of(table: DeltaTable) -> Size:
 
 def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:
     rows = content(table, contract)
-    if not rows.num_rows:
-        return spark.createDataFrame([], contract.schema).coalesce(1)
-    return spark.createDataFrame(rows, contract.schema).coalesce(1)
+    return dataframe_of(spark, rows, contract.schema).coalesce(1)
 
 
 def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Table:
@@ -151,7 +163,10 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
 
 def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
     """What delta-rs answers, in the contract's Arrow schema."""
-    schema = contract.arrow_schema
+    return _in_types(found, contract.arrow_schema)
+
+
+def _in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [_as(found.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

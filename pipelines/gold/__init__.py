@@ -1,7 +1,8 @@
-"""Gold: answers. The reasoning is replica.history's; here it meets the rows.
+"""Gold, as far as Spark's workers make it: what has a row for each record, and what reads that.
 
-- `divergence_points`, `leader_epoch_history`: the tables, from silver.group_findings.
-- `findings`, `snapshot_validity`: what check says; `membership`, `same_snapshots`: its rules
-  between directories; `rules`: the judgements on single rows, without Spark.
-- `truncations`: what vanished between captures, and whether it had been committed.
+- `metadata_history`: the tables of versions and of changes; `health`: judgements on the newest
+  state.
+- `rules`: check's rules on single rows, without Spark.
+
+All other tables are made by pipelines.in_memory.
 """

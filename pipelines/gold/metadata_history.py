@@ -1,13 +1,12 @@
-"""gold.metadata_history, gold.metadata_changes and gold.state_ranges, out of silver's
-agreed_replay."""
+"""gold.metadata_history and gold.metadata_changes, out of silver's agreed_replay."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pipelines.replay.written import CHANGE, RANGE, VERSION
-from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
+from pipelines.replay.written import CHANGE, VERSION
+from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY
 
 
 def metadata_history(written: DataFrame) -> DataFrame:
@@ -24,13 +23,6 @@ def metadata_changes(written: DataFrame) -> DataFrame:
     agreed = changes.where(proven)
     others = _one_of_each(changes.where(f"NOT {proven}"))
     return METADATA_CHANGES.select(agreed.unionByName(_beside(agreed, others)))
-
-
-def state_ranges(written: DataFrame) -> DataFrame:
-    """The table of the end offsets at which the state is known; written: from agreed_replay."""
-    columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
-    ranges = written.where(F.col("what") == RANGE).withColumnsRenamed(columns)
-    return STATE_RANGES.select(ranges)
 
 
 def _one_of_each(changes: DataFrame) -> DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches, Places, first_of_each
 from pipelines.in_memory.committed import COMMITMENTS, Committed
@@ -14,6 +15,19 @@ from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row
 
+_OF_TAILS = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("base_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("position", pa.int64()),
+        ("tail_id", pa.string()),
+        ("commitment", pa.string()),
+    ]
+)
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
@@ -95,3 +109,35 @@ def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) 
     for row in records if of_batch else ():
         for told in of_batch.get(batch_key(row), ()):
             yield {**row, **told}
+
+
+def batches_of_tails(held: HeldBatches, committed: Committed) -> pa.Table:
+    """BATCH_KEYS, position, tail_id and commitment of the batches of each Tail."""
+    rows = [
+        (*key, tail.position, tail.tail_id, tail.commitment)
+        for tail in tails_of(held, committed)
+        for key in held.batches.keys(tail.places)
+    ]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in _OF_TAILS)
+    return pa.table(dict(zip(_OF_TAILS.names, columns, strict=True)), _OF_TAILS)
+
+
+def holders_of(branch: Batches) -> pa.Table:
+    """Which replica has which batches of the branch: cluster_id, node_id, directory_id, and the
+    base offsets from `from` to `to`, both inclusive, which don't overlap.
+
+    branch: from branch_batches.
+    """
+    is_new = branch.replica[1:] != branch.replica[:-1]
+    starts = np.append(0, np.flatnonzero(is_new) + 1)[: len(branch)]
+    ends = np.append(np.flatnonzero(is_new), len(branch) - 1)[: len(branch)]
+    replicas = [branch.replicas[code] for code in branch.replica[starts].tolist()]
+    return pa.table(
+        {
+            "cluster_id": pa.array([one.cluster_id for one in replicas], pa.string()),
+            "node_id": pa.array([one.node_id for one in replicas], pa.int32()),
+            "directory_id": pa.array([one.directory_id for one in replicas], pa.string()),
+            "from": pa.array(branch.base_offset[starts], pa.int64()),
+            "to": pa.array(branch.base_offset[ends], pa.int64()),
+        }
+    )

@@ -65,6 +65,17 @@ class Committed(_Ranges):
 
     cluster_id: str = ""
 
+    @staticmethod
+    def of_rows(cluster_id: str, rows: Sequence[Row]) -> Committed:
+        """The branch of rows of silver.committed_log, which are sorted by offset."""
+        columns = (
+            np.array([row[name] for row in rows], np.int64)
+            for name in ("offset", "leader_epoch", "crc")
+        )
+        offsets, epochs, crcs = columns
+        is_proven = np.array([row["commitment"] == _PROVEN for row in rows], bool)
+        return Committed(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
+
     @property
     def entries(self) -> int:
         """The number of offsets."""

@@ -145,9 +145,14 @@ class Gold:
         return judged_snapshots(self.bronze, self.records.compared)
 
     @cached_property
+    def looks(self) -> list[Row]:
+        """Of pipelines.gold.rules.looks."""
+        of = self.bronze.captures, self.records.ranges, self.history
+        return list(looks(self.status, *of))
+
+    @cached_property
     def health(self) -> Health:
-        looked = looks(self.status, self.bronze.captures, self.records.ranges, self.history)
-        return self.records.health(looked)
+        return self.records.health(self.looks)
 
 
 @dataclass(frozen=True)

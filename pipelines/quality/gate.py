@@ -69,6 +69,15 @@ class Gate:
         """Whether each table that was judged so far is in one partition."""
         return self._small_only
 
+    @property
+    def whole(self) -> dict[Contract, int]:
+        """The versions of those judged tables of which no rows are left out."""
+        return {
+            one.table: one.version
+            for one in self.results
+            if not one.judged.broken(Action.QUARANTINE)
+        }
+
     def __enter__(self) -> Gate:
         return self
 

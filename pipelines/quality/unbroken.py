@@ -58,12 +58,6 @@ class Counted:
     broken: tuple[int, ...]
 
 
-def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
-    """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
-    found = counted(opened(lake, tables), tables)
-    return {one.suite.name: one.broken for one in found}
-
-
 def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. UsageError where the lake lacks one of them."""
     return _registered({one.name: _opened(lake, one) for one in tables})

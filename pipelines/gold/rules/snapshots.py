@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
-from pipelines.gold.rules.finding_rows import FINDING, finding_row
+from pipelines.gold.rules.finding_rows import finding_row
 from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
@@ -16,22 +14,12 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.severity import Severity
 
-FOUND = pa.struct(FINDING)
-"""A finding of a snapshot."""
-JUDGED = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("node_id", pa.int32()),
-        ("directory_id", pa.string()),
-        ("end_offset", pa.int64()),
-        ("epoch", pa.int32()),
-        ("capture_id", pa.string()),
-        ("verdict", pa.string()),
-        *((name, pa.list_(FOUND)) for name in ("broken_rules", "notes", "content_findings")),
-    ]
-)
-"""A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
-notes that the replay adds to bronze.findings."""
+JUDGED = (
+    *REPLICA_KEYS,
+    "end_offset", "epoch", "capture_id", "verdict", "broken_rules", "notes", "content_findings",
+)  # fmt: skip
+"""The columns of a row for each complete snapshot of each capture. broken_rules, notes: findings,
+dicts of FINDING; content_findings: those of the two that the replay adds to bronze.findings."""
 
 UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
 EVIDENCE = ("rule", "file", "position", "offset", "message")

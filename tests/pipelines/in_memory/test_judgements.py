@@ -145,7 +145,7 @@ def test_a_snapshot_behind_an_unknown_record_of_its_log_is_not_known() -> None:
     assert len(notes) == 1
 
 
-def test_what_ingest_found_in_a_snapshot_is_told_sorted_with_none_first() -> None:
+def test_findings_of_ingest_about_a_snapshot_are_sorted_with_null_first() -> None:
     place = {"snapshot_end_offset": 2, "snapshot_epoch": 1}
     told = [
         finding("crc-mismatch", position=9, **place),

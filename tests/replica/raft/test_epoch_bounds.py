@@ -167,7 +167,7 @@ def last_epoch(voted):
 
 @pytest.mark.parametrize("voted", [None, key(2)])
 @pytest.mark.parametrize("voter_ids", [(1,), (1, 2, 3)])
-def test_nobody_stands_in_an_election_after_the_last_epoch(voted, voter_ids):
+def test_no_voter_becomes_candidate_after_the_last_epoch(voted, voter_ids):
     host = Host(config(1, *voter_ids), last_epoch(voted))
     for _ in range(5):
         host.after(2000)
@@ -185,7 +185,7 @@ def test_a_replica_that_led_the_last_epoch_goes_to_no_epoch_after_it():
 
 
 @given(epoch=st.integers(0, 2**31 - 1), after_ms=st.integers(0, 60_000))
-def test_whatever_epoch_a_voter_names_a_restart_accepts_the_quorum_state(epoch, after_ms):
+def test_a_restart_accepts_the_quorum_state_after_any_epoch_of_a_voter(epoch, after_ms):
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(MAX_EPOCH - 3)))
     vote(host, 2, epoch)
     begin(host, 3, epoch, leader_endpoints=ENDPOINTS)
