@@ -8,7 +8,7 @@ from replica.history.fetch import validate_leader_epoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
-from replica.raft.messages import PeerRequest
+from replica.raft.messages import PeerRequest, VoteRequest, VoteResponse
 from replica.raft.roles import Leader
 
 
@@ -45,9 +45,13 @@ def refused_as_stranger(
     if log.kraft_version == 0:
         core.refuse_illegal(request_id, request, "a request of a node that is no voter")
         return True
-    if not has_newer_log:
+    if has_newer_log:
+        return False
+    if isinstance(request, VoteRequest):
+        core.reply(request_id, core.signed(VoteResponse(granted=False)))
+    else:
         core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
-    return not has_newer_log
+    return True
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:

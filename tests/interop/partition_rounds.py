@@ -90,10 +90,10 @@ class Rounds:
         faults: Faults = proxies.faults
         match kind:
             case "cut off":
-                faults.cut = _between([one], rest)
+                faults.cut = between([one], rest)
             case "cut in two":
                 few = [one, *choice.sample(rest, (len(ids) - 1) // 2 - 1)]
-                faults.cut = _between(few, [each for each in ids if each not in few])
+                faults.cut = between(few, [each for each in ids if each not in few])
             case "one way out":
                 faults.cut = frozenset(product([one], rest))
             case "one way in":
@@ -127,13 +127,13 @@ class Rounds:
         return end
 
 
-def _between(some: list[int], others: list[int]) -> frozenset[Way]:
+def between(some: list[int], others: list[int]) -> frozenset[Way]:
     """Both ways."""
     return frozenset([*product(some, others), *product(others, some)])
 
 
 def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
-    return _between(list(quorum.nodes), list(quorum.nodes))
+    return between(list(quorum.nodes), list(quorum.nodes))
 
 
 def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
