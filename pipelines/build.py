@@ -23,7 +23,7 @@ from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.in_memory.branch import batches_of_tails, branch_batches, holders_of
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Gold, Silver
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
@@ -141,19 +141,19 @@ class _Building:
             tables = (table for one in clusters for table in one.committed.tables())
             replace_values(self.lake, silver.COMMITTED_LOG, _in_files(tables))
 
-    def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[Committed]:
+    def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
         """The agreed branches as gold may be derived from them; agreed: the rows of
         silver.committed_log that the gate admits."""
         if silver.COMMITTED_LOG in self.gate.whole:
             return [one.committed for one in clusters]
         rows = rows_by_cluster(agreed.orderBy("cluster_id", "offset"))
-        return [Committed.of_rows(one.cluster_id, rows[one.cluster_id]) for one in clusters]
+        return [AgreedBranch.of_rows(one.cluster_id, rows[one.cluster_id]) for one in clusters]
 
     def _replayed(
         self,
         tables: Bronze,
         clusters: Sequence[Silver],
-        branches: Sequence[Committed],
+        branches: Sequence[AgreedBranch],
         agreed: DataFrame,
     ) -> DataFrame:
         records = tables.admitted[bronze.LOG_RECORDS]
@@ -170,7 +170,7 @@ class _Building:
         return written.persist(StorageLevel.DISK_ONLY)  # as large as two tables
 
     def _records(
-        self, tables: Bronze, clusters: Sequence[Silver], branches: Sequence[Committed]
+        self, tables: Bronze, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]
     ) -> list[LargeRecords]:
         assert self.written is not None, "the branch has been replayed"
         told = rows_by_cluster(self.written.where(f"what IN ('{COMPARED}', '{RANGE}')"))

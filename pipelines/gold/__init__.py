@@ -1,8 +1,9 @@
-"""Gold, as far as Spark's workers make it: what has a row for each record, and what reads that.
+"""The tables of gold that Spark's workers make: those with a row for each record, and the health
+that is read from them.
 
-- `metadata_history`: the tables of versions and of changes; `health`: judgements on the newest
+- `metadata_history`: the tables of versions and of changes; `health`: judgements of the newest
   state.
 - `rules`: check's rules on single rows, without Spark.
 
-All other tables are made by pipelines.in_memory.
+pipelines.in_memory makes all other tables.
 """

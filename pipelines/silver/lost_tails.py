@@ -1,4 +1,4 @@
-"""The branches that lost: records that replicas once held behind the agreed branch."""
+"""The records of branches that lost: some replicas held them beside the agreed branch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pipelines.tables.bronze import BATCH_KEYS
 
 
 def lost_tails(log_records: DataFrame, batches: pa.Table) -> DataFrame | None:
-    """Records of branches that lost, or None where there is none: the columns of
+    """The records of lost branches, or None where there are none. Columns: those of
     bronze.log_records, position, tail_id and commitment.
 
-    batches: from batches_of_tails. Two tails may begin with the same records, and then both tell
-    them.
+    batches: of batches_of_tails. Where two tails begin with the same records, both have these
+    records.
     """
     if not batches.num_rows:
         return None

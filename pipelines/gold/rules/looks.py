@@ -1,4 +1,4 @@
-"""Which capture tells the newest state of each cluster, and how far that state is known."""
+"""The capture that shows each cluster's newest state, and whether that state is complete."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def looks(
 
 
 def _places(captures: Iterable[_Row]) -> dict[str, str]:
-    """Where each capture was ingested from first."""
+    """The place from which each capture was first ingested."""
     ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
     return {row["capture_id"]: row["source"] for row in ordered}
 
 
 def _agreed_end(row: _Row) -> int:
-    """How far the capture's log, or its newest snapshot, has the agreed branch (end exclusive)."""
+    """The end (exclusive) of the agreed branch in the capture's log or newest snapshot."""
     return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
 
 
@@ -63,7 +63,7 @@ def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
 
 
 def _voters(epochs: Sequence[_Row], end: int) -> list[int]:
-    """The voters of the newest epoch below the end of which voters are known."""
+    """The voters of the newest epoch below the end whose voters are known."""
     named = [
         row
         for row in epochs

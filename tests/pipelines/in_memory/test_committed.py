@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.in_memory import committed
 from pipelines.in_memory.branch import branch_batches, holders_of
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from replica.history.log import OffsetRange
 from tests.pipelines.in_memory.batch_rows import batches
 
@@ -24,8 +24,8 @@ ROWS = [
         (10, 2, 9, "unproven"),
     )
 ]
-BRANCH = Committed.of_rows("c", ROWS)
-AS_RANGES = Committed(
+BRANCH = AgreedBranch.of_rows("c", ROWS)
+AS_RANGES = AgreedBranch(
     *(np.array(column) for column in ([3, 5, 9], [5, 6, 11], [1, 1, 2], [7, 8, 9])),
     np.array([True, True, False]),
     "c",
@@ -33,7 +33,7 @@ AS_RANGES = Committed(
 
 
 @pytest.mark.parametrize("branch", [BRANCH, AS_RANGES])
-def test_a_range_is_a_row_for_each_of_its_offsets(branch: Committed) -> None:
+def test_a_range_is_a_row_for_each_of_its_offsets(branch: AgreedBranch) -> None:
     assert branch.table().to_pylist() == ROWS
     assert branch.entries == 5
     assert [branch.entry(offset) for offset in (3, 10)] == [ROWS[0], ROWS[-1]]
@@ -53,7 +53,7 @@ def test_a_batch_of_another_epoch_or_crc_is_not_the_branchs() -> None:
         np.array(column) for column in ([3, 3, 3, 6], [1, 2, 1, 1], [7, 7, 8, 8])
     )
     assert AS_RANGES.has(offsets, epochs, crcs).tolist() == [True, False, False, False]
-    nothing = Committed.of_rows("c", [])
+    nothing = AgreedBranch.of_rows("c", [])
     assert not nothing.has(offsets, epochs, crcs).any()
     assert (nothing.entry(3), nothing.table().num_rows) == (None, 0)
 
