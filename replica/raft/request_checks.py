@@ -35,8 +35,10 @@ def refused_as_stranger(
 
     Where the log names the voters (KIP-853), a node with a newer log may know a voter set that this
     log lacks, and may need this replica's vote; so it isn't refused. A node with an older log isn't
-    counted as illegal either: it may not know that it was removed. While no voters are known,
-    nothing is refused.
+    counted as illegal either: it may not know that it was removed. It gets no vote, and no error;
+    a leader that this log doesn't name, perhaps not yet, is told to ask again. INVALID_REQUEST in
+    an answer of its own epoch would end Kafka's controller
+    (KafkaRaftClient.maybeHandleCommonResponse). While no voters are known, nothing is refused.
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
@@ -50,7 +52,7 @@ def refused_as_stranger(
     if isinstance(request, VoteRequest):
         core.reply(request_id, core.signed(VoteResponse(granted=False)))
     else:
-        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
+        core.refuse(request_id, request, ErrorCode.BROKER_NOT_AVAILABLE)
     return True
 
 

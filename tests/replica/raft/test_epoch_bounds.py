@@ -105,8 +105,17 @@ def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quoru
 def test_a_leader_that_is_no_voter_changes_neither_epoch_nor_leader_of_a_dynamic_quorum(ask):
     host = dynamic_voter()
     before = host.raft.role
-    assert ask(host, 77, 1).error is ErrorCode.INVALID_REQUEST
+    assert ask(host, 77, 1).error is ErrorCode.BROKER_NOT_AVAILABLE
     assert host.raft.role == before
+
+
+def test_a_leader_that_this_log_does_not_name_yet_is_told_to_come_again():
+    """In the epoch of another vote: INVALID_REQUEST would end Kafka's controller."""
+    host = dynamic_voter()
+    assert ask_vote(host, 2, 1).granted
+    assert ask_begin(host, 4, 1).error is ErrorCode.BROKER_NOT_AVAILABLE
+    assert host.raft.role.leader_id == -1
+    assert not host.raft.illegal_messages
 
 
 @pytest.mark.parametrize(

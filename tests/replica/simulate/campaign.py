@@ -77,7 +77,7 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
     corpus = Corpus(events)
     for result in done.values():
         corpus.add(result)
-    began, runs = time.monotonic(), 0
+    began, runs, revision = time.monotonic(), 0, _revision()
     last = began
 
     def plans() -> Iterator[Plan]:
@@ -92,10 +92,10 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
             remember(corpus.add(result))
             runs, now = runs + 1, time.monotonic()
             if now - last > _EVERY_S:
-                _took(state, Call(runs, now - last, jobs, os.getloadavg()[0], _revision()))
+                _took(state, Call(runs, now - last, jobs, os.getloadavg()[0], revision))
                 last, runs = now, 0
     if runs:
-        _took(state, Call(runs, time.monotonic() - last, jobs, os.getloadavg()[0], _revision()))
+        _took(state, Call(runs, time.monotonic() - last, jobs, os.getloadavg()[0], revision))
 
 
 def calls(state: Path) -> list[Call]:
