@@ -73,7 +73,7 @@ class Round:
 
 
 def round_of(row: Mapping[str, Any]) -> Round:
-    """From a row of rounds_sql."""
+    """The round of a row of rounds_sql."""
     return Round(
         cluster_id=row["cluster_id"],
         capture_group=row["capture_group"],
