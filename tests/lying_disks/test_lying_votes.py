@@ -104,7 +104,12 @@ def granted(voter: Voter, candidate: int) -> bool | None:
     return asyncio.run(asked_for_a_vote(voter, candidate))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+FIRST, *OTHERS = FAULTS
+
+
+@pytest.mark.parametrize(
+    "fault", [FIRST, *(pytest.param(other, marks=pytest.mark.slow) for other in OTHERS)]
+)
 def test_a_vote_that_the_disk_does_not_take_is_not_sent_and_never_given_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
