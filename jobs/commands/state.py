@@ -131,7 +131,7 @@ def _entities(source: _Source, shown: _Shown) -> int:
         source.lake or directories,
         cluster=source.cluster,
         moment=source.moment,
-        wanted=job.Wanted(shown.entities, shown.names, shown.topic),
+        wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
         committed_only=source.committed_only,
         form=form_of(shown.json_output, shown.csv, shown.plain_csv),
     )

@@ -74,7 +74,7 @@ class Course:
 
 
 @dataclass
-class Decoded:
+class DecodedBytes:
     """How many bytes of logs an ingest has decoded. sizes: of the new bytes of each round, of which
     an earlier round may bring some in. rounds: that are behind. now: bytes of the one that is not.
     """

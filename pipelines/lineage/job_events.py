@@ -40,7 +40,7 @@ def job_events(
     if file is None:
         yield run_id
         return
-    told = _Told(job, run_id, lake, warn, writes)
+    told = _RunEvents(job, run_id, lake, warn, writes)
     told.attempt(lambda: told.start(file, paths, tables))
     try:
         yield run_id
@@ -51,7 +51,7 @@ def job_events(
     told.attempt(lambda: told.end(None))
 
 
-class _Told:
+class _RunEvents:
     """What has been told of one run, and what is still to be told."""
 
     def __init__(

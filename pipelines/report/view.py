@@ -11,7 +11,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
-from pipelines.report.evidence import Decoded, Evidence
+from pipelines.report.evidence import DecodedBranches, Evidence
 from pipelines.report.fills import Fills
 from pipelines.report.partings import Parting, partings_of, replica_of
 from pipelines.report.queries import MAX_SUBJECTS
@@ -37,7 +37,7 @@ class PartingView:
     drawing: Markup
     records: tuple[RecordRow, ...]
     more: int
-    decoded: Decoded
+    decoded: DecodedBranches
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import Divergence, Relation, diverge_compared
+from replica.history.divergence import Divergence, Relation, diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.model.keys import ReplicaKey
 
@@ -64,7 +64,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     partings: dict[Parting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
-        divergence = diverge_compared(log_of[a], log_of[b], comparison)
+        divergence = diverge(log_of[a], log_of[b], comparison)
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"

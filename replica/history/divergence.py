@@ -124,13 +124,9 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
     return Comparison(spans.finished(), conflict)
 
 
-def diverge(a: ReplicaLog, b: ReplicaLog) -> Divergence:
-    """The relation of `a` and `b` and, where they diverged, what the loser of the two gives up."""
-    return diverge_compared(a, b, compare(a, b))
-
-
-def diverge_compared(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
-    """`diverge` for two logs that were compared before."""
+def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
+    """The relation of `a` and `b` and, where they diverged, what the loser of an election between
+    them gives up. comparison: that of the two logs."""
     offset = comparison.divergence_offset
     if offset is None:
         return Divergence(_undiverged_relation(a, b, comparison))

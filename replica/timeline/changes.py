@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import Read, Watch, read_batch, whole_snapshots
+from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_snapshots
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile
 from replica.format.record import Record
-from replica.metadata.changes import ChangeTeller, Told, topic_names_around
+from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
 from replica.metadata.image.state import Table
 from replica.metadata.record import MetadataRecord
@@ -41,7 +41,7 @@ class LoggedChange(NamedTuple):
     at: int
     leader_epoch: int
     commitment: str
-    told: Told
+    told: NamedChange
 
     @property
     def offset(self) -> int:
@@ -69,7 +69,7 @@ def replayed(
     return walk.image_at(end_offset)
 
 
-def _reading(redactor: Redactor | None) -> Read:
+def _reading(redactor: Redactor | None) -> RecordReader:
     if redactor is None:
         return meaning
 
@@ -84,7 +84,7 @@ class _Walk:
     """One walk along the branch. replay: None while nothing is known of the state. end: of the last
     batch."""
 
-    def __init__(self, branch: Branch, read: Read, watch: Watch | None) -> None:
+    def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
         self._branch = branch
         self._read = read
         self._watch = watch or (lambda _: None)
@@ -188,7 +188,7 @@ def _unplaced(image: Image) -> Image:
 
 def _told(
     replay: VersionedReplay, teller: ChangeTeller, offset: int, message: ReplayedRecord
-) -> Iterator[Told]:
+) -> Iterator[NamedChange]:
     writes = replay.apply(offset, message)
     if writes:
         yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from replica.admin.quorum import Quorum
 from replica.check.catalogue.health import RULES
 from replica.node.metrics import gauge
-from replica.watching.committed import Committed
+from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
 from replica.watching.judged import Judgement
 from replica.wire.quorum import DescribedReplica
@@ -90,7 +90,7 @@ def snapshot_metrics(described: Described) -> Iterator[Metric]:
         yield gauge("quorum_snapshot_age_seconds", text, age)
 
 
-def log_metrics(committed: Committed) -> Iterator[Metric]:
+def log_metrics(committed: CommittedReplay) -> Iterator[Metric]:
     """How the log grows, by the type of its records."""
     records = CounterMetricFamily(
         "kraftlake_log_records", "Committed records that came in", labels=["type"]

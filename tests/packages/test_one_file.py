@@ -11,11 +11,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, compress
 from replica.format.whole_batch import value_batch
 from tests.kraftlake_process import kraftlake
 from tests.packages.building import REPOSITORY
+from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.slow
 _SCRIPT = REPOSITORY / "packaging" / "one_file.py"

@@ -16,7 +16,7 @@ from pipelines.capture import taking
 from pipelines.capture.destination import _Folder
 from pipelines.capture.looks import Looks, Options, look_at
 from pipelines.capture.spool import Spool
-from pipelines.capture.taking import Taken, directories, take
+from pipelines.capture.taking import CapturedDirectory, directories, take
 from replica.errors import UnwritableFileError, UsageError
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
@@ -25,7 +25,7 @@ LIVE = "kafka-3.7.2-static/live"
 LOG = f"{0:020d}.log"
 
 
-def capture(source: Path, destination: Path | str) -> tuple[Taken, ...]:
+def capture(source: Path, destination: Path | str) -> tuple[CapturedDirectory, ...]:
     return take(directories([str(source)]), str(destination))
 
 

@@ -15,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from pipelines.sources import register
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.metadata.log_record import LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
+from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.spark
 

@@ -14,11 +14,11 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import diverge
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
+from tests.replica.history.pairs import diverge
 
 KEYS = {n: ReplicaKey(n, f"directory-{n}") for n in range(1, 8)}
 PROVEN, SUPERSEDED, UNPROVEN = Verdict.PROVEN, Verdict.SUPERSEDED, Verdict.UNPROVEN

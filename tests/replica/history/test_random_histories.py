@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from replica.history.commitment import Commitment, Verdict, classify
-from replica.history.divergence import Relation, diverge
+from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
 from replica.model.keys import ReplicaKey
+from tests.replica.history.pairs import diverge
 from tests.replica.history.raft_model import Elected, RaftModel
 
 SEEDS = st.integers(0, 2**32)

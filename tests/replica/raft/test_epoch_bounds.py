@@ -105,13 +105,35 @@ def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quoru
 def test_a_leader_that_is_no_voter_changes_neither_epoch_nor_leader_of_a_dynamic_quorum(ask):
     host = dynamic_voter()
     before = host.raft.role
-    assert ask(host, 77, 1).error is ErrorCode.INVALID_REQUEST
+    assert ask(host, 77, 1).error is ErrorCode.BROKER_NOT_AVAILABLE
     assert host.raft.role == before
+
+
+def test_a_leader_that_this_log_does_not_name_yet_is_told_to_come_again():
+    """In the epoch of another vote: INVALID_REQUEST would end Kafka's controller."""
+    host = dynamic_voter()
+    assert ask_vote(host, 2, 1).granted
+    assert ask_begin(host, 4, 1).error is ErrorCode.BROKER_NOT_AVAILABLE
+    assert host.raft.role.leader_id == -1
+    assert not host.raft.illegal_messages
+
+
+@pytest.mark.parametrize(
+    ("ask", "epoch"), [(ask_pre_vote, 0), (ask_pre_vote, 1), (ask_vote, 1), (ask_vote, 2)]
+)
+def test_a_removed_voter_that_does_not_know_it_gets_no_vote_and_no_error(ask, epoch):
+    """INVALID_REQUEST in an answer of the same epoch ends Kafka's controller."""
+    host = dynamic_voter()
+    before = host.raft.role
+    answer = ask(host, 77, epoch)
+    assert (answer.error, answer.granted, answer.epoch) == (ErrorCode.NONE, False, 0)
+    assert host.raft.role == before
+    assert not host.raft.illegal_messages
 
 
 def test_a_voter_that_this_log_does_not_name_yet_gets_a_vote_for_a_newer_log_and_may_lead():
     host = dynamic_voter()
-    assert ask_vote(host, 4, 1).error is ErrorCode.INVALID_REQUEST
+    assert not ask_vote(host, 4, 1).granted
     assert host.raft.role.epoch == 0
     granted = ask_vote(host, 4, 2, last_epoch=1, end_offset=9)
     assert granted.granted
