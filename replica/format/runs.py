@@ -29,6 +29,8 @@ _CHECKED = struct.Struct(">qiibIhi8xq")
 """The fields of HEADER up to the largest timestamp, without the base timestamp."""
 _BELOW_ALL = -(2**63) - 1
 """Less than any timestamp."""
+_ENDLESS = 2**63
+"""More than any offset, and than the bytes of any file."""
 
 
 class Due(NamedTuple):
@@ -93,10 +95,12 @@ def runs(
     start: int,
     expected_offset: int | None,
     epoch: int = -1,
-    room: Callable[[], int],
-    interval: int,
+    room: Callable[[], int] = lambda: _ENDLESS,
+    interval: int = _ENDLESS,
+    end_offset: int = _ENDLESS,
 ) -> Iterator[Run]:
-    """The batches of `data` as `frames` finds them, and the same errors.
+    """The batches of `data` that begin below `end_offset`, as `frames` finds them, and the same
+    errors.
 
     room: how many bytes lie before the first batch that gets an entry, at most; negative where the
     next batch gets one. It is asked for each run, after the caller took the run before. interval:
@@ -107,11 +111,14 @@ def runs(
     while True:
         run, left = None, room()
         if expected_offset is not None:
-            run = _plain_run(view, at, start, expected_offset, epoch, left, interval)
+            if expected_offset >= end_offset:
+                return
+            place = at, start, expected_offset, end_offset
+            run = _plain_run(view, place, epoch, left, interval)
         if run is None:
             rest = frames(view[at:], start=start + at, expected_offset=expected_offset, epoch=epoch)
             frame = next(rest, None)
-            if frame is None:
+            if frame is None or frame.base_offset >= end_offset:
                 return
             run = run_of(frame, left)
         yield run
@@ -119,16 +126,18 @@ def runs(
 
 
 def _plain_run(
-    view: memoryview, at: int, start: int, expected: int, epoch: int, room: int, interval: int
+    view: memoryview, place: tuple[int, int, int, int], epoch: int, room: int, interval: int
 ) -> Run | None:
-    """The sound batches from `view[at]` on that have this epoch and are no control batches. None
-    where the first batch is another one."""
+    """The sound batches that have this epoch and are no control batches. None where the first batch
+    is another one. place: where the first batch is in `view`, the position of `view` in the file,
+    the first offset, and the offset at which the batches end."""
+    at, start, expected, end_offset = place
     unpack, crc_of = _CHECKED.unpack_from, crc32c
     prefix_bytes, crc_start = LENGTH_PREFIX.size, CRC_START
     first, base_offset, due = at, expected, list[Due]()
     limit, last_header, end = at + room, len(view) - HEADER.size, len(view)
     max_timestamp = offset_of_max = _BELOW_ALL
-    while at <= last_header:
+    while at <= last_header and expected < end_offset:
         base, length, leader_epoch, magic, crc, attributes, delta, latest = unpack(view, at)
         after = at + prefix_bytes + length
         if (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import HEADER, LENGTH_PREFIX
@@ -116,9 +116,17 @@ def _size_of_first(piece: memoryview) -> int:
     return max(HEADER.size, LENGTH_PREFIX.size + int(length))
 
 
+class Piece(NamedTuple):
+    """Whole batches as they lie in a file one after another. runs: of these batches; `position` and
+    the like count from the first byte of `data`."""
+
+    data: memoryview
+    runs: tuple[Run, ...]
+
+
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
-) -> memoryview:
+) -> Piece:
     """Whole batches from the one that holds `start_offset` on; empty where there is none.
 
     size: how many bytes of the file count. search_from: the byte of that batch or of one before it.
@@ -127,18 +135,15 @@ def read_batches(
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:
-        return memoryview(b"")
+        return Piece(memoryview(b""), ())
     wanted = max(first.size, min(max_bytes, size - first.position))
-    piece = memoryview(file.read(first.position, wanted))
-    used = 0
+    data = memoryview(file.read(first.position, wanted))
     try:
-        for frame in frames(piece, start=first.position, expected_offset=first.base_offset):
-            if frame.base_offset >= end_offset:
-                break
-            used = frame.end_position - first.position
+        found = runs(data, start=0, expected_offset=first.base_offset, end_offset=end_offset)
+        checked = tuple(found)
     except DataError as error:
-        raise error.in_file(file.path) from error
-    return piece[:used]
+        raise error.shifted(first.position).in_file(file.path) from error
+    return Piece(data[: checked[-1].end_position if checked else 0], checked)
 
 
 def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Frame | None:

@@ -15,7 +15,14 @@ from replica.format.file_names import FileKind, segment_file_name
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
-from replica.storage.batch_walk import PIECE_BYTES, SEARCH_BYTES, read_batches, walk, walk_runs
+from replica.storage.batch_walk import (
+    PIECE_BYTES,
+    SEARCH_BYTES,
+    Piece,
+    read_batches,
+    walk,
+    walk_runs,
+)
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
@@ -88,7 +95,7 @@ class ClosedSegment:
         scanned.segment.cut()
         return scanned.segment
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
         """The same as read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
@@ -170,7 +177,7 @@ class ActiveSegment:
             self.synced_size = self.size
             self._write_indexes()
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
         """The same as read_batches."""
         return read_batches(
             self._log,

@@ -1,4 +1,4 @@
-"""Opening reads batches in runs. It finds what reading them one by one finds, also in damage."""
+"""Batches are read in runs. That finds what reading them one by one finds, also in damage."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from replica.errors import DataError
 from replica.format.checksum import crc32c
-from replica.format.frames import Frame
+from replica.format.frames import Frame, frames
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
 from replica.format.runs import Run
 from replica.format.whole_batch import value_batch
 from replica.message.primitives import Buffer
 from replica.simulate.disk import SimulatedDisk
-from replica.storage.batch_walk import walk
+from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
 from replica.storage.segment import KINDS, LogConfig, scan_segment, segment_path
 from tests.replica.storage.content import FIRST_TIME, leader_change
@@ -197,13 +197,27 @@ def hostile_offset_delta(data: bytearray, place: Place) -> None:
 def nothing(data: bytearray, place: Place) -> None: ...
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        nothing, flipped_bit, torn_end, lost_write, zeros_at_the_end, batch_twice, missing_batch,
-        other_magic, other_offset, other_epoch, other_length, hostile_offset_delta,
-    ],
-)  # fmt: skip
+DAMAGES = [
+    nothing, flipped_bit, torn_end, lost_write, zeros_at_the_end, batch_twice, missing_batch,
+    other_magic, other_offset, other_epoch, other_length, hostile_offset_delta,
+]  # fmt: skip
+Damaging = Callable[[bytearray, Place], None]
+
+
+def written(made: list[Made], epoch: int, damage: Damaging, seed: int) -> SimulatedDisk:
+    """A segment of these batches, damaged at a random place."""
+    disk, random = SimulatedDisk(Random(1)), Random(seed)
+    batches = list(content(made, epoch))
+    number = random.randrange(len(batches))
+    data = bytearray(b"".join(batches))
+    damage(data, Place(sum(map(len, batches[:number])), len(batches[number]), random))
+    disk.make_directory(FOLDER)
+    with disk.create(segment_path(FOLDER, BASE, KINDS[0])) as log:
+        log.write(0, bytes(data))
+    return disk
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 @given(
     made=st.lists(MADE, min_size=1, max_size=30),
     seed=st.integers(0, 2**32),
@@ -212,25 +226,68 @@ def nothing(data: bytearray, place: Place) -> None: ...
     epoch=st.sampled_from([-1, 0, 1, 3]),
 )
 def test_opening_finds_the_same_batches_indexes_and_damage_as_reading_one_batch_after_another(
-    damage: Callable[[bytearray, Place], None],
+    damage: Damaging,
     made: list[Made],
     seed: int,
     interval: int,
     piece_bytes: int,
     epoch: int,
 ) -> None:
-    disk, config = SimulatedDisk(Random(1)), LogConfig(index_interval_bytes=interval)
-    random = Random(seed)
-    batches = list(content(made, epoch))
-    number = random.randrange(len(batches))
-    data = bytearray(b"".join(batches))
-    damage(data, Place(sum(map(len, batches[:number])), len(batches[number]), random))
-    disk.make_directory(FOLDER)
-    with disk.create(segment_path(FOLDER, BASE, KINDS[0])) as log:
-        log.write(0, bytes(data))
+    disk, config = written(made, epoch, damage, seed), LogConfig(index_interval_bytes=interval)
     single = by_single_batches(disk, config, epoch)
     assert by_runs(disk, config, epoch, piece_bytes) == single
     assert (single.damage is None) or damage is not nothing
+
+
+def read_one_by_one(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> bytes | str:
+    """What a read of the log's beginning gives, or the damage that ends it."""
+    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+        first, _ = next(walk(log, expected_offset=None, check_crc=False))
+        data = log.read(0, max(first.size, max_bytes))
+        used, offset, epoch = 0, BASE, -1
+        while offset < end_offset:
+            rest = frames(data[used:], start=used, expected_offset=offset, epoch=epoch)
+            try:
+                frame = next(rest, None)
+            except DataError as error:
+                return str(error.in_file(log.path))
+            if frame is None:
+                break
+            used, offset, epoch = frame.end_position, frame.end_offset, frame.epoch
+        return data[:used]
+
+
+def read_by_runs(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> bytes | str:
+    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+        asked = {"max_bytes": max_bytes, "end_offset": end_offset, "start_offset": BASE}
+        try:
+            piece = read_batches(log, size=log.size(), search_from=0, **asked)
+        except DataError as error:
+            return str(error)
+    assert (piece.runs[-1].end_position if piece.runs else 0) == len(piece.data)
+    return bytes(piece.data)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@given(
+    made=st.lists(MADE, min_size=1, max_size=20),
+    seed=st.integers(0, 2**32),
+    max_bytes=st.sampled_from([0, 200, 1000, 1024 * 1024]),
+    end_offset=st.integers(BASE + 1, BASE + 40),
+)
+@settings(max_examples=40)
+def test_a_read_gives_the_same_batches_or_error_as_reading_one_batch_after_another(
+    damage: Damaging, made: list[Made], seed: int, max_bytes: int, end_offset: int
+) -> None:
+    disk = written(made, 1, damage, seed)
+    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+        header = log.read(0, 61)
+    assume(len(header) == 61 and int.from_bytes(header[:8], "big") == BASE)
+    try:
+        single: bytes | str = read_one_by_one(disk, max_bytes, end_offset)
+    except (DataError, StopIteration):
+        assume(False)
+    assert read_by_runs(disk, max_bytes, end_offset) == single
 
 
 def test_a_length_below_a_header_is_damage_also_where_the_crc_fits_it() -> None:
