@@ -1,80 +1,52 @@
-"""Bronze to silver to gold: every derived table computed anew, each in one Delta commit.
+"""Bronze to silver to gold with Spark, for lakes with a cluster that isn't small. Every derived
+table is computed anew, each in one Delta commit.
 
-Between the layers, and behind the last, is pipelines.quality's gate.
+Spark's workers do the work that takes records one by one: the replay of the agreed branch, and the
+lengths of records. This process computes all else with pipelines.nodes, one cluster at a time. The
+gate of pipelines.quality judges the tables between the layers and after the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from pipelines import delta
-from pipelines.gold.divergence_points import divergence_points
-from pipelines.gold.findings import findings as gold_findings
+from pipelines.clusters.computing import Rows, table_of
+from pipelines.delta.contents import put, put_all
+from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
-from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.gold.membership import membership_findings
-from pipelines.gold.metadata_history import metadata_changes, metadata_history, state_ranges
-from pipelines.gold.quorum.views import Sources, quorum_views
-from pipelines.gold.rules import looks
-from pipelines.gold.rules.health import EXPOSURE, FINDING
-from pipelines.gold.same_snapshots import same_snapshot_findings
-from pipelines.gold.snapshot_validity import judged_snapshots, snapshot_validity
-from pipelines.gold.truncations import truncations
+from pipelines.gold.metadata_history import metadata_changes, metadata_history
+from pipelines.in_memory.branch import batches_of_tails, branch_batches, holders_of
+from pipelines.in_memory.committed import AgreedBranch
+from pipelines.in_memory.derived import Gold, Silver
+from pipelines.in_memory.judgements import without_repetitions
+from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
+from pipelines.in_memory.quorum.log_growth import LENGTHS
+from pipelines.in_memory.rows import Row
+from pipelines.large_clusters import Bronze, LargeRecords, lengths_by_cluster, rows_by_cluster
 from pipelines.last_build import note_build
+from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
+from pipelines.replay.folded import folded
+from pipelines.replay.walk import COMPARED
+from pipelines.replay.written import RANGE
 from pipelines.session_settings import settings
 from pipelines.silver.agreed_replay import agreed_replay, buckets_for
-from pipelines.silver.branch_batches import branch_batches
-from pipelines.silver.branch_pieces import proven_ranges
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.committed_log import committed_log
-from pipelines.silver.control_records import control_records
-from pipelines.silver.group_findings import group_findings
-from pipelines.silver.held_batches import held_batches
-from pipelines.silver.known_epochs import known_epochs
-from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.silver.lost_tails import lost_tails
-from pipelines.silver.replica_logs import replica_logs
-from pipelines.silver.snapshot_replay import (
-    compared_rows,
-    refused_records,
-    same_snapshots,
-    snapshot_replay,
-)
-from pipelines.silver.voter_sets import voter_sets
+from pipelines.silver.record_lengths import record_lengths
 from pipelines.steps import Steps, nobody_asks
-from pipelines.tables import bronze, gold, quorum, silver
+from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
-
-class _Bronze(NamedTuple):
-    """The tables of bronze.DERIVED_FROM, in its order, as far as the gate lets their rows in."""
-
-    captures: DataFrame
-    batches: DataFrame
-    records: DataFrame
-    snapshots: DataFrame
-    snapshot_records: DataFrame
-    state: DataFrame
-    found: DataFrame
-
-
-class _Silver(NamedTuple):
-    """What gold is made from. held: from held_batches; groups: from group_findings; committed:
-    silver.committed_log, of which `entries` is the number of rows."""
-
-    control: DataFrame
-    held: DataFrame
-    groups: DataFrame
-    committed: DataFrame
-    entries: int
+_ROWS_OF_A_FILE = 1_000_000
 
 
 def build(
@@ -84,13 +56,12 @@ def build(
     run_id: str | None = None,
     share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int]:
-    """Compute all silver and gold tables of the lake; returns their row counts by table name.
+    """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
-    The same bronze gives the same rows. progress: told one line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: told how
-    much of the build is done, from 0 to 1.
-    UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
-    be derived from it.
+    The same bronze gives the same rows. progress: is told a line before each table, and for each
+    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: is told
+    which part of the build is done, from 0 to 1. Raises UsageError where the lake has no bronze
+    tables, and CorruptDataError where a table's rows don't allow to derive anything.
     """
     if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
@@ -115,14 +86,15 @@ _OF_SMALL_TABLES = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.shuffle.partitions": "1",
 }
-"""Where all tables of bronze are in one partition each, what is computed of them needs no shuffle,
-and so one Spark job a table. To broadcast one, or to adapt, takes a job more each time."""
+"""Spark's settings where all tables of bronze are in one partition each: then computing from them
+needs no shuffle, and one Spark job for each table. A broadcast, or adaptive execution, takes one
+job more each time."""
 
 
 @dataclass
 class _Building:
-    """One build. counts, versions: rows of the tables that were written, and their versions, by
-    table name. kept: what is small, and found by reading what is large, so that it is read once."""
+    """One build. counts, versions: the rows of the written tables, and their versions, by table
+    name. written: the rows of the replay, which several tables read."""
 
     spark: SparkSession
     lake: delta.Lake
@@ -131,124 +103,177 @@ class _Building:
     steps: Steps
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
-    kept: list[DataFrame] = field(default_factory=list)
+    written: DataFrame | None = None
 
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
         self.steps.done()
-        tables = _Bronze(*(admitted[contract] for contract in bronze.DERIVED_FROM))
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
-            self._derive(tables)
+            self._derive(Bronze(self.lake, admitted, self.gate.whole))
 
-    def _derive(self, tables: _Bronze) -> None:
-        derived = self._silver(tables)
-        self._history(tables, derived)
-        written = self._replayed(tables, derived)
-        self._metadata(written)
-        self._quorum(tables, derived)
-        of_health = self._health()
-        self._judgements(tables, derived, self._keep(compared_rows(written)), of_health)
+    def release(self) -> None:
+        if self.written is not None:
+            self.written.unpersist()
+
+    def _derive(self, tables: Bronze) -> None:
+        clusters = tables.clusters()
+        self._silver(clusters)
+        self.progress("quality of silver")
+        agreed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
+        self.steps.done()
+        branches = self._admitted(clusters, agreed)
+        self.written = self._replayed(tables, clusters, branches, agreed)
+        records = self._records(tables, clusters, branches)
+        derived = [*map(Gold, clusters, branches, records)]
+        self._replace(gold.METADATA_HISTORY, metadata_history(self.written))
+        self._replace(gold.METADATA_CHANGES, metadata_changes(self.written))
+        self._judge_health(derived, records)
+        self._gold(derived)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
         self.steps.done()
 
-    def release(self) -> None:
-        for rows in self.kept:
-            rows.unpersist()
+    def _silver(self, clusters: Sequence[Silver]) -> None:
+        for contract, made in SILVER_NODES.items():
+            self._put(contract, ((one.cluster_id, made(one)) for one in clusters))
+        with self._writing(silver.COMMITTED_LOG):
+            tables = (table for one in clusters for table in one.committed.tables())
+            replace_values(self.lake, silver.COMMITTED_LOG, _in_files(tables))
 
-    def _keep(
-        self, rows: DataFrame, level: StorageLevel = StorageLevel.MEMORY_AND_DISK
+    def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
+        """The agreed branches from which gold may be derived. agreed: the rows of
+        silver.committed_log that the gate admits."""
+        if silver.COMMITTED_LOG in self.gate.whole:
+            return [one.committed for one in clusters]
+        rows = rows_by_cluster(agreed.orderBy("cluster_id", "offset"))
+        return [AgreedBranch.of_rows(one.cluster_id, rows[one.cluster_id]) for one in clusters]
+
+    def _replayed(
+        self,
+        tables: Bronze,
+        clusters: Sequence[Silver],
+        branches: Sequence[AgreedBranch],
+        agreed: DataFrame,
     ) -> DataFrame:
-        self.kept.append(rows.persist(level))
-        return self.kept[-1]
+        records = tables.admitted[bronze.LOG_RECORDS]
+        of_tails = [
+            batches_of_tails(one.held, branch)
+            for one, branch in zip(clusters, branches, strict=True)
+        ]
+        tails = lost_tails(records, pa.concat_tables(of_tails)) if of_tails else None
+        buckets = buckets_for(self.spark, sum(branch.entries for branch in branches))
+        snapshots = tables.admitted[bronze.SNAPSHOTS]
+        in_snapshots = tables.admitted[bronze.SNAPSHOT_RECORDS]
+        branch = branch_records(agreed, records)
+        written = agreed_replay(branch, snapshots, in_snapshots, buckets, tails)
+        return written.persist(StorageLevel.DISK_ONLY)  # as large as two tables
 
-    def _write(self, contract: Contract, rows: DataFrame) -> None:
+    def _records(
+        self, tables: Bronze, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]
+    ) -> list[LargeRecords]:
+        assert self.written is not None, "the branch has been replayed"
+        told = rows_by_cluster(self.written.where(f"what IN ('{COMPARED}', '{RANGE}')"))
+        holders = [
+            holders_of(branch_batches(branch, one.bronze.batches))
+            for one, branch in zip(clusters, branches, strict=True)
+        ]
+        found = record_lengths(tables.admitted[bronze.LOG_RECORDS], pa.concat_tables(holders))
+        lengths = lengths_by_cluster(found) if holders else {}
+        nothing = LENGTHS.empty_table()
+        return [
+            LargeRecords(
+                lengths.get(one.cluster_id, nothing),
+                _compared(told[one.cluster_id]),
+                _ranges(told[one.cluster_id]),
+            )
+            for one in clusters
+        ]
+
+    def _judge_health(self, derived: Sequence[Gold], records: Sequence[LargeRecords]) -> None:
+        """Judges the states that gold.metadata_history, which is written already, has at the ends
+        of the looks."""
+        looks = [look for one in derived for look in one.looks]
+        history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
+        judged = rows_by_cluster(health(history, looks)) if looks else {}
+        for one, of in zip(derived, records, strict=True):
+            of.judged = judged.get(one.silver.cluster_id, [])
+
+    def _gold(self, derived: Sequence[Gold]) -> None:
+        for contract, made in GOLD_NODES.items():
+            if contract is not gold.FINDINGS:
+                self._put(contract, ((one.silver.cluster_id, made(one)) for one in derived))
+        with self._writing(gold.FINDINGS):
+            found = [GOLD_NODES[gold.FINDINGS](one) for one in derived]
+            found.append(_between([one.silver for one in derived]))
+            tables = [table_of(gold.FINDINGS, rows) for rows in found]
+            put_all(self.lake, gold.FINDINGS, pa.concat_tables(tables))
+
+    def _put(self, contract: Contract, of_clusters: Iterator[tuple[str, Content]]) -> None:
+        """Makes these rows, by cluster_id, the table's content."""
+        with self._writing(contract):
+            pieces = [Rows((one,), table_of(contract, content)) for one, content in of_clusters]
+            put(self.lake, contract, pieces)
+
+    def _replace(self, contract: Contract, rows: DataFrame) -> None:
         """Makes `rows` the table's content."""
+        with self._writing(contract):
+            if contract.change_feed:
+                delta.replace_by_merge(self.spark, self.lake, contract, rows)
+            else:
+                delta.replace(self.lake, contract, rows)
+
+    @contextmanager
+    def _writing(self, contract: Contract) -> Iterator[None]:
+        """The context around the write of a table that exists."""
         self.progress(contract.name)
         delta.ensure_table(self.lake, contract)
-        if contract.change_feed:
-            delta.replace_by_merge(self.spark, self.lake, contract, rows)
-        else:
-            delta.replace(self.lake, contract, rows)
+        yield
         written = delta.size(self.lake, contract)
         self.counts[contract.name] = written.row_count or 0
         self.versions[contract.name] = written.version
         self.steps.done()
 
-    def _silver(self, of: _Bronze) -> _Silver:
-        control = self._keep(control_records(of.records))
-        held = self._keep(held_batches(of.captures, of.batches, control))
-        logs = replica_logs(of.captures, held, of.snapshots, of.snapshot_records, of.state)
-        groups = self._keep(group_findings(logs))
-        self._write(silver.LEADER_EPOCHS, leader_epochs(of.captures, held, of.state))
-        self._write(silver.VOTER_SETS, voter_sets(control, of.snapshot_records, of.state))
-        self._write(silver.COMMITTED_LOG, committed_log(held, groups))
-        self.progress("quality of silver")
-        committed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
-        self.steps.done()
-        return _Silver(control, held, groups, committed, self.counts[silver.COMMITTED_LOG.name])
 
-    def _history(self, of: _Bronze, derived: _Silver) -> None:
-        epochs = known_epochs(of.batches, derived.control, of.state)
-        self._write(gold.LEADER_EPOCH_HISTORY, leader_epoch_history(epochs, derived.groups))
-        self._write(gold.DIVERGENCE_POINTS, divergence_points(derived.groups, of.captures))
-        proven = proven_ranges(derived.held, derived.groups)
-        gone = truncations(of.batches, derived.committed, proven, of.captures)
-        self._write(gold.TRUNCATIONS, gone)
+def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows of silver.committed_log, in tables with as many rows as a file shall have."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table_of(silver.COMMITTED_LOG, table))
+        if sum(one.num_rows for one in waiting) >= _ROWS_OF_A_FILE:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
-    def _replayed(self, of: _Bronze, derived: _Silver) -> DataFrame:
-        branch = branch_records(derived.committed, of.records)
-        tails = lost_tails(derived.held, derived.committed, of.records)
-        buckets = buckets_for(self.spark, derived.entries)
-        written = agreed_replay(branch, of.snapshots, of.snapshot_records, buckets, tails)
-        return self._keep(written, StorageLevel.DISK_ONLY)  # as large as two tables
 
-    def _judgements(
-        self, of: _Bronze, derived: _Silver, compared: DataFrame, of_health: DataFrame
-    ) -> None:
-        of_log = snapshot_replay(compared)
-        judged = self._keep(judged_snapshots(of.captures, of.snapshots, of.found, of_log))
-        self._write(gold.SNAPSHOT_VALIDITY, snapshot_validity(judged))
-        refused = refused_records(compared, derived.committed)
-        same = same_snapshots(compared)
-        between = (
-            membership_findings(of.captures, of.snapshot_records, of.state, derived.held),
-            same_snapshot_findings(of.captures, of.snapshots, of.found, same),
+def _compared(told: Iterable[Row]) -> list[Row]:
+    """REPLAYED of all parts together. told: rows of WALKED."""
+    rows = ({**row[COMPARED], "cluster_id": row["cluster_id"]} for row in told if row[COMPARED])
+    return folded(rows)
+
+
+def _ranges(told: Iterable[Row]) -> list[Row]:
+    """Rows of gold.state_ranges. told: rows of WALKED."""
+    return [
+        {
+            "cluster_id": row["cluster_id"],
+            "from_offset": row["valid_from_offset"],
+            "to_offset": row["valid_to_offset"],
+        }
+        for row in told
+        if row["what"] == RANGE
+    ]
+
+
+def _between(clusters: Sequence[Silver]) -> list[Row]:
+    """Findings between clusters that were captured in one round."""
+    neighbours = with_neighbours(row for one in clusters for row in one.bronze.captures)
+    members = (
+        member
+        for one in clusters
+        for member in members_of(
+            one.bronze, one.snapshot_sets, compared=one.cluster_id in neighbours
         )
-        inputs = of.captures, of.batches, of.found, judged, refused, derived.groups
-        self._write(gold.FINDINGS, gold_findings(*inputs, between, of_health))
-
-    def _metadata(self, written: DataFrame) -> None:
-        self._write(gold.METADATA_HISTORY, metadata_history(written))
-        self._write(gold.METADATA_CHANGES, metadata_changes(written))
-        self._write(gold.STATE_RANGES, state_ranges(written))
-
-    def _health(self) -> DataFrame:
-        """The findings; exposures are written."""
-        of_looks = (
-            (quorum.REPLICA_STATUS, looks.STATUS),
-            (bronze.CAPTURES, looks.CAPTURES),
-            (gold.STATE_RANGES, looks.RANGES),
-            (gold.LEADER_EPOCH_HISTORY, looks.EPOCHS),
-        )
-        rows = (delta.values(self.lake, contract, names) for contract, names in of_looks)
-        history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
-        judged = self._keep(health(history, [*looks.looks(*rows)]))
-        self._write(gold.FAILURE_EXPOSURE, judged.where(F.col("what") == EXPOSURE))
-        return judged.where(F.col("what") == FINDING)
-
-    def _quorum(self, of: _Bronze, derived: _Silver) -> None:
-        sources = Sources(
-            captures=of.captures,
-            log_records=of.records,
-            snapshots=of.snapshots,
-            snapshot_records=of.snapshot_records,
-            replica_state=of.state,
-            held=derived.held,
-            branch_batches=branch_batches(derived.committed, of.batches),
-            findings=derived.groups,
-            history=delta.read(self.spark, self.lake, gold.LEADER_EPOCH_HISTORY),
-        )
-        for contract, rows in quorum_views(sources, self._keep):
-            self._write(contract, rows)
+    )
+    return without_repetitions(membership_findings(members))

@@ -1,7 +1,9 @@
-"""Gold: answers. The reasoning is replica.history's; here it meets the rows.
+"""The tables of gold that Spark's workers make: those with a row for each record, and the health
+that is read from them.
 
-- `divergence_points`, `leader_epoch_history`: the tables, from silver.group_findings.
-- `findings`, `snapshot_validity`: what check says; `membership`, `same_snapshots`: its rules
-  between directories; `rules`: the judgements on single rows, without Spark.
-- `truncations`: what vanished between captures, and whether it had been committed.
+- `metadata_history`: the tables of versions and of changes; `health`: judgements of the newest
+  state.
+- `rules`: check's rules on single rows, without Spark.
+
+pipelines.in_memory makes all other tables.
 """

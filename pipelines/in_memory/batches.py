@@ -69,12 +69,7 @@ class Batches:
     @staticmethod
     def of(rows: pa.Table) -> Batches:
         """Batches from COLUMNS of a cluster's rows in bronze.log_batches."""
-        ids = zip(*(rows[name].to_pylist() for name in REPLICA_KEYS), strict=True)
-        codes: dict[ReplicaId, int] = {}
-        found = [codes.setdefault(ReplicaId(*one), len(codes)) for one in ids]
-        replicas = tuple(sorted(codes))
-        rank = {codes[replica]: index for index, replica in enumerate(replicas)}
-        replica = np.array([rank[code] for code in found], np.int64)
+        replicas, replica = _replicas(rows)
         numbers = {name: _longs(rows[name]) for name in _NUMBERS}
         digest = digests(numbers["crc"], numbers["size_bytes"])
         keys = [digest, *(numbers[name] for name in ("leader_epoch", "last_offset", "base_offset"))]
@@ -85,9 +80,7 @@ class Batches:
             **{name: column[order] for name, column in numbers.items()},
             max_timestamp=_times(rows["max_timestamp"])[order],
             is_sound=rows["crc_valid"].to_numpy().astype(bool)[order],
-            told=rows.select(["position", "file", "last_seen", "truncated_at", "in_log"]).take(
-                pa.array(order)
-            ),
+            told=_told(rows).take(pa.array(order)),
         )
 
     def __len__(self) -> int:
@@ -184,34 +177,47 @@ class Batches:
         return _Spans(place, _times(flat.field("from")), last)
 
     @cached_property
-    def _entries(self) -> tuple[Longs, list[LogBatch | None]]:
-        """(for each batch the index of its value among the different ones, room for these
-        values)."""
+    def entries(self) -> Longs:
+        """For each batch a number, which is the same for equal batches of several replicas."""
         digest = digests(self.crc, self.size_bytes)
         columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
         _, codes = np.unique(columns, axis=0, return_inverse=True)
-        codes = codes.reshape(-1).astype(np.int64)
-        return codes, [None] * (int(codes.max()) + 1 if len(codes) else 0)
+        return np.asarray(codes.reshape(-1), np.int64)
 
-    def log_batches(self, places: Places) -> tuple[LogBatch, ...]:
-        """The batches as replica.history compares them, without those that begin within another
-        one: Kafka leaves none of these, but a copy may. places: of one log, ascending.
-
-        The replicas of a quorum hold the same batches, and share one object for each.
-        """
-        codes, known = self._entries
+    def in_log(self, places: Places) -> Places:
+        """The places that replica.history compares: without the batches that begin within another
+        one. Kafka leaves none of these, but a copy may. places: of one log, ascending."""
         kept = places[self.last_offset[places] >= self.base_offset[places]]
-        overlaps = self.base_offset[kept][1:] <= self.last_offset[kept][:-1]
-        if overlaps.any():
+        if (self.base_offset[kept][1:] <= self.last_offset[kept][:-1]).any():
             kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]
-        missing = [index for index, code in enumerate(codes[kept].tolist()) if known[code] is None]
-        new = kept[missing]
-        digest = digests(self.crc[new], self.size_bytes[new])
-        columns = self.base_offset[new], self.last_offset[new], self.leader_epoch[new], digest
-        values = zip(*(column.tolist() for column in columns), strict=True)
-        for code, value in zip(codes[new].tolist(), values, strict=True):
-            known[code] = LogBatch(*value)
-        return tuple(one for code in codes[kept].tolist() if (one := known[code]) is not None)
+        return kept
+
+    def log_batches(self, places: Places) -> Iterator[LogBatch]:
+        """The batches at these places, as the values that replica.history compares."""
+        digest = digests(self.crc[places], self.size_bytes[places])
+        columns = self.base_offset, self.last_offset, self.leader_epoch
+        values = (column[places].tolist() for column in columns)
+        yield from map(LogBatch, *values, digest.tolist())
+
+
+def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
+    """The replicas in the order of their keys, and the index of each row's replica among them."""
+    codes = np.zeros(rows.num_rows, np.int64)
+    for name in REPLICA_KEYS:
+        encoded = rows[name].combine_chunks().dictionary_encode()
+        codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
+    _, firsts, of_row = np.unique(codes, return_index=True, return_inverse=True)
+    found = [ReplicaId(**one) for one in rows.select([*REPLICA_KEYS]).take(firsts).to_pylist()]
+    replicas = tuple(sorted(found))
+    ranks = np.array([replicas.index(one) for one in found], np.int64)
+    return replicas, ranks[of_row.reshape(-1)]
+
+
+def _told(rows: pa.Table) -> pa.Table:
+    """The columns that are given on as they are. Many batches are in few files, so the names of the
+    files are encoded by a dictionary."""
+    told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
+    return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
 
 
 def digests(crc: Longs, size_bytes: Longs) -> Longs:

@@ -7,17 +7,31 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches, Places, first_of_each
-from pipelines.in_memory.committed import COMMITMENTS, Committed
+from pipelines.in_memory.committed import COMMITMENTS, AgreedBranch
 from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row
 
+_OF_TAILS = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("base_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("position", pa.int64()),
+        ("tail_id", pa.string()),
+        ("commitment", pa.string()),
+    ]
+)
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
-def branch_batches(committed: Committed, batches: Batches) -> Batches:
+def branch_batches(committed: AgreedBranch, batches: Batches) -> Batches:
     """The batches of the branch, each once, as the first of the replicas that held it undamaged has
     it. batches: all of the cluster, in which each replica has its own."""
     is_agreed = batches.is_sound & _is_agreed(committed, batches)
@@ -25,11 +39,11 @@ def branch_batches(committed: Committed, batches: Batches) -> Batches:
     return sound.at(first_of_each([sound.base_offset, sound.leader_epoch, sound.crc]))
 
 
-def _is_agreed(committed: Committed, batches: Batches) -> Any:
+def _is_agreed(committed: AgreedBranch, batches: Batches) -> Any:
     return committed.has(batches.base_offset, batches.leader_epoch, batches.crc)
 
 
-def branch_records(committed: Committed, records: Iterable[Row]) -> list[Row]:
+def branch_records(committed: AgreedBranch, records: Iterable[Row]) -> list[Row]:
     """The records of the branch, each once: a row of silver.committed_log with the record as
     bronze.log_records has it."""
     rows = [*records]
@@ -58,7 +72,7 @@ class Tail(NamedTuple):
     places: Places
 
 
-def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
+def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[Tail]:
     """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
     are equal. Two such branches may begin with the same batches."""
     batches = held.batches
@@ -82,7 +96,7 @@ def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
     return found
 
 
-def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) -> Iterator[Row]:
+def lost_tails(held: HeldBatches, committed: AgreedBranch, records: Iterable[Row]) -> Iterator[Row]:
     """The records that replicas once held behind the agreed branch.
 
     A row has position, tail_id and commitment of a Tail, and the columns of bronze.log_records.
@@ -95,3 +109,35 @@ def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) 
     for row in records if of_batch else ():
         for told in of_batch.get(batch_key(row), ()):
             yield {**row, **told}
+
+
+def batches_of_tails(held: HeldBatches, committed: AgreedBranch) -> pa.Table:
+    """BATCH_KEYS, position, tail_id and commitment of the batches of each Tail."""
+    rows = [
+        (*key, tail.position, tail.tail_id, tail.commitment)
+        for tail in tails_of(held, committed)
+        for key in held.batches.keys(tail.places)
+    ]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in _OF_TAILS)
+    return pa.table(dict(zip(_OF_TAILS.names, columns, strict=True)), _OF_TAILS)
+
+
+def holders_of(branch: Batches) -> pa.Table:
+    """Which replica has which batches of the branch: cluster_id, node_id, directory_id, and the
+    base offsets from `from` to `to`, both inclusive, which don't overlap.
+
+    branch: from branch_batches.
+    """
+    is_new = branch.replica[1:] != branch.replica[:-1]
+    starts = np.append(0, np.flatnonzero(is_new) + 1)[: len(branch)]
+    ends = np.append(np.flatnonzero(is_new), len(branch) - 1)[: len(branch)]
+    replicas = [branch.replicas[code] for code in branch.replica[starts].tolist()]
+    return pa.table(
+        {
+            "cluster_id": pa.array([one.cluster_id for one in replicas], pa.string()),
+            "node_id": pa.array([one.node_id for one in replicas], pa.int32()),
+            "directory_id": pa.array([one.directory_id for one in replicas], pa.string()),
+            "from": pa.array(branch.base_offset[starts], pa.int64()),
+            "to": pa.array(branch.base_offset[ends], pa.int64()),
+        }
+    )

@@ -1,4 +1,4 @@
-"""Rows of capture groups, as pipelines.silver.group_findings has them."""
+"""What each capture group of a cluster shows, as a row."""
 
 from __future__ import annotations
 

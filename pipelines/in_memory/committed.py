@@ -59,11 +59,22 @@ class _Ranges:
 
 
 @dataclass(frozen=True)
-class Committed(_Ranges):
+class AgreedBranch(_Ranges):
     """The agreed branch: ranges that don't overlap, ascending. Offsets that no replica holds are in
     no range."""
 
     cluster_id: str = ""
+
+    @staticmethod
+    def of_rows(cluster_id: str, rows: Sequence[Row]) -> AgreedBranch:
+        """The branch of rows of silver.committed_log, which are sorted by offset."""
+        columns = (
+            np.array([row[name] for row in rows], np.int64)
+            for name in ("offset", "leader_epoch", "crc")
+        )
+        offsets, epochs, crcs = columns
+        is_proven = np.array([row["commitment"] == _PROVEN for row in rows], bool)
+        return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
 
     @property
     def entries(self) -> int:
@@ -151,7 +162,7 @@ class _Pieces(_Ranges):
     moment: Longs
 
 
-def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> Committed:
+def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> AgreedBranch:
     """The branch. groups: from group_findings."""
     in_order = sorted(groups, key=moment)
     pieces = _cut(_newest_of_each(_pieces(held, in_order)), in_order)
@@ -161,7 +172,7 @@ def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> 
     )
     chosen = pieces.at(best.claim)
     columns = chosen.leader_epoch, chosen.crc, chosen.is_proven
-    return Committed(best.low, best.high, *columns, cluster_id)
+    return AgreedBranch(best.low, best.high, *columns, cluster_id)
 
 
 def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:

@@ -15,7 +15,7 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import diverge_compared
+from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
 from replica.history.progress import Progress, progress_of
 from replica.model.epochs import EpochStart
@@ -23,9 +23,24 @@ from replica.model.keys import ReplicaKey
 
 
 def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, Any]:
-    """The columns of silver's FINDINGS, except those that identify the group.
+    """What a capture group shows, by column name.
 
     captures: (capture_id, log) of each replica of the group, in the order of their keys.
+
+    - pairs: the columns of gold.divergence_points for each two replicas, and the first offset at
+      which both hold one epoch with two contents; None unless they are in conflict.
+    - contested: the ranges from `start` (inclusive) to `end` (exclusive) that have two proven
+      entries, with the epoch at `start`, and the capture of the first replica that holds `start`.
+    - epochs: the offset at which each replica's log first holds an epoch, and the commitment of the
+      entry at that offset.
+    - branch: the epochs of the agreed branch with their first offsets, ascending.
+    - branch_parts: the captures whose logs hold the branch from `start` (inclusive) to `end`
+      (exclusive). overruled: what the logs hold proven beside the branch, where proofs contradict.
+    - branch_start (inclusive), branch_end (exclusive): None where all logs are empty.
+    - progress: replica.history.progress of each replica; evidence: majority or snapshot;
+      evidence_offset (inclusive) and evidence_epoch: the entry that proves; holders: the node ids
+      that hold this entry; position: the last epoch and the end offset that the replica names in an
+      election.
     """
     group = compare_group([log for _, log in captures])
     commitment = classify_compared(group)
@@ -53,7 +68,7 @@ def _pair(
     commitment: Commitment,
 ) -> dict[str, Any]:
     (capture_a, a), (capture_b, b) = one, other
-    found = diverge_compared(a, b, group.between(a.key, b.key))
+    found = diverge(a, b, group.between(a.key, b.key))
     lost = losses(found, commitment)
     conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
     return {

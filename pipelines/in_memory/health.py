@@ -1,4 +1,4 @@
-"""The health and the exposures of a small lake's clusters: pipelines.gold.health, on rows."""
+"""The health and the exposures of a cluster, from the versions of its entities."""
 
 from __future__ import annotations
 

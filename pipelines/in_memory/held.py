@@ -18,7 +18,7 @@ from pipelines.in_memory.control import (
     snapshot_key,
 )
 from pipelines.in_memory.rows import Row
-from replica.history.log import ReplicaLog
+from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
@@ -118,6 +118,7 @@ class ReplicaLogs:
                     self._snapshots[capture_id].append(row)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
         self._known: dict[str, ReplicaLog] = {}
+        self._entries: dict[int, LogBatch] = {}
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
@@ -149,7 +150,7 @@ class ReplicaLogs:
         return ReplicaLog(
             key=self.key(capture_id),
             log_start=held.looks[capture_id]["log_start_offset"],
-            batches=held.batches.log_batches(held.places(capture_id)),
+            batches=self._batches(held.batches.in_log(held.places(capture_id))),
             snapshots=tuple(
                 sorted({OffsetAndEpoch(row["end_offset"], row["epoch"]) for row in snapshots})
             ),
@@ -157,6 +158,15 @@ class ReplicaLogs:
             voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
             leader_changes=tuple(sorted(set(changes), key=_place)),
         )
+
+    def _batches(self, places: Places) -> tuple[LogBatch, ...]:
+        """The replicas of a quorum hold the same batches: each is one object for all of them."""
+        known, batches = self._entries, self._held.batches
+        entries = batches.entries[places].tolist()
+        missing = [index for index, entry in enumerate(entries) if entry not in known]
+        new = batches.log_batches(places[missing])
+        known.update(zip((entries[index] for index in missing), new, strict=True))
+        return tuple(known[entry] for entry in entries)
 
 
 def _voters_at(found: Row) -> VotersAt:

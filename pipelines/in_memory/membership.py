@@ -1,4 +1,8 @@
-"""Findings about who the members of a round claim to be: pipelines.gold.membership, on rows."""
+"""Findings about the identity that the members of a round claim: replica.check.membership on the
+tables.
+
+A round is what was looked at together, so the rules see what one call of `kraftlake check` sees.
+"""
 
 from __future__ import annotations
 

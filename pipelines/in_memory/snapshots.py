@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pipelines.gold.rules import same_snapshots, snapshots
+from pipelines.gold.rules.finding_rows import FINDING
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first
@@ -131,12 +132,11 @@ def held_snapshots(bronze: BronzeRows) -> Iterator[Row]:
 
 def _told(found: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
     """By capture_id, end offset and epoch: bronze's findings on that snapshot."""
-    names = [field.name for field in snapshots.FOUND]
     told = defaultdict(list)
     for row in found:
         if row["snapshot_end_offset"] is not None:
             place = row["capture_id"], row["snapshot_end_offset"], row["snapshot_epoch"]
-            told[place].append({name: row[name] for name in names})
+            told[place].append({name: row[name] for name in FINDING})
     return {place: sorted(rows, key=nulls_first) for place, rows in told.items()}
 
 

@@ -1,4 +1,4 @@
-"""One walk over a part of the agreed branch: all that the derived tables need of its replay."""
+"""One walk over a part of the agreed branch, which gives all rows that the derived tables need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipelines.replay.written import WRITTEN
 
 
 def walk(part: Part) -> Iterator[pa.RecordBatch]:
-    """Batches of WRITTEN, and batches of REPLAYED, of one part."""
+    """The batches of WRITTEN and of REPLAYED of one part."""
     history, comparing = History(part), Comparing(part)
     for step in part.steps():
         if isinstance(step, Entries):
@@ -31,16 +31,16 @@ def walk(part: Part) -> Iterator[pa.RecordBatch]:
 
 
 COMPARED = "compared"
-"""The kind, in WALKED's column `what`, of a row that has a row of REPLAYED in its column of that
+"""The value of WALKED's column `what` in a row that holds a row of REPLAYED, in the column of that
 name."""
 
 _COMPARED = [field for field in REPLAYED if field.name != "cluster_id"]
 WALKED = pa.schema([*WRITTEN, (COMPARED, pa.struct(_COMPARED))])
-"""WRITTEN and REPLAYED in one table."""
+"""The columns of WRITTEN and REPLAYED in one table."""
 
 
 def walked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of `walk` as WALKED."""
+    """A batch of `walk` with the columns of WALKED."""
     if batch.schema.equals(WRITTEN):
         nothing = pa.nulls(batch.num_rows, WALKED.field(COMPARED).type)
         return pa.RecordBatch.from_arrays([*batch.columns, nothing], schema=WALKED)

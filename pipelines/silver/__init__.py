@@ -1,11 +1,10 @@
-"""Silver: what the replicas' logs say, capture by capture, and what a group of them agrees on.
+"""The work that Spark's workers do on the records of large clusters.
 
-- `control_records`: the Raft layer's records of the log and of snapshots, out of their payloads.
-- `held_batches`: which batches were in the log of which capture.
-- `leader_epochs`, `voter_sets`: the tables.
-- `known_epochs`: every epoch of a cluster that anything names; gold's history starts from it.
-- `replica_logs`: a capture's whole log in one row, for comparisons; `replica_log`: such a row as
-  replica.history's value.
-- `group_findings`: one capture group compared on a worker: pairs, epochs, the agreed branch.
-- `committed_log`: the table of that branch, over all groups.
+- `branch_records`: the records of the agreed branch, each once; `lost_tails`: the records of
+  branches that lost.
+- `replay_plan`, `branch_runs`: where a replay begins and ends; `stored_records`: the records of
+  each part of a replay; `agreed_replay`: the replay.
+- `record_lengths`: how many bytes the records take.
+
+pipelines.in_memory makes all other tables.
 """

@@ -1,6 +1,6 @@
-"""The agreed branch of each cluster replayed once, in parts by key, a part by a worker of Spark.
+"""The replay of each cluster's agreed branch, once, in parts: Spark's workers take a part each.
 
-See pipelines.replay for what a worker does.
+pipelines.replay has what a worker does. A part has the records of some keys.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _OWNER = ("cluster_id", "bucket")
 
 
 def buckets_for(spark: SparkSession, records: int) -> int:
-    """As many parts as Spark has partitions behind a shuffle; more of them for a long log, so that
-    what a worker holds and sorts stays bounded. Each part is given every topic."""
+    """The number of parts of each cluster: as many as Spark has partitions after a shuffle, or more
+    for a long log, so that the rows that a worker holds and sorts stay bounded. Every part gets all
+    topics."""
     return max(
         int(spark.conf.get("spark.sql.shuffle.partitions") or 1), records // _RECORDS_OF_PART
     )
@@ -41,13 +42,13 @@ def agreed_replay(
     buckets: int,
     tails: DataFrame | None = None,
 ) -> DataFrame:
-    """WALKED; to be persisted, as five tables read it.
+    """The rows of WALKED of all clusters. Persist them, because five tables read them.
 
-    branch: from branch_records; tails: from lost_tails; the others bronze's; buckets: parts of
-    each cluster.
+    branch: of branch_records; tails: of lost_tails; snapshots, snapshot_records: of bronze.
+    buckets: the number of parts of each cluster.
 
-    A record that this release doesn't know is a hole in the log, as behind it no state is the whole
-    truth; and no replay begins with a snapshot that holds such a record.
+    A record that this release doesn't know counts as a hole in the log, because no state after it
+    is complete. No replay begins with a snapshot that holds such a record.
     """
     hidden = is_unknown()
     contents = _contents(snapshots)
@@ -74,20 +75,20 @@ def agreed_replay(
 
 
 def _contents(snapshots: DataFrame) -> DataFrame:
-    """CONTENT_IDS and timestamp of whole snapshots, each once."""
+    """CONTENT_IDS and the timestamp of complete snapshots, each content once."""
     latest = F.max("last_contained_log_timestamp").alias("timestamp")
     return snapshots.where("is_whole").groupBy(*CONTENT_IDS).agg(latest)
 
 
 def _records_of(contents: DataFrame, snapshot_records: DataFrame) -> DataFrame:
-    """The records of these contents, of every replica and for each id."""
+    """The records of these contents: of all replicas, once for each snapshot id."""
     ids = F.broadcast(contents.select(*CONTENT_IDS))
     records = snapshot_records.drop("end_offset", "epoch")
     return records.join(ids, on=["cluster_id", "content_sha256"], how="inner")
 
 
 def _placed(records: DataFrame) -> DataFrame:
-    """Records of snapshots as rows of parts."""
+    """The records of snapshots as rows of parts."""
     columns = {
         "source": F.format_string(SOURCE_OF_SNAPSHOT, "epoch", "content_sha256"),
         "position": F.col("end_offset"),
@@ -98,7 +99,7 @@ def _placed(records: DataFrame) -> DataFrame:
 
 
 def _plan_rows(plan: DataFrame, buckets: int) -> DataFrame:
-    """A row before all others for each part of each cluster."""
+    """For each part of each cluster a row with the plan, which sorts before all other rows."""
     return plan.select(
         "cluster_id",
         F.explode(F.sequence(F.lit(0), F.lit(buckets - 1))).alias("bucket"),
@@ -123,7 +124,7 @@ def _owner(rows: pa.RecordBatch) -> tuple[str, int]:
 
 
 def _part(cluster_id: str, bucket: int, buckets: int, rows: Iterator[pa.RecordBatch]) -> Part:
-    """rows: the plan's, which is the first, and all others."""
+    """The part of these rows. rows: the row of the plan, then all others."""
     first = next(rows)
     plan = plan_of(first.column("payload")[0].as_py())
     return Part(cluster_id, bucket, buckets, plan, chain((first.slice(1),), rows))

@@ -1,4 +1,4 @@
-"""The records of the agreed branch, each once, whichever replicas hold them."""
+"""The records of the agreed branch, each once, however many replicas hold them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 ENTRY_KEYS = ("cluster_id", "offset", "leader_epoch", "crc")
-"""One entry of a cluster's log: a CRC tells two batches of one epoch apart."""
+"""The key of one entry of a cluster's log. The CRC tells two batches of one epoch apart."""
 
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
 def branch_records(committed_log: DataFrame, log_records: DataFrame) -> DataFrame:
-    """ENTRY_KEYS, commitment, and the record as bronze.log_records has it.
+    """ENTRY_KEYS, commitment, and the record's columns of bronze.log_records.
 
-    committed_log: silver's; log_records: bronze's, where every replica has a row of its own.
+    committed_log: of silver. log_records: of bronze, which has a row for each replica that holds
+    the record.
     """
     held = log_records.groupBy(*ENTRY_KEYS).agg(
         *(F.any_value(name).alias(name) for name in _CONTENT)

@@ -1,4 +1,4 @@
-"""The parts of a cluster's agreed branch without a hole."""
+"""The runs of a cluster's agreed branch: stretches of offsets without a hole."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 _BLOCK = 1 << 16
-"""Offsets that are looked at together: a block without a hole is one row from there on."""
+"""The number of offsets that one task joins first. A block without a hole then becomes one row."""
 
 
 def runs_of(branch: DataFrame) -> DataFrame:
-    """cluster_id, start, end (exclusive), one row for each run of offsets.
+    """A row for each run of offsets: cluster_id, start (inclusive), end (exclusive).
 
-    branch: cluster_id and offset, each once.
+    branch: cluster_id and offset, each pair once.
     """
     offsets = branch.select("cluster_id", "offset", F.expr(f"offset div {_BLOCK}").alias("block"))
     blocks = offsets.groupBy("cluster_id", "block").agg(
@@ -30,7 +30,7 @@ def runs_of(branch: DataFrame) -> DataFrame:
 
 
 def _joined(pieces: DataFrame, *keys: str) -> DataFrame:
-    """keys, start, end: pieces that touch become one."""
+    """The keys, start and end of the pieces, where pieces that touch are joined."""
     by_start = Window.partitionBy(*keys).orderBy("start")
     is_first = F.coalesce(F.col("start") != F.lag("end").over(by_start), F.lit(True))
     numbered = pieces.withColumn("is_first", is_first.cast("int"))

@@ -1,4 +1,4 @@
-"""The plan of each cluster's replay, computed from the agreed branch: see pipelines.replay.plan."""
+"""The plan of each cluster's replay, made of the agreed branch (pipelines.replay.plan)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pipelines.silver.branch_runs import runs_of
 
 
 def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame:
-    """cluster_id, plan (JSON): see `plan_of`.
+    """cluster_id and plan, which is the JSON of a Plan.
 
-    branch: cluster_id, offset, leader_epoch; known: those of its rows that can be replayed;
-    contents: CONTENT_IDS, timestamp, can_begin (whether a replay may begin with it).
+    branch: cluster_id, offset, leader_epoch. known: those rows of branch whose records can be
+    replayed. contents: CONTENT_IDS, timestamp, can_begin (whether a replay may begin with this
+    snapshot).
     """
     ids = F.broadcast(contents.select("cluster_id", "end_offset").distinct())
     last = branch.select(
@@ -42,7 +43,8 @@ def plans(branch: DataFrame, known: DataFrame, contents: DataFrame) -> DataFrame
 
 
 def _with_bases(runs: DataFrame, placed: DataFrame) -> DataFrame:
-    """cluster_id, start, end, base (NULL for a run from 0, and where there is none)."""
+    """cluster_id, start, end, base. base is NULL for a run from offset 0, and for a run without
+    one."""
     snapshot = placed.where("can_begin").select("cluster_id", "snapshot")
     fits = F.expr(
         "snapshot.end_offset BETWEEN `start` AND `end` AND `start` > 0 AND "

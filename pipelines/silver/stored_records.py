@@ -1,6 +1,6 @@
-"""Records as the tables keep them, spread by their keys over the parts of a replay.
+"""The records of the tables, spread by their keys over the parts of a replay.
 
-See pipelines.replay.stored, which makes values of them again.
+pipelines.replay.stored turns them into values again.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from replica.metadata.image import BROADCAST, KEY_FIELDS, PartitionKey
 
 
 def spread(records: DataFrame, buckets: int) -> DataFrame:
-    """SPREAD of the records that have state, each in the bucket of its key, and in every bucket
-    where all need it; records: SPREAD's columns but `bucket`."""
+    """The columns of SPREAD for the records that have state. A record is in the bucket of its key,
+    or in every bucket if all parts need it. records: with the columns of SPREAD except `bucket`."""
     control = F.col("record_type").isin(*STATEFUL_CONTROL) & F.col("value").isNotNull()
     known = F.col("record_type").isin(*KEY_FIELDS, *BROADCAST)
     stateful = records.where(F.when(F.col("is_control"), control).otherwise(known | is_unknown()))
@@ -27,7 +27,7 @@ def spread(records: DataFrame, buckets: int) -> DataFrame:
 
 
 def _bucket(buckets: int) -> Column:
-    """bucket_of(key_of(record)), by the record's fields in the VARIANT."""
+    """bucket_of(key_of(record)), computed from the fields of the record's VARIANT."""
     types_of: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for record_type, fields in KEY_FIELDS.items():
         types_of.setdefault(fields, []).append(record_type)
@@ -43,8 +43,8 @@ def _bucket(buckets: int) -> Column:
 
 
 def is_unknown() -> Column:
-    """Whether a row of bronze's records has an api key, version or control type that this release
-    doesn't know (see json_text and UnknownControl)."""
+    """Whether a row of bronze has an api key, version or control type that this release doesn't
+    know (json_text and UnknownControl have such rows' payloads)."""
     unknown = F.try_variant_get("payload", "$.apiKey", "int").isNotNull()
     return F.when(F.col("is_control"), ~F.col("record_type").isin(*KNOWN_CONTROL)).otherwise(
         unknown

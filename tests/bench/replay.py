@@ -27,8 +27,6 @@ from pipelines import delta
 from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.silver.agreed_replay import agreed_replay, buckets_for
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.held_batches import held_batches
-from pipelines.silver.lost_tails import lost_tails
 from pipelines.tables import bronze, gold, silver
 from tests.bench.memory import Peak, peak
 from tests.bench.processes import timed
@@ -99,17 +97,12 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> int:
 
 
 def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
-    log, batches, captures = (
-        delta.read(spark, lake, table)
-        for table in (bronze.LOG_RECORDS, bronze.LOG_BATCHES, bronze.CAPTURES)
-    )
+    log = delta.read(spark, lake, bronze.LOG_RECORDS)
     snapshots = delta.read(spark, lake, bronze.SNAPSHOTS)
     snapshot_records = delta.read(spark, lake, bronze.SNAPSHOT_RECORDS)
     committed = delta.read(spark, lake, silver.COMMITTED_LOG)
-    control = spark.createDataFrame([], _CONTROL)
-    tails = lost_tails(held_batches(captures, batches, control), committed, log)
     branch = branch_records(committed, log)
-    written = agreed_replay(branch, snapshots, snapshot_records, buckets, tails)
+    written = agreed_replay(branch, snapshots, snapshot_records, buckets)
     written = written.persist(StorageLevel.DISK_ONLY)
     for table, rows in (
         (gold.METADATA_HISTORY, metadata_history(written)),
@@ -118,12 +111,6 @@ def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
         delta.ensure_table(lake, table)
         delta.overwrite(lake, table, rows)
     written.unpersist()
-
-
-_CONTROL = (
-    "cluster_id string, node_id int, directory_id string, base_offset bigint, leader_epoch int, "
-    "crc bigint, leader_change string, voter_sets string"
-)
 
 
 def report(runs: Iterable[Replayed]) -> str:

@@ -90,10 +90,12 @@ def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
 
 @pytest.mark.slow
 def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
-    spark: SparkSession, recorded_lake: Path, data: Path, tmp_path: Path
+    recorded_lake: Path, data: Path, tmp_path: Path
 ) -> None:
     """A log that grows, a head deleted behind a snapshot, ghost records truncated and rewritten, a
-    replica on a new disk: incremental ingests against one that read every byte."""
+    replica on a new disk: incremental ingests against one that read every byte. The captures tell
+    which of both they are: the one ingest names its rounds by --order, the others have a time by
+    --captured-at."""
     lake = tmp_path / "lake"
     lake.mkdir()
     shutil.copy(recorded_lake / "_redaction.key", lake)
@@ -102,12 +104,16 @@ def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
         assert (
             run(paths, lake=Lake(lake), reading=Reading(captured_at=f"2026-11-21T0{hour}:00Z")) == 0
         )
+    named = "SELECT DISTINCT round_name, has_own_time FROM t"
+    assert query(lake, "captures", named) == [(None, True)]
+    assert {*query(recorded_lake, "captures", named)} == {(name, False) for name in CAPTURES}
     for table in TABLES:
         assert _rows(lake, table) == _rows(recorded_lake, table), table
 
 
 def _rows(lake: Path, table: str) -> list[str]:
-    """The rows, their captured_at replaced by its place among those of the lake."""
+    """The rows, their captured_at replaced by its place among those of the lake, without what
+    tells how a capture got its round's name and its time."""
     moments = [row[0] for row in query(lake, "captures", "SELECT DISTINCT captured_at FROM t")]
     places = {moment: number for number, moment in enumerate(sorted(moments))}
 
@@ -118,7 +124,8 @@ def _rows(lake: Path, table: str) -> list[str]:
             return [placed(item) for item in value]
         return places.get(value, value) if value.__class__.__hash__ else value
 
-    rows = query(lake, table, "SELECT * FROM t")
+    told = "* EXCEPT (round_name, has_own_time)" if table == "captures" else "*"
+    rows = query(lake, table, f"SELECT {told} FROM t")
     return sorted(repr([placed(value) for value in row]) for row in rows)
 
 

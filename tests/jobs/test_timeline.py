@@ -34,7 +34,7 @@ def test_text_has_a_line_for_each_cluster_day_and_event(kraftlake: Kraftlake) ->
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_later_look_tells_what_was_truncated(kraftlake: Kraftlake) -> None:
+def test_a_later_capture_shows_the_truncated_records(kraftlake: Kraftlake) -> None:
     ended = kraftlake("timeline", "--json", *ORDERED, "--event", "tr*", "kafka-4.1.1-dynamic")
     assert all(list(row) == FIELDS for row in ended.rows)
     assert [(row["event"], row["nodes"], row["offset"]) for row in ended.rows] == [
@@ -94,7 +94,7 @@ def test_a_time_that_no_calendar_has_is_shown_as_its_number(
         (["--json", "--csv", SPLIT], "--json and --csv exclude each other: take one"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_told_is_one_line(
+def test_a_timeline_that_cannot_be_given_is_refused_in_one_line(
     kraftlake: Kraftlake, arguments: list[str], said: str
 ) -> None:
     ended = kraftlake("timeline", *arguments)

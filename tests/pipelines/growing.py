@@ -5,9 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from replica.format.batch import HEADER, encode_batch
+from replica.format.batch import HEADER
 from replica.format.file_names import METADATA_FOLDER
+from replica.format.record import Record, encode_records
 from replica.format.segment import scan
+from replica.metadata.record import new_record
+from replica.metadata.writer import encode
+from tests.replica.format.encoded import encode_batch
+
+_RECORDS_OF_A_BATCH = 10_000
 
 
 def last_segment(node: Path) -> Path:
@@ -48,3 +54,25 @@ def grow(node: Path, size: int) -> int:
             out.write(new)
             offset += 1
     return offset - last.next_offset
+
+
+def grow_idle(node: Path, count: int) -> None:
+    """Append so many NoOpRecords, which change no state, in large batches of the last epoch."""
+    log = last_segment(node)
+    last = scan(log.read_bytes(), expected_offset=int(log.stem)).batches[-1].header
+    value = encode(new_record("NO_OP_RECORD", 0, {}))
+    at, end = last.max_timestamp, last.next_offset + count
+    with log.open("ab") as out:
+        for base in range(last.next_offset, end, _RECORDS_OF_A_BATCH):
+            offsets = range(base, min(base + _RECORDS_OF_A_BATCH, end))
+            records = (Record(offset, at, None, value) for offset in offsets)
+            new = encode_batch(
+                base_offset=base,
+                leader_epoch=last.leader_epoch,
+                records=encode_records(records, base, at),
+                record_count=len(offsets),
+                last_offset_delta=len(offsets) - 1,
+                base_timestamp=at,
+                max_timestamp=at,
+            )
+            out.write(new)

@@ -16,9 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pipelines.silver.control_records import control_records
-from pipelines.silver.held_batches import held_batches
-from pipelines.silver.replica_logs import replica_logs
 from pipelines.tables import bronze
 from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.contract import Contract
@@ -91,12 +88,6 @@ def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]
     return Batch(start, start, number, leader=leader), Batch(start + 1, end - 1, number)
 
 
-def bronze_tables(spark: SparkSession, looks: Iterable[Look]) -> dict[str, DataFrame]:
-    """The bronze tables by name (without the schema), but for damage."""
-    rows = bronze_values(looks)
-    return {contract.table_name: frame(spark, contract, r) for contract, r in rows.items()}
-
-
 def bronze_values(looks: Iterable[Look]) -> dict[Contract, list[dict[str, Any]]]:
     """The rows of the same tables, without the columns that nobody set; payloads are plain."""
     seen = list(looks)
@@ -109,19 +100,6 @@ def bronze_values(looks: Iterable[Look]) -> dict[Contract, list[dict[str, Any]]]
         bronze.SNAPSHOT_RECORDS: [row for key in _snapshots(seen) for row in _voters_of(*key)],
         bronze.REPLICA_STATE: list({look.capture_id: _state(look) for look in seen}.values()),
     }
-
-
-def with_held(tables: dict[str, DataFrame]) -> dict[str, DataFrame]:
-    """The bronze tables, and what is found from them first: `control` and `held`."""
-    control = control_records(tables["log_records"])
-    held = held_batches(tables["captures"], tables["log_batches"], control)
-    return tables | {"control": control, "held": held}
-
-
-def logs_of(tables: dict[str, DataFrame]) -> DataFrame:
-    """silver.replica_logs of the tables of with_held."""
-    names = ("captures", "held", "snapshots", "snapshot_records", "replica_state")
-    return replica_logs(*(tables[name] for name in names))
 
 
 def frame(spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Any]]) -> DataFrame:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from pipelines.gold.rules.finding_rows import finding_row
 from replica.check.catalogue import log
 from replica.check.directory import describe_refusal
@@ -18,15 +16,9 @@ from replica.history.log import OffsetRange
 from replica.metadata.image import Refusal
 from replica.model.keys import ReplicaKey
 
-WORDED = pa.schema(
-    [
-        *((name, pa.string()) for name in ("cluster_id", "capture_id", "rule", "severity")),
-        ("offset", pa.int64()),
-        ("epoch", pa.int32()),
-        ("message", pa.string()),
-    ]
-)
-"""A finding that still lacks its file. capture_id: NULL where each capture may hold the record."""
+WORDED = ("cluster_id", "capture_id", "rule", "severity", "offset", "epoch", "message")
+"""The columns of a finding that lacks only its file. capture_id: None where each capture may hold
+the record."""
 
 _Row = dict[str, Any]
 
@@ -41,7 +33,7 @@ def refusal(row: _Row) -> _Row:
 
 
 def of_group(group: _Row) -> Iterator[_Row]:
-    """WORDED of a row of group_findings, by its columns cluster_id, pairs and contested."""
+    """WORDED of a row of group_findings, from its columns cluster_id, pairs and contested."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):
         yield _row(cluster_id, capture_id, found)
@@ -52,7 +44,7 @@ def of_group(group: _Row) -> Iterator[_Row]:
 
 
 def _of_pairs(rows: list[_Row]) -> Iterator[tuple[str, Finding]]:
-    """(capture_id, finding) of pairs in the order of their replicas."""
+    """(capture_id, finding) of each pair, in the order of the replicas."""
     partings: dict[tuple[str, Parting], list[int]] = {}
     conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:
@@ -89,4 +81,4 @@ def _parting(row: _Row, loser: str, winner: str) -> Parting:
 
 def _row(cluster_id: str, capture_id: str | None, found: Finding) -> _Row:
     row = {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}
-    return {name: row[name] for name in WORDED.names}
+    return {name: row[name] for name in WORDED}

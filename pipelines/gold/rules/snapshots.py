@@ -1,13 +1,11 @@
-"""The doctor's verdict on a snapshot, with the replay of the agreed branch beside."""
+"""Check's verdict on a snapshot, with what the replay of the agreed branch says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
-from pipelines.gold.rules.finding_rows import FINDING, finding_row
+from pipelines.gold.rules.finding_rows import finding_row
 from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
@@ -16,29 +14,20 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.severity import Severity
 
-FOUND = pa.struct(FINDING)
-"""A finding of a snapshot."""
-JUDGED = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("node_id", pa.int32()),
-        ("directory_id", pa.string()),
-        ("end_offset", pa.int64()),
-        ("epoch", pa.int32()),
-        ("capture_id", pa.string()),
-        ("verdict", pa.string()),
-        *((name, pa.list_(FOUND)) for name in ("broken_rules", "notes", "content_findings")),
-    ]
-)
-"""A row for each complete snapshot of each capture. content_findings: those of the broken_rules and
-notes that the replay adds to bronze.findings."""
+JUDGED = (
+    *REPLICA_KEYS,
+    "end_offset", "epoch", "capture_id", "verdict", "broken_rules", "notes", "content_findings",
+)  # fmt: skip
+"""The columns of a row for each complete snapshot of each capture. broken_rules, notes: findings,
+as dicts of FINDING. content_findings: those of broken_rules and notes that only the replay found,
+and bronze.findings doesn't have."""
 
 UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
 EVIDENCE = ("rule", "file", "position", "offset", "message")
-"""What gold.snapshot_validity shows of a finding."""
+"""The fields of a finding that gold.snapshot_validity shows."""
 SHOWN_NAME = r"((checkpoints/)?[^/]+?)(\.deleted)?$"
-"""The first group is the name by which a snapshot's file is shown. The table has the last name it
-was seen by, when it may have been about to go."""
+"""Its first group is the file name that is shown for a snapshot. The table has the last name of the
+file, which may have a suffix that Kafka gave it before deletion."""
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables about the quorum itself: a module for each table, named as in pipelines.gold.quorum.
+"""The tables about the quorum itself: a module for each table.
 
-- `views`: all tables in their order; `stated_voters`: what voter_beliefs and replica_status share.
+`stated_voters` is what voter_beliefs and replica_status share.
 """

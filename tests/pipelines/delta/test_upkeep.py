@@ -66,7 +66,7 @@ def _changes(lake: Lake, version: int) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> None:
+def test_files_of_versions_within_the_retention_stay(spark: SparkSession, lake: Lake) -> None:
     feed, plain = FEED_RETENTION_DAYS, LEAST_RETENTION_DAYS
     young = [_orphan(lake, FED, feed - 1), _orphan(lake, PLAIN, plain - 1)]
     old = [_orphan(lake, FED, feed + 1), _orphan(lake, PLAIN, plain + 1)]
@@ -123,6 +123,7 @@ def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake
     assert DeltaTable(str(log.parent)).to_pyarrow_table().num_rows == 2
 
 
+@pytest.mark.slow
 def test_the_command_tells_what_it_did_to_each_table(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,39 +1,15 @@
-"""The tables about the quorum, of made-up quorums: by Spark and, for small lakes, without it."""
+"""The tables about the quorum, of made-up quorums."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
-from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.gold.quorum.batch_sizes import batch_sizes
-from pipelines.gold.quorum.log_growth import log_growth
-from pipelines.gold.quorum.retention_forecast import retention_forecast
-from pipelines.gold.quorum.views import Sources, quorum_views
-from pipelines.in_memory.rows import nulls_first
-from pipelines.silver.branch_batches import branch_batches
-from pipelines.silver.committed_log import committed_log
-from pipelines.silver.group_findings import group_findings
-from pipelines.silver.known_epochs import known_epochs
-from pipelines.tables import bronze
-from pipelines.tables.contract import Contract
-from pipelines.tables.quorum import QUORUM, SNAPSHOT_CADENCE
+from pipelines.tables.quorum import QUORUM
 from tests.pipelines.in_memory.looks import golds_of, rows_of
-from tests.pipelines.quorums import (
-    START,
-    VOTERS,
-    Batch,
-    Look,
-    bronze_tables,
-    epoch,
-    frame,
-    logs_of,
-    with_held,
-)
+from tests.pipelines.quorums import START, VOTERS, Batch, Look, epoch
 
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
@@ -85,58 +61,12 @@ Views = dict[str, dict[str, list[Row]]]
 
 
 @pytest.fixture(scope="module")
-def by_spark(spark: SparkSession) -> Views:
-    tables = with_held(bronze_tables(spark, LOOKS))
-    findings = group_findings(logs_of(tables)).persist()
-    committed = committed_log(tables["held"], findings)
-    epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
-    names = ("captures", "log_records", "snapshots", "snapshot_records", "replica_state", "held")
-    sources = Sources(
-        *(tables[name] for name in names),
-        branch_batches(committed, tables["log_batches"]),
-        findings,
-        leader_epoch_history(epochs, findings),
-    )
-    found = {
-        contract: rows.collect()
-        for contract, rows in quorum_views(sources, lambda kept: kept.persist())
+def views() -> Views:
+    derived = golds_of(LOOKS)
+    return {
+        contract.table_name: {cluster: rows_of(one, contract) for cluster, one in derived.items()}
+        for contract in QUORUM
     }
-    spark.catalog.clearCache()
-    return _by_cluster(found)
-
-
-@pytest.fixture(scope="module")
-def in_memory() -> Views:
-    derived = golds_of(LOOKS).values()
-    found = {
-        contract: [row for one in derived for row in rows_of(one, contract)] for contract in QUORUM
-    }
-    return _by_cluster(found)
-
-
-def _by_cluster(tables: Mapping[Contract, Sequence[Row]]) -> Views:
-    found: Views = {}
-    for contract, rows in tables.items():
-        of_table = found.setdefault(contract.table_name, defaultdict(list))
-        for row in sorted(rows, key=lambda row: nulls_first([row[key] for key in contract.keys])):
-            of_table[row.cluster_id].append(row)
-    return found
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param("by_spark", marks=[pytest.mark.spark, pytest.mark.slow]), "in_memory"],
-)
-def views(request: pytest.FixtureRequest) -> Views:
-    found: Views = request.getfixturevalue(request.param)
-    return found
-
-
-@pytest.mark.spark
-@pytest.mark.slow  # 25 s, with the views below by Spark; .ci/run runs them behind `make test`
-def test_spark_and_plain_python_give_equal_rows(by_spark: Views, in_memory: Views) -> None:
-    for table, clusters in by_spark.items():
-        assert clusters == in_memory[table], table
 
 
 def _status(views: Views, cluster: str, node: int) -> Row:
@@ -236,7 +166,7 @@ def test_a_vote_is_told_by_record_and_by_quorum_state(
     assert (lonely.voter_id, lonely.candidate_id, lonely.is_elected) == (1, 1, None)
 
 
-def test_who_takes_others_for_the_voters_stands_out(
+def test_a_node_with_another_voter_set_does_not_agree(
     views: Views,
 ) -> None:
     agrees = {
@@ -286,7 +216,7 @@ def test_the_cadence_counts_from_one_snapshot_to_the_next(
     ]
 
 
-def test_what_the_log_grew_by_is_not_told_where_some_of_it_is_gone(
+def test_the_growth_of_a_log_is_null_where_batches_are_gone(
     views: Views,
 ) -> None:
     grown = [
@@ -322,64 +252,6 @@ def test_without_two_snapshots_the_head_stays(views: Views) -> None:
         assert row.bytes_reached_at is not None
     empty = views["retention_forecast"]["churn"][1]
     assert (empty.node_id, empty.log_bytes) == (2, 0)
-
-
-@pytest.mark.spark
-def test_sizes_of_batches_are_told_to_the_tail(spark: SparkSession) -> None:
-    rows = [("c", 10 * size, 2, size, _naive(START)) for size in range(1, 101)]
-    rows.append(("c", 5000, 9, 7, None))
-    columns = "cluster_id string, base_offset long, record_count int, size_bytes long"
-    made = spark.createDataFrame(rows, f"{columns}, max_timestamp timestamp")
-    untimed, timed = batch_sizes(made).orderBy("hour").collect()
-    assert (timed.batches, timed.records, timed.bytes) == (100, 200, 5050)
-    assert (timed.p50_bytes, timed.p95_bytes, timed.p99_bytes) == (50, 95, 99)
-    assert (timed.max_bytes, timed.max_records, timed.largest_offset) == (100, 2, 1000)
-    assert (untimed.hour, untimed.batches, untimed.p50_bytes, untimed.max_records) == (
-        None,
-        1,
-        7,
-        9,
-    )
-
-
-@pytest.mark.spark
-def test_a_batch_is_spread_over_its_records_by_their_length(spark: SparkSession) -> None:
-    key = {"cluster_id": "c", "node_id": 1, "directory_id": OLD, "leader_epoch": 1, "crc": 7}
-    record = {**key, "base_offset": 0, "is_control": False, "record_version": 0}
-    kinds = (("TOPIC_RECORD", b"x" * 33), ("NO_OP_RECORD", b"x" * 3), ("SECRET", None))
-    records = [
-        {**record, "offset": n, "record_type": kind, "value": value, "timestamp": START}
-        for n, (kind, value) in enumerate(kinds)
-    ]
-    of_another_replica = [{**row, "node_id": 2} for row in records]
-    made = frame(spark, bronze.LOG_RECORDS, [*records, *of_another_replica])
-    batch = {**key, "base_offset": 0, "last_offset": 2, "record_count": 3, "size_bytes": 570}
-    batch |= {"max_timestamp": START, "crc_valid": True}
-    on_branch = frame(spark, bronze.LOG_BATCHES, [batch])
-    rows = log_growth(on_branch, made).orderBy("record_type").collect()
-    # 7 bytes each besides the value: 10, 7 and 40 of 57
-    assert [(r.record_type, r.records, r.bytes) for r in rows] == [
-        ("NO_OP_RECORD", 1, 100),
-        ("SECRET", 1, 70),
-        ("TOPIC_RECORD", 1, 400),
-    ]
-
-
-@pytest.mark.spark
-def test_no_time_beyond_the_year_9999_is_forecast(spark: SparkSession) -> None:
-    end = datetime(9999, 12, 31, tzinfo=UTC)
-    key = {"cluster_id": "c", "node_id": 1, "directory_id": OLD}
-    capture = {**key, "capture_id": "a", "captured_at": START, "ingest_seq": 1, "files": []}
-    snapshot = {**key, "captures": ["a"], "end_offset": 1, "epoch": 1, "size_bytes": 1}
-    snapshot["last_contained_log_timestamp"] = end
-    made = frame(spark, bronze.CAPTURES, [capture])
-    kept = frame(spark, bronze.SNAPSHOTS, [snapshot])
-    times = (end, end - timedelta(days=1))
-    batches = frame(
-        spark, bronze.LOG_BATCHES, [{**key, "size_bytes": 1, "max_timestamp": at} for at in times]
-    )
-    (row,) = retention_forecast(made, kept, batches, frame(spark, SNAPSHOT_CADENCE, [])).collect()
-    assert (row.log_bytes_per_day, row.bytes_reached_at, row.ms_reached_at) == (2, None, None)
 
 
 def _naive(at: datetime) -> datetime:

@@ -13,15 +13,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.lake.build import run
+from jobs.lake.ingest import fill
 from pipelines.delta import Lake, last_commit, read
-from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.silver.group_findings import group_findings
-from pipelines.silver.held_batches import held_at
-from pipelines.silver.known_epochs import known_epochs
 from pipelines.tables import bronze, gold, silver
-from tests.pipelines.quorums import logs_of, with_held
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
+DYNAMIC_DATA, STATIC_DATA = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 TABLES = (*silver.SILVER, *gold.GOLD)
 
 pytestmark = pytest.mark.spark
@@ -124,15 +121,16 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
 )
 def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
     spark: SparkSession,
-    recorded_lake: Path,
+    data: Path,
+    tmp_path: Path,
     name: str,
     dynamic_end: list[_Epoch],
     static_end: list[_Epoch],
 ) -> None:
-    tables = _only(spark, Lake(recorded_lake), name)
-    findings = group_findings(logs_of(tables))
-    epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
-    history = _by_cluster(leader_epoch_history(epochs, findings))
+    lake = Lake(tmp_path / "lake")
+    clusters = [str(data / cluster / name) for cluster in (DYNAMIC_DATA, STATIC_DATA)]
+    fill(clusters, lake)
+    history = _by_cluster(read(spark, lake, gold.LEADER_EPOCH_HISTORY))
     assert history[DYNAMIC] == [(1, 2, 0, 501), (2, 3, 501, 751), (3, 1, 751, 1023), *dynamic_end]
     assert history[STATIC] == [(3, 3, 0, 378), (5, 1, 378, 549), *static_end]
 
@@ -202,27 +200,6 @@ def _by_cluster(history: DataFrame) -> dict[str, list[_Epoch]]:
             (row.epoch, row.leader_id, row.start_offset, row.end_offset)
         )
     return by_cluster
-
-
-def _only(spark: SparkSession, lake: Lake, name: str) -> dict[str, DataFrame]:
-    """Bronze as if only one of the recorded captures had been ingested."""
-    replica, keys = list(bronze.REPLICA_KEYS), list(bronze.BATCH_KEYS)
-    captures = read(spark, lake, bronze.CAPTURES).where(F.col("source").contains(f"/{name}/"))
-    moments = captures.select(*replica, F.col("captured_at").alias("at"))
-    batches = read(spark, lake, bronze.LOG_BATCHES)
-    batches = batches.join(moments, on=replica, how="inner").where(held_at("at")).drop("at")
-    records = read(spark, lake, bronze.LOG_RECORDS)
-    records = records.join(batches.select(*keys), on=keys, how="left_semi")
-    state = read(spark, lake, bronze.REPLICA_STATE)
-    tables = {
-        "captures": captures,
-        "log_batches": batches,
-        "log_records": records,
-        "snapshots": read(spark, lake, bronze.SNAPSHOTS),
-        "snapshot_records": read(spark, lake, bronze.SNAPSHOT_RECORDS),
-        "replica_state": state.join(captures, on="capture_id", how="left_semi"),
-    }
-    return with_held(tables)
 
 
 def _rows(spark: SparkSession, lake: Lake, table: str) -> list[str]:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row
 
-from pipelines.gold.divergence_points import divergence_points
-from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.gold.truncations import truncations
-from pipelines.silver.branch_pieces import proven_ranges
-from pipelines.silver.committed_log import committed_log
-from pipelines.silver.group_findings import group_findings
-from pipelines.silver.known_epochs import known_epochs
-from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch, logs_of, with_held
-
-pytestmark = pytest.mark.spark
+from pipelines.in_memory.derived import Gold
+from pipelines.tables import gold
+from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Look, epoch
 
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
@@ -68,68 +62,54 @@ LOOKS = (
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession) -> dict[str, DataFrame]:
-    return with_held(bronze_tables(spark, LOOKS))
+def derived() -> dict[str, Gold]:
+    """By cluster."""
+    return golds_of(LOOKS)
 
 
 @pytest.fixture(scope="module")
-def findings(tables: dict[str, DataFrame]) -> Iterator[DataFrame]:
-    found = group_findings(logs_of(tables)).persist()
-    yield found
-    found.unpersist()
-
-
-@pytest.fixture(scope="module")
-def pairs(findings: DataFrame, tables: dict[str, DataFrame]) -> dict[str, list[Row]]:
+def pairs(derived: dict[str, Gold]) -> dict[str, list[Row]]:
     """Rows by capture group."""
-    captures = tables["captures"]
     by_group: dict[str, list[Row]] = defaultdict(list)
-    for row in divergence_points(findings, captures).orderBy("node_a", "node_b").collect():
-        by_group[row.capture_group].append(row)
+    for one in derived.values():
+        for row in rows_of(one, gold.DIVERGENCE_POINTS):
+            by_group[row.capture_group].append(row)
     return by_group
 
 
 @pytest.fixture(scope="module")
-def history(tables: dict[str, DataFrame], findings: DataFrame) -> dict[str, list[Row]]:
+def history(derived: dict[str, Gold]) -> dict[str, list[Row]]:
     """Rows by cluster, ordered by epoch."""
-    epochs = known_epochs(tables["log_batches"], tables["control"], tables["replica_state"])
-    by_cluster: dict[str, list[Row]] = defaultdict(list)
-    for row in leader_epoch_history(epochs, findings).orderBy("epoch").collect():
-        by_cluster[row.cluster_id].append(row)
-    return by_cluster
+    return {cluster: rows_of(one, gold.LEADER_EPOCH_HISTORY) for cluster, one in derived.items()}
 
 
 @pytest.fixture(scope="module")
-def committed(tables: dict[str, DataFrame], findings: DataFrame) -> Iterator[DataFrame]:
-    log = committed_log(tables["held"], findings).persist()
-    yield log
-    log.unpersist()
+def committed(derived: dict[str, Gold]) -> dict[str, list[dict[str, Any]]]:
+    """silver.committed_log by cluster, ordered by offset."""
+    return {cluster: one.committed.table().to_pylist() for cluster, one in derived.items()}
 
 
 @pytest.fixture(scope="module")
-def branches(committed: DataFrame) -> dict[str, list[tuple[int, int, int, str]]]:
+def branches(
+    committed: dict[str, list[dict[str, Any]]],
+) -> dict[str, list[tuple[int, int, int, str]]]:
     """Runs of silver.committed_log by cluster: (first offset, last offset, epoch, commitment)."""
     by_cluster: dict[str, list[tuple[int, int, int, str]]] = defaultdict(list)
-    for row in committed.orderBy("cluster_id", "offset").collect():
-        runs = by_cluster[row.cluster_id]
-        if runs and runs[-1][1:] == (row.offset - 1, row.leader_epoch, row.commitment):
-            runs[-1] = (runs[-1][0], row.offset, row.leader_epoch, row.commitment)
+    for row in (row for rows in committed.values() for row in rows):
+        runs = by_cluster[row["cluster_id"]]
+        offset, what = row["offset"], (row["leader_epoch"], row["commitment"])
+        if runs and runs[-1][1:] == (offset - 1, *what):
+            runs[-1] = (runs[-1][0], offset, *what)
         else:
-            runs.append((row.offset, row.offset, row.leader_epoch, row.commitment))
+            runs.append((offset, offset, *what))
     return by_cluster
 
 
 @pytest.fixture(scope="module")
-def vanished(
-    tables: dict[str, DataFrame], committed: DataFrame, findings: DataFrame
-) -> dict[str, list[Row]]:
-    """gold.truncations by cluster."""
-    by_cluster: dict[str, list[Row]] = defaultdict(list)
-    proven = proven_ranges(tables["held"], findings)
-    found = truncations(tables["log_batches"], committed, proven, tables["captures"])
-    for row in found.orderBy("from_offset").collect():
-        by_cluster[row.cluster_id].append(row)
-    return by_cluster
+def vanished(derived: dict[str, Gold]) -> dict[str, list[Row]]:
+    """gold.truncations of the clusters that have any."""
+    found = {cluster: rows_of(one, gold.TRUNCATIONS) for cluster, one in derived.items()}
+    return {cluster: rows for cluster, rows in found.items() if rows}
 
 
 def _spans(rows: list[Row]) -> list[tuple[int, int | None, int, int | None, str]]:
@@ -249,7 +229,7 @@ def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]
     assert _spans(history["lagging"]) == [(1, 1, 0, 10, "proven"), (2, 3, 10, None, "proven")]
 
 
-def test_what_a_newer_group_shows_in_its_place_ends_an_unproven_epoch(
+def test_an_unproven_epoch_ends_where_a_newer_group_shows_another_entry(
     history: dict[str, list[Row]],
 ) -> None:
     assert _spans(history["replaced"]) == [
@@ -280,8 +260,12 @@ def test_the_committed_log_is_the_agreed_branch_to_its_end(
     assert branches[cluster] == runs
 
 
-def test_each_offset_is_in_the_committed_log_once(committed: DataFrame) -> None:
-    assert committed.count() == committed.select("cluster_id", "offset").distinct().count()
+def test_each_offset_is_in_the_committed_log_once(
+    committed: dict[str, list[dict[str, Any]]],
+) -> None:
+    for rows in committed.values():
+        offsets = [row["offset"] for row in rows]
+        assert offsets == sorted(set(offsets))
 
 
 @pytest.mark.parametrize(

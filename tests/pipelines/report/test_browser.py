@@ -104,7 +104,7 @@ def focused(opened: Opened) -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_runs_without_an_error_asks_for_nothing_and_can_be_read_in_both_themes(
+def test_the_report_runs_without_errors_or_requests_and_is_readable_in_both_themes(
     chromium: Browser, incident: Path, scheme: str
 ) -> None:
     with chromium.page(incident, scheme=scheme) as opened:
@@ -163,6 +163,7 @@ def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_ano
     assert whole in (summary + details - 1, summary + details)
 
 
+@pytest.mark.slow
 def test_of_many_clusters_the_verdicts_have_two_pages_at_most(
     chromium: Browser, tmp_path: Path
 ) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
-from pipelines.silver.control_records import control_records
-from pipelines.silver.held_batches import held_batches
-from pipelines.silver.leader_epochs import leader_epochs
 from pipelines.tables import silver
-from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch
-
-pytestmark = pytest.mark.spark
+from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Look, epoch
 
 TWO_EPOCHS = (*epoch(1, 1, 0, 10), *epoch(2, 2, 10, 20))
 LOOKS = (
@@ -42,18 +36,16 @@ LOOKS = (
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession) -> dict[str, list[Row]]:
+def rows() -> dict[str, list[Row]]:
     """Rows by cluster, in order of capture and epoch."""
-    tables = bronze_tables(spark, LOOKS)
-    control = control_records(tables["log_records"])
-    held = held_batches(tables["captures"], tables["log_batches"], control)
-    found = leader_epochs(tables["captures"], held, tables["replica_state"])
-    assert found.schema.names == list(silver.LEADER_EPOCHS.column_names)
     minutes = {look.capture_id: look.minute for look in LOOKS}
-    by_cluster: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(found.collect(), key=lambda row: (minutes[row.capture_id], row.epoch)):
-        by_cluster[row.cluster_id].append(row)
-    return by_cluster
+    return {
+        cluster: sorted(
+            rows_of(one, silver.LEADER_EPOCHS),
+            key=lambda row: (minutes[row.capture_id], row.epoch),
+        )
+        for cluster, one in golds_of(LOOKS).items()
+    }
 
 
 def _spans(rows: list[Row]) -> list[tuple[int, int | None, int | None]]:

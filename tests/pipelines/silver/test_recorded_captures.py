@@ -6,31 +6,25 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
-from pipelines.delta import Lake, read
-from pipelines.silver.control_records import control_records
-from pipelines.silver.held_batches import held_batches
-from pipelines.silver.leader_epochs import leader_epochs
-from pipelines.silver.voter_sets import voter_sets
-from pipelines.tables import bronze
+from pipelines.delta import Lake, values
+from pipelines.tables import bronze, silver
+from tests.pipelines.in_memory.looks import as_spark
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 OLD_DIRECTORY, NEW_DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w", "w1rJ2UULXXXZu6RS0Vk1kg"
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
-def epochs(spark: SparkSession, recorded_lake: Path) -> list[Row]:
+def epochs(built_lake: Path) -> list[Row]:
     """silver.leader_epochs, each row with `source`: the folder its capture was read from."""
-    lake = Lake(recorded_lake)
-    captures = read(spark, lake, bronze.CAPTURES)
-    control = control_records(read(spark, lake, bronze.LOG_RECORDS))
-    held = held_batches(captures, read(spark, lake, bronze.LOG_BATCHES), control)
-    rows = leader_epochs(captures, held, read(spark, lake, bronze.REPLICA_STATE))
-    sources = captures.select("capture_id", "source")
-    return rows.join(sources, on="capture_id", how="inner").orderBy("source", "epoch").collect()
+    lake = Lake(built_lake)
+    captures = values(lake, bronze.CAPTURES, ("capture_id", "source"))
+    sources = {row["capture_id"]: row["source"] for row in captures}
+    rows = values(lake, silver.LEADER_EPOCHS, silver.LEADER_EPOCHS.column_names)
+    rows.sort(key=lambda row: (sources[row["capture_id"]], row["epoch"]))
+    return [as_spark({**row, "source": sources[row["capture_id"]]}) for row in rows]
 
 
 def test_all_28_captures_agree_on_all_their_epochs(epochs: list[Row]) -> None:
@@ -59,13 +53,9 @@ def test_the_ghosts_of_the_split_belong_to_the_old_epoch(epochs: list[Row]) -> N
     }
 
 
-def test_the_voters_of_both_clusters(spark: SparkSession, recorded_lake: Path) -> None:
-    lake = Lake(recorded_lake)
-    rows = voter_sets(
-        control_records(read(spark, lake, bronze.LOG_RECORDS)),
-        read(spark, lake, bronze.SNAPSHOT_RECORDS),
-        read(spark, lake, bronze.REPLICA_STATE),
-    ).collect()
+def test_the_voters_of_both_clusters(built_lake: Path) -> None:
+    found = values(Lake(built_lake), silver.VOTER_SETS, silver.VOTER_SETS.column_names)
+    rows = [as_spark(row) for row in found]
     assert Counter((row.cluster_id, row.source) for row in rows).keys() == {
         (DYNAMIC, "kraft_voters"),
         (DYNAMIC, "snapshot"),

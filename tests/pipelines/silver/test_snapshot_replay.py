@@ -14,12 +14,13 @@ from pyspark.sql import functions as F
 
 from pipelines.delta import Lake, read
 from pipelines.replay.compared import SNAPSHOT_IDS
+from pipelines.replay.folded import folded
 from pipelines.silver.agreed_replay import agreed_replay
 from pipelines.silver.branch_records import branch_records
-from pipelines.silver.snapshot_replay import compared_rows, snapshot_replay
 from pipelines.tables import bronze, silver
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from tests.pipelines.in_memory.looks import as_spark
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 
@@ -40,8 +41,16 @@ def tables(spark: SparkSession, built_lake: Path) -> dict[str, DataFrame]:
 
 
 def _rows(tables: dict[str, DataFrame], buckets: int = 3) -> list[Row]:
-    rows = snapshot_replay(compared_rows(agreed_replay(**tables, buckets=buckets)))
-    return rows.orderBy(*SNAPSHOT_IDS).collect()
+    """REPLAYED of the snapshots that a replay reaches, of all parts together."""
+    written = agreed_replay(**tables, buckets=buckets).where("what = 'compared'")
+    parts = written.select("cluster_id", "compared.*").toArrow().to_pylist()
+    beside_log = [
+        row
+        for row in folded(parts)
+        if row["content_sha256"] is not None and row["against_sha256"] is None
+    ]
+    beside_log.sort(key=lambda row: [row[name] for name in SNAPSHOT_IDS])
+    return [as_spark(row) for row in beside_log]
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,17 @@
-"""silver.voter_sets, and a capture's log packed into one row."""
+"""silver.voter_sets, and a capture's log as a value."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
-from pipelines.silver.voter_sets import voter_sets
-from tests.pipelines.quorums import Batch, Look, bronze_tables, epoch, logs_of, with_held
-
-pytestmark = pytest.mark.spark
+from pipelines.in_memory.derived import Gold
+from pipelines.in_memory.held import ReplicaLogs
+from pipelines.tables import silver
+from replica.history.log import ReplicaLog
+from replica.model.epochs import UNDEFINED_EPOCH
+from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Look, epoch
 
 KEPT = epoch(1, 1, 0, 10)
 TRUNCATED = Batch(10, 10, 1, voters=(1, 2))
@@ -24,23 +25,27 @@ LOOKS = (
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession) -> dict[str, Any]:
-    return with_held(bronze_tables(spark, LOOKS))
+def derived() -> dict[str, Gold]:
+    return golds_of(LOOKS)
 
 
 @pytest.fixture(scope="module")
-def sets(tables: dict[str, Any]) -> list[Row]:
-    found = voter_sets(tables["control"], tables["snapshot_records"], tables["replica_state"])
-    return found.orderBy("cluster_id", "source", "offset").collect()
+def sets(derived: dict[str, Gold]) -> list[Row]:
+    rows = [row for one in derived.values() for row in rows_of(one, silver.VOTER_SETS)]
+    return sorted(rows, key=lambda row: (row.cluster_id, row.source, row.offset or -1))
 
 
 @pytest.fixture(scope="module")
-def logs(tables: dict[str, Any]) -> dict[tuple[str, int, int], Row]:
-    """Rows by (cluster, node, minute)."""
-    rows = logs_of(tables).collect()
-    names = {(look.capture_group, look.capture_id): look for look in LOOKS}
-    found = [(names[row.capture_group, row.capture_id], row) for row in rows]
-    return {(look.cluster, look.node, look.minute): row for look, row in found}
+def logs(derived: dict[str, Gold]) -> dict[tuple[str, int, int], ReplicaLog]:
+    """By (cluster, node, minute)."""
+    made = {
+        cluster: ReplicaLogs(one.bronze, one.silver.held, one.silver.snapshot_sets)
+        for cluster, one in derived.items()
+    }
+    return {
+        (look.cluster, look.node, look.minute): made[look.cluster].log(look.capture_id)
+        for look in LOOKS
+    }
 
 
 def _named(sets: list[Row], cluster: str) -> list[tuple[str, int | None, int, list[int]]]:
@@ -72,8 +77,8 @@ def test_a_static_quorum_names_them_in_leader_changes_and_quorum_state(sets: lis
     assert sets[-1].voters[0].endpoints is None
 
 
-def test_a_packed_log_has_the_batches_of_its_own_capture_in_order(
-    logs: dict[tuple[str, int, int], Row],
+def test_a_log_has_the_batches_of_its_own_capture_in_order(
+    logs: dict[tuple[str, int, int], ReplicaLog],
 ) -> None:
     before, after = logs["dynamic", 1, 0], logs["dynamic", 1, 1]
     assert [(b.base_offset, b.last_offset, b.epoch) for b in before.batches] == [
@@ -83,30 +88,27 @@ def test_a_packed_log_has_the_batches_of_its_own_capture_in_order(
     ]
     assert [(b.base_offset, b.epoch) for b in after.batches] == [(0, 1), (1, 1), (10, 2), (11, 2)]
     assert before.batches[0] == after.batches[0]
-    assert (before.quorum_epoch, after.quorum_epoch) == (None, 2)
+    assert (before.quorum_epoch, after.quorum_epoch) == (UNDEFINED_EPOCH, 2)
 
 
-def test_a_packed_log_has_the_voters_of_its_log_and_snapshots(
-    logs: dict[tuple[str, int, int], Row],
+def test_a_log_has_the_voters_of_its_records_and_snapshots(
+    logs: dict[tuple[str, int, int], ReplicaLog],
 ) -> None:
     before, after = logs["dynamic", 1, 0], logs["dynamic", 1, 1]
     # the snapshot ends at 5, so its voters are in force from 4 on
     assert [(s.offset, len(s.voters)) for s in before.voter_sets] == [(4, 3), (10, 2)]
-    assert [tuple(s) for s in before.snapshots] == [(5, 1)]
-    assert after.voter_sets == []
-    assert after.snapshots == []
+    assert [(s.offset, s.epoch) for s in before.snapshots] == [(5, 1)]
+    assert after.voter_sets == ()
+    assert after.snapshots == ()
     assert [(c.offset, c.epoch) for c in after.leader_changes] == [(0, 1), (10, 2)]
 
 
-def test_an_empty_log_is_packed_into_empty_lists(logs: dict[tuple[str, int, int], Row]) -> None:
-    row = logs["static", 2, 1]
-    assert (row.batches, row.snapshots, row.voter_sets, row.leader_changes) == ([], [], [], [])
+def test_an_empty_log_has_nothing(logs: dict[tuple[str, int, int], ReplicaLog]) -> None:
+    log = logs["static", 2, 1]
+    assert (log.batches, log.snapshots, log.voter_sets, log.leader_changes) == ((), (), (), ())
 
 
-def test_an_unchanged_replica_is_packed_once_for_each_group(
-    logs: dict[tuple[str, int, int], Row],
+def test_an_unchanged_replica_has_one_log_in_all_groups(
+    logs: dict[tuple[str, int, int], ReplicaLog],
 ) -> None:
-    first, again = logs["static", 1, 0], logs["static", 1, 1]
-    assert first.capture_id == again.capture_id
-    assert first.batches == again.batches
-    assert first.captured_at < again.captured_at
+    assert logs["static", 1, 0] is logs["static", 1, 1]

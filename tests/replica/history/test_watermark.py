@@ -37,7 +37,7 @@ def watermark(ends, epoch_start, current=None, voters=None):
         pytest.param([20, 18, 16, 15], 10, 16, id="four-voters-need-three"),
     ],
 )
-def test_the_majority_moves_it_past_the_epoch_start_only(ends, epoch_start, expected):
+def test_a_majority_moves_the_high_watermark_only_past_the_epoch_start(ends, epoch_start, expected):
     assert watermark(ends, epoch_start) == expected
 
 
@@ -49,14 +49,14 @@ def test_old_records_on_a_majority_commit_only_with_one_of_the_epoch():
 
 
 @pytest.mark.scenario("F06", "F07")
-def test_it_never_falls():
+def test_the_high_watermark_never_falls():
     assert watermark([15, 5], 4, current=10) == 10, "F06: a lost disk"
     assert watermark([20, 15, 10, 10], 4, current=15) == 15, "F07: a new voter behind"
     assert watermark([20, 16, 16, 10], 4, current=15) == 16, "F07: past it again"
 
 
 @pytest.mark.scenario("F08")
-def test_a_new_voter_that_is_caught_up_moves_it():
+def test_a_new_voter_that_has_caught_up_moves_the_high_watermark():
     assert watermark([15, 10, 15], 5, voters=[0, 1]) == 10
     assert watermark([15, 10, 15], 5, current=10, voters=[0, 1, 2]) == 15
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
 from replica.message.schema import Value
@@ -21,6 +20,7 @@ from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
 from replica.scan import frames
 from tests.examples import examples
+from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.agreement import REDACTOR, hold_equal, scalar_records
 from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged, made_batch, recorded_segments
@@ -123,6 +123,7 @@ def test_two_batches_in_doubt_at_the_end(pool: Pool) -> None:
             hold_equal(b"".join(parts) + b"junk", expected=None)
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_chunk_holds() -> None:
     """Chunks end between batches; a batch beyond a chunk's rows goes to the scalar reader."""
     parts, offset = [], 0

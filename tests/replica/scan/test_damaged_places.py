@@ -69,6 +69,7 @@ def _overwritten(log: _Log, places: int, chance: random.Random) -> bytes:
     return bytes(damaged)
 
 
+@pytest.mark.slow
 @_READERS
 def test_random_bytes_at_five_places_of_a_large_log_hide_no_sound_batch(
     large: _Log, reader: Callable[..., SegmentScan]
@@ -160,7 +161,7 @@ _DAMAGES = st.lists(
 
 
 @given(_DAMAGES)
-def test_whatever_damages_a_log_the_sound_batches_are_read_by_both_readers(
+def test_both_readers_read_the_sound_batches_of_every_damaged_log(
     small: _Log, damages: list[tuple[str, int, int]]
 ) -> None:
     damaged = bytearray(small.whole)
