@@ -1,9 +1,9 @@
-"""Bronze to silver to gold by Spark, for lakes with a cluster that isn't small: every derived table
-computed anew, each in one Delta commit.
+"""Bronze to silver to gold with Spark, for lakes with a cluster that isn't small. Every derived
+table is computed anew, each in one Delta commit.
 
-Spark's workers do what takes records one by one: the replay of the agreed branch, and the lengths
-of records. All else is computed in this process, by pipelines.nodes, a cluster at a time. Between
-the layers, and behind the last, is pipelines.quality's gate.
+Spark's workers do the work that takes records one by one: the replay of the agreed branch, and the
+lengths of records. This process computes all else with pipelines.nodes, one cluster at a time. The
+gate of pipelines.quality judges the tables between the layers and after the last one.
 """
 
 from __future__ import annotations
@@ -56,13 +56,12 @@ def build(
     run_id: str | None = None,
     share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int]:
-    """Compute all silver and gold tables of the lake; returns their row counts by table name.
+    """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
-    The same bronze gives the same rows. progress: told one line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: told how
-    much of the build is done, from 0 to 1.
-    UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
-    be derived from it.
+    The same bronze gives the same rows. progress: is told a line before each table, and for each
+    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: is told
+    which part of the build is done, from 0 to 1. Raises UsageError where the lake has no bronze
+    tables, and CorruptDataError where a table's rows don't allow to derive anything.
     """
     if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
@@ -87,14 +86,15 @@ _OF_SMALL_TABLES = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.shuffle.partitions": "1",
 }
-"""Where all tables of bronze are in one partition each, what is computed of them needs no shuffle,
-and so one Spark job a table. To broadcast one, or to adapt, takes a job more each time."""
+"""Spark's settings where all tables of bronze are in one partition each: then computing from them
+needs no shuffle, and one Spark job for each table. A broadcast, or adaptive execution, takes one
+job more each time."""
 
 
 @dataclass
 class _Building:
-    """One build. counts, versions: rows of the tables that were written, and their versions, by
-    table name. written: what the replay wrote, which several tables read."""
+    """One build. counts, versions: the rows of the written tables, and their versions, by table
+    name. written: the rows of the replay, which several tables read."""
 
     spark: SparkSession
     lake: delta.Lake
@@ -142,7 +142,7 @@ class _Building:
             replace_values(self.lake, silver.COMMITTED_LOG, _in_files(tables))
 
     def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
-        """The agreed branches as gold may be derived from them; agreed: the rows of
+        """The agreed branches from which gold may be derived. agreed: the rows of
         silver.committed_log that the gate admits."""
         if silver.COMMITTED_LOG in self.gate.whole:
             return [one.committed for one in clusters]
@@ -191,7 +191,8 @@ class _Building:
         ]
 
     def _judge_health(self, derived: Sequence[Gold], records: Sequence[LargeRecords]) -> None:
-        """Of the states that gold.metadata_history, which is written, has at the looks' ends."""
+        """Judges the states that gold.metadata_history, which is written already, has at the ends
+        of the looks."""
         looks = [look for one in derived for look in one.looks]
         history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
         judged = rows_by_cluster(health(history, looks)) if looks else {}
@@ -224,7 +225,7 @@ class _Building:
 
     @contextmanager
     def _writing(self, contract: Contract) -> Iterator[None]:
-        """Around the write of a table, which is there."""
+        """The context around the write of a table that exists."""
         self.progress(contract.name)
         delta.ensure_table(self.lake, contract)
         yield
@@ -235,7 +236,7 @@ class _Building:
 
 
 def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of silver.committed_log, as many in each table as a file is to have."""
+    """The rows of silver.committed_log, in tables with as many rows as a file shall have."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table_of(silver.COMMITTED_LOG, table))
@@ -247,13 +248,13 @@ def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _compared(told: Iterable[Row]) -> list[Row]:
-    """REPLAYED, of all parts together; told: rows of WALKED."""
+    """REPLAYED of all parts together. told: rows of WALKED."""
     rows = ({**row[COMPARED], "cluster_id": row["cluster_id"]} for row in told if row[COMPARED])
     return folded(rows)
 
 
 def _ranges(told: Iterable[Row]) -> list[Row]:
-    """Rows of gold.state_ranges; told: rows of WALKED."""
+    """Rows of gold.state_ranges. told: rows of WALKED."""
     return [
         {
             "cluster_id": row["cluster_id"],

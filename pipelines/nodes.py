@@ -73,8 +73,8 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
     gold.FINDINGS: _findings,
 }
-"""The tables of gold, but for gold.metadata_history and gold.metadata_changes, which have rows for
-each record; gold.findings without those of `membership_findings`."""
+"""The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
+each record. gold.findings without the rows of `membership_findings`."""
 
 
 def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:

@@ -24,8 +24,8 @@ class Verdict(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NO_FAULT_FOUND = "no-fault-found"
-    """Nothing is wrong, but not everything could be judged: a file on its own, a snapshot that was
-    compared with no log, or a partition whose records are no metadata."""
+    """No fault was found, but not everything could be judged: a file on its own, a snapshot that
+    was compared with no log, or a partition whose records are no metadata."""
     SOUND = "sound"
 
 

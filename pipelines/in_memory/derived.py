@@ -146,7 +146,7 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """Of pipelines.gold.rules.looks."""
+        """The rows of pipelines.gold.rules.looks."""
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 

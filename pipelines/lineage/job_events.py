@@ -52,7 +52,7 @@ def job_events(
 
 
 class _RunEvents:
-    """What has been told of one run, and what is still to be told."""
+    """The events of one run that were sent, and those that are still to be sent."""
 
     def __init__(
         self,

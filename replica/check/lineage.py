@@ -22,8 +22,8 @@ from replica.history.log import OffsetRange, ReplicaLog
 from replica.model.keys import ReplicaKey
 
 MAX_COMPARED = 400
-"""So many logs of a cluster are compared pair by pair. Voters are fewer than ten, and the rest are
-brokers."""
+"""The most logs of a cluster that are compared pair by pair. Voters are fewer than ten; all others
+are brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,8 @@ def _nodes(ids: Sequence[int]) -> str:
 
 
 def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
-    """What a divergence means for the loser. others: node ids. The caller adds file and byte."""
+    """The finding about a divergence, for the loser. others: node ids. The caller adds file and
+    byte."""
     offset, lost = parting.offset, parting.lost
     message = (
         f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "

@@ -27,7 +27,7 @@ Watch = Callable[[str], None]
 
 
 class RecordReader(Protocol):
-    """What a log record means to a replay: `meaning`, or the same without its secrets."""
+    """Turns a log record into a value for a replay: `meaning`, or the same without secrets."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 

@@ -62,7 +62,8 @@ class Comparison:
 
     @property
     def agreement(self) -> OffsetRange | None:
-        """From the first common offset to the first difference or the end; None without one."""
+        """The offsets from the first common one to the first difference or the end; None without a
+        common offset."""
         if not self.spans or not self.spans[0].same:
             return None
         end = self.divergence_offset

@@ -38,9 +38,10 @@ class Answer(Enum):
     """Whether to go on with the winner."""
 
     SAFE = "safe"
-    """It holds everything that was committed."""
+    """The first replica holds all committed records."""
     UNPROVEN = "unproven"
-    """Nothing known to be committed is lost, but voters that are gone may have held more."""
+    """The first replica holds all records that are known to be committed, but lost voters may have
+    held more."""
     REFUSED = "refused"
     """Committed records would be lost, or nobody can tell which history is right."""
 

@@ -23,5 +23,5 @@ def programs() -> tuple[Program, ...]:
 
 
 def by_key(make: Callable[[Program], Made]) -> dict[tuple[int, int], Made]:
-    """What `make` makes of each program, by (api key, version)."""
+    """The result of `make` for each program, by (api key, version)."""
     return {(each.schema.api_key, each.version): make(each) for each in programs()}

@@ -35,19 +35,19 @@ def refused_as_stranger(
 
     Where the log names the voters (KIP-853), a node with a newer log may know a voter set that this
     log lacks, and may need this replica's vote; so it isn't refused. A node with an older log isn't
-    counted as illegal either: it may not know that it was removed. It gets no vote, and no error;
-    a leader that this log doesn't name, perhaps not yet, is told to ask again. INVALID_REQUEST in
-    an answer of its own epoch would end Kafka's controller
-    (KafkaRaftClient.maybeHandleCommonResponse). While no voters are known, nothing is refused.
+    counted as illegal either: it may not know that it was removed. At kraft.version 0 every other
+    node is. None of them gets a vote, or an error that ends it: INVALID_REQUEST in an answer of its
+    own epoch would end Kafka's controller (KafkaRaftClient.maybeHandleCommonResponse). A leader
+    that this log doesn't name, perhaps not yet, is told to ask again. While no voters are known,
+    nothing is refused.
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
     if not log.voters or any(node_id in voters.ids for voters in since):
         return False
     if log.kraft_version == 0:
-        core.refuse_illegal(request_id, request, "a request of a node that is no voter")
-        return True
-    if has_newer_log:
+        core.illegal["a request of a node that is no voter"] += 1
+    elif has_newer_log:
         return False
     if isinstance(request, VoteRequest):
         core.reply(request_id, core.signed(VoteResponse(granted=False)))

@@ -34,8 +34,8 @@ class _Term:
 
 
 class CheckQuorum:
-    """Who leads, and since when without a majority. judged: see Invariants, in which this is each
-    time a leader starts or is given other voters."""
+    """The leader, and since when it has no majority. judged: see Invariants, in which this is each
+    time a leader starts or gets other voters."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged

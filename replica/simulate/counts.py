@@ -14,7 +14,7 @@ ALL_TRANSITIONS = tuple(
     Transition(of, cause, to) for (of, cause), roles in TRANSITIONS.items() for to in roles
 )
 COUNTED: tuple[Transition | str, ...] = (*ALL_TRANSITIONS, *FAULTS, *INVARIANTS)
-"""What each number of `counts` is about, in their order. Faults and invariants share no name."""
+"""The names of the numbers in `counts`, in their order. Faults and invariants share no name."""
 
 
 def counts(coverage: Coverage, judged: Mapping[str, int]) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ class Coverage:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What was reached, each as four words, sorted."""
+        """The situations that runs have reached, each as four words, sorted."""
         return tuple(sorted(" ".join(words) for words in self.reached))
 
     def struck(self, fault: str) -> None:

@@ -71,7 +71,7 @@ class Shadow:
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """Where the log ends, or its newest snapshot where that is newer."""
+        """The end of the log, or of its newest snapshot where that is newer."""
         found = [OffsetAndEpoch(0, 0), *self.snapshots]
         if self.entries:
             found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))

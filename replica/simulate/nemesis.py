@@ -25,7 +25,7 @@ MAX_DRIFT = 50
 """The largest drift of a clock, in 1/1000."""
 
 Fault: TypeAlias = "Callable[[Simulation, Node], None]"
-"""What a strike does, to the node that it is meant for or to others."""
+"""The effect of a strike on the node that it is meant for, or on others."""
 
 
 class Simulation(Protocol):

@@ -282,7 +282,8 @@ class Simulation:
         self.coverage.stepped(host, effects)
 
     def _draw_faults(self, seed: int) -> None:
-        """By random numbers of their own, so that a run's other draws don't depend on them."""
+        """Draws the faults from random numbers of their own, so that a run's other draws don't
+        depend on them."""
         rates = Network()
         self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
         self.network.loss, self.network.duplication = rates.loss, rates.duplication

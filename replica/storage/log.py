@@ -41,8 +41,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a log lies. archive: keeps batches that the log loses to a truncation or to a snapshot;
-    None to lose them."""
+    """The place of a log. archive: keeps batches that a truncation or a snapshot removes; None to
+    lose them."""
 
     files: FileSystem
     folder: str
@@ -53,8 +53,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What opening found in the folder. closed: segments in the order of their offsets. log_start:
-    inclusive. control: the control batches from the offset `control_from` on."""
+    """The content of the folder when it was opened. closed: segments in the order of their offsets.
+    log_start: inclusive. control: the control batches from the offset `control_from` on."""
 
     checkpoint: EpochCheckpoint
     closed: list[ClosedSegment]
@@ -221,7 +221,7 @@ class FileLog(Log):
         self._active = create_segment(self._files, self._folder, self.log_end, self._config)
 
     def _tail(self, end_offset: int) -> Tail:
-        """What a truncation cuts off: from the batch that holds `end_offset` on."""
+        """The batches that a truncation removes: from the one that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )

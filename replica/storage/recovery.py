@@ -177,7 +177,8 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """Where the newest snapshot ends. What was synced below that isn't read again."""
+        """The end offset of the newest snapshot. Bytes that were synced below it aren't
+        read again."""
         return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:

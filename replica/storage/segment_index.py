@@ -103,7 +103,7 @@ def _whole(times: bytes) -> bytes:
 
 
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
-    """By an offset index, the byte of the batch that holds the offset, or of one before it."""
+    """The byte of the batch that holds the offset, or of an earlier batch, by an offset index."""
     count = _count_below(offsets, relative_offset + 1)
     if count == 0:
         return 0

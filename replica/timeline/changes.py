@@ -27,7 +27,8 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.timeline.branch import Branch, Piece, Tail
 
 FROM_SNAPSHOT = -1
-"""In the place of the offset of what a snapshot gave: its own offsets are no log's."""
+"""Stands for the offset of an entity of a snapshot: a snapshot's own offsets are no offsets of the
+log."""
 _EVERY_BATCHES = 512
 
 
@@ -45,17 +46,15 @@ class LoggedChange(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """Of the record."""
+        """The offset of the record."""
         return self.told.write.offset
 
 
 def logged_changes(
     branch: Branch, redactor: Redactor | None, watch: Watch | None = None
 ) -> Iterator[LoggedChange]:
-    """In the log's order; those of a tail come where it leaves the branch.
-
-    redactor: None keeps secrets. watch: is told how far long work is.
-    """
+    """The changes in the log's order; those of a tail come where it leaves the branch. redactor:
+    None keeps secrets. watch: is told how far long work is."""
     return _Walk(branch, _reading(redactor), watch).changes()
 
 
@@ -159,7 +158,7 @@ class _Walk:
                 return
 
     def _enter(self, base_offset: int) -> None:
-        """What the next batch is replayed with; None where its records say nothing of the state."""
+        """The replay for the next batch; None where its records don't change the state."""
         if base_offset != self._end.offset:
             self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
             self._end = OffsetAndEpoch(base_offset, -1)
@@ -202,7 +201,7 @@ class _Inflations:
         self._inflation = Inflation(0)
 
     def of(self, path: str, size: int) -> Inflation:
-        """Of the file that is read now; files are read one after the other."""
+        """The inflation of the file that is read now; files are read one after the other."""
         if path != self._path:
             self._path, self._inflation = path, Inflation(size)
         return self._inflation

@@ -16,11 +16,12 @@ from replica.watching.judged import Judgement
 from replica.wire.quorum import DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""At most so many replicas have metrics of their own; voters come first."""
+"""The most replicas with metrics of their own; voters come first."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:
-    """What the leader said last. Before its first answer there are no metrics of replicas."""
+    """The metrics of the leader's last answer. Before its first answer there are no metrics of
+    replicas."""
     yield gauge("quorum_described", "1 where the leader told it last time", not described.trouble)
     if described.quorum is None or described.at_s is None:
         return

@@ -93,12 +93,18 @@ def test_epochs_rise_no_faster_than_elections_however_many_requests_come(made, a
 
 
 @REQUESTS
-@pytest.mark.parametrize("epoch", [0, 1, 2])
+@pytest.mark.parametrize("epoch", [1, 2])
 def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quorum(ask, epoch):
+    """It may be a voter since an upgrade to kraft.version 1 that this log lacks, so no answer
+    would end Kafka's controller."""
     host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
     before = host.raft.role
-    assert ask(host, 77, epoch).error in (ErrorCode.INVALID_REQUEST, ErrorCode.FENCED_LEADER_EPOCH)
+    answer = ask(host, 77, epoch)
+    is_vote = ask in (ask_vote, ask_pre_vote)
+    assert answer.error is (ErrorCode.NONE if is_vote else ErrorCode.BROKER_NOT_AVAILABLE)
+    assert not getattr(answer, "granted", False)
     assert host.raft.role == before
+    assert host.raft.illegal_messages == {"a request of a node that is no voter": 1}
 
 
 @pytest.mark.parametrize("ask", [ask_begin, ask_end])
