@@ -163,6 +163,7 @@ def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_ano
     assert whole in (summary + details - 1, summary + details)
 
 
+@pytest.mark.slow
 def test_of_many_clusters_the_verdicts_have_two_pages_at_most(
     chromium: Browser, tmp_path: Path
 ) -> None:

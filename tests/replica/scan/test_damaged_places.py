@@ -69,6 +69,7 @@ def _overwritten(log: _Log, places: int, chance: random.Random) -> bytes:
     return bytes(damaged)
 
 
+@pytest.mark.slow
 @_READERS
 def test_random_bytes_at_five_places_of_a_large_log_hide_no_sound_batch(
     large: _Log, reader: Callable[..., SegmentScan]

@@ -85,3 +85,10 @@ def test_a_run_lists_each_reached_situation_in_four_words():
     assert any(text.startswith("Candidate VoteResponse MAJORITY_GRANTED ") for text in reached)
     assert all(len(text.split()) == 4 for text in reached)
     assert reached == tuple(sorted(set(reached)))
+
+
+def test_partitions_last_longer_in_some_runs():
+    def heals(seed):
+        return nemesis.drawn(Random(seed), Network()).count(nemesis._heal)
+
+    assert {heals(seed) for seed in range(60)} == {1, 4}
