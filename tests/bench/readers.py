@@ -252,7 +252,10 @@ def main() -> int:
         f"{os.getloadavg()[0]:.1f} in the last minute, {datetime.now(UTC).date()}. The readers run "
         "on the same machine.\n\nOne reader fetches "
         f"{ANSWER_BYTES // MEBIBYTE} MiB at once from a warm page cache, {options.rounds} rounds. "
-        f"The replica checks every CRC that it reads.\n\n{''.join(rates)}\n"
+        "The replica checks every CRC that it reads. Between two answers to readers it pauses for "
+        "as long as an answer took, so that voters are not kept waiting; a voter's fetch isn't "
+        "held back so, and the CPU seconds say how fast a follower can get the log."
+        f"\n\n{''.join(rates)}\n"
         "Readers that only hold a connection, and readers that fetch some kilobytes a second "
         f"while the replica appends 10 records a second.\n\n{''.join(many)}"
     )
