@@ -191,7 +191,9 @@ def _of_cluster(rows: small_lake.Rows, name: str) -> small_lake.Rows:
     }
 
 
-def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident: Path) -> None:
+def test_every_part_of_the_report_is_reached_and_opened_by_keyboard(
+    chromium: Browser, incident: Path
+) -> None:
     with chromium.page(incident) as opened:
         press = opened.page.keyboard.press
         press("Tab")
