@@ -292,5 +292,5 @@ def test_a_truncation_says_whether_what_vanished_was_committed(
     assert row.last_seen < row.seen_at
 
 
-def test_only_what_vanished_is_a_truncation(vanished: dict[str, list[Row]]) -> None:
+def test_only_vanished_records_are_truncations(vanished: dict[str, list[Row]]) -> None:
     assert set(vanished) == {"split", "replaced", "lost data", "forgetful"}
