@@ -67,7 +67,7 @@ def large_record(number: int) -> bytes:
         "resourceType": 2,
         "resourceName": "topic-1",
         "name": "retention.ms",
-        "value": f"{number:01000}",
+        "value": f"{number:020000}",
     }
     return encode(new_record("CONFIG_RECORD", 0, fields))
 
@@ -104,7 +104,7 @@ async def a_follower_misses_many_records(quorum: Quorum, server: Prometheus) -> 
 
     async def append_until_told() -> None:
         while True:
-            await quorum.append(*[large_record(number) for number in range(100)])
+            await asyncio.gather(*(quorum.append(large_record(number)) for number in range(50)))
             await asyncio.sleep(0.2)
 
     appending = asyncio.create_task(append_until_told())
