@@ -1,7 +1,6 @@
-"""Gold, as far as Spark's workers make it: what has a row for each record, and what reads that.
+"""Gold, as far as Spark's workers make it, and the rules that all of gold is judged by.
 
-- `metadata_history`: the tables of versions and of changes; `health`: judgements on the newest
-  state.
+- `health`: judgements on the newest state.
 - `rules`: check's rules on single rows, without Spark.
 
 All other tables are made by pipelines.in_memory.
