@@ -87,18 +87,18 @@ def _kraftlake(
 
     \b
     First steps:
-      kraftlake demo                           the whole way, on recorded logs
-      kraftlake dump /var/kafka/metadata       what the log says
+      kraftlake demo                           try ingest, build and sql on recorded logs
+      kraftlake dump /var/kafka/metadata       print the records of the log
       kraftlake check node1/ node2/ node3/     is anything wrong?
       kraftlake timeline node1/ node2/ node3/  what happened when?
-      kraftlake diff node1/ node2/             do these two agree?
-      kraftlake ingest --lake lake captures/   keep it, and
-      kraftlake build --lake lake              make the answers
-      kraftlake sql --lake lake --tables       which tables there are
+      kraftlake diff node1/ node2/             do these two logs agree?
+      kraftlake ingest --lake lake captures/   copy the logs into a lake
+      kraftlake build --lake lake              derive the lake's tables
+      kraftlake sql --lake lake --tables       list the tables
 
-    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process is at work
-    on the same, or the other side doesn't answer), 130 interrupted, 141 the reader of our output
-    went away. KRAFTLAKE_DEBUG=1 shows tracebacks.
+    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process works on
+    the same lake or topic, or a server doesn't answer), 130 interrupted, 141 the program that read
+    the output has ended. KRAFTLAKE_DEBUG=1 shows tracebacks.
     """
 
 
@@ -115,42 +115,42 @@ class _Command:
 _GROUPS = {
     "Directories of nodes": (
         _Command(directories.dump, "Print the records of segments, snapshots or directories."),
-        _Command(directories.diff, "Compare two directories: where they part, what is lost."),
-        _Command(directories.check, "Check directories: what is wrong where, what to do."),
-        _Command(happening.timeline, "Tell what happened by clock time, and probably why."),
-        _Command(directories.explain, "Say what a finding of check means."),
-        _Command(directories.recover, "Plan with which replica a broken quorum goes on."),
-        _Command(rehearsing.rehearse, "Run captured directories on: who leads, what is lost."),
-        _Command(restoring.restore, "Make what a new cluster boots from with old metadata."),
-        _Command(directories.capture, "Copy running nodes' directories, with hashes."),
-        _Command(directories.prune, "Take captures away that are older than they need be."),
+        _Command(directories.diff, "Compare two directories: where they diverge, what is lost."),
+        _Command(directories.check, "Check directories: what is wrong, in which file, what to do."),
+        _Command(happening.timeline, "List events by clock time; elections with probable causes."),
+        _Command(directories.explain, "Explain a finding of check, and what to do about it."),
+        _Command(directories.recover, "Plan which replica a broken quorum should continue from."),
+        _Command(rehearsing.rehearse, "Simulate a start of captured directories: leader, losses."),
+        _Command(restoring.restore, "Make a checkpoint that boots a new cluster as the old one."),
+        _Command(directories.capture, "Copy the directories of running nodes, with hashes."),
+        _Command(directories.prune, "Delete captures that are older than a given age."),
         _Command(directories.redact, "Copy directories without their secrets."),
     ),
     "A lake": (
-        _Command(lake.demo, "Show the whole way on recorded logs."),
-        _Command(lake.ingest, "Bring metadata directories into bronze tables."),
-        _Command(lake.build, "Make the silver and gold tables from bronze."),
-        _Command(lake.quality, "Hold every table to what is expected of it."),
+        _Command(lake.demo, "Ingest recorded logs, build the tables, ask some questions."),
+        _Command(lake.ingest, "Copy metadata directories into bronze tables."),
+        _Command(lake.build, "Derive the silver and gold tables from bronze."),
+        _Command(lake.quality, "Check every table against its expectations."),
         _Command(lake.contents, "Show what a lake holds: captures, offsets, gaps, sizes.", "lake"),
-        _Command(lake.maintain, "Compact the tables, delete what nobody may ask for."),
-        _Command(lake.forget, "Take captures out of a lake, as if never ingested."),
+        _Command(lake.maintain, "Compact the tables, delete files of expired versions."),
+        _Command(lake.forget, "Remove captures from a lake, as if never ingested."),
     ),
     "Questions to a lake": (
-        _Command(asking.sql, "Ask the tables with SQL."),
+        _Command(asking.sql, "Query the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
-        _Command(happening.history, "The changes of a topic, broker, principal or config."),
-        _Command(state.state, "What the metadata was at an offset or a moment."),
+        _Command(happening.history, "List the changes of a topic, broker, principal or config."),
+        _Command(state.state, "Show a cluster's metadata at an offset or a moment."),
     ),
     "A lake for others": (
-        _Command(sharing.report, "An incident as one HTML page, the verdict first."),
-        _Command(sharing.export, "Tables or answers as DuckDB, SQLite, Parquet or CSV."),
+        _Command(sharing.report, "Write an incident as one HTML file, the verdict first."),
+        _Command(sharing.export, "Write tables or answers as DuckDB, SQLite, Parquet or CSV."),
         _Command(sharing.mcp, "Serve a lake or directories to assistants and editors (MCP)."),
         _Command(sharing.register, "Give a lake's tables names in a Hive metastore."),
         _Command(sharing.publish, "Publish a table's changes: Kafka, files, a webhook."),
     ),
     "Replicas": (
-        _Command(engine.simulate, "Log directories of named incidents; runs under faults."),
-        _Command(reading.consume, "Print a partition's records, from any replica."),
+        _Command(engine.simulate, "Write logs of named incidents; run the engine under faults."),
+        _Command(reading.consume, "Print the records of a partition, read from any replica."),
     ),
     "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }

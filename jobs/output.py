@@ -26,7 +26,7 @@ MEASURED_ROWS = 500
 """How many rows are read before a table's column widths are fixed. Further rows are printed as they
 arrive."""
 _LEAST_ROOM = 20
-"""In fewer columns than this, a text isn't wrapped."""
+"""A text isn't wrapped in fewer columns than this."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -342,4 +342,4 @@ class Progress:
 
 
 _SHOWN: set[Progress] = set()
-"""Those whose line stands on the terminal now."""
+"""The progress whose line is on the terminal now."""

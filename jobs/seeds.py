@@ -7,7 +7,7 @@ import re
 from replica.errors import UsageError
 
 MAX_REHEARSED = 10_000
-"""So many runs a rehearsal has at most. One of a small quorum takes some 50 ms."""
+"""The most runs of a rehearsal. A run of a small quorum takes some 50 ms."""
 
 
 def seeds_in(text: str, most: int | None = None) -> range:

@@ -11,12 +11,12 @@ from pyspark.sql.types import StructType
 def dataframe_of(
     spark: SparkSession, rows: pa.Table, schema: StructType | None = None
 ) -> DataFrame:
-    """All rows of an Arrow table; schema: their types in Spark, by default those that Spark takes
-    for Arrow's.
+    """All rows of an Arrow table as a DataFrame. schema: their types in Spark; by default those
+    that Spark takes for Arrow's.
 
-    SparkSession.createDataFrame ends at a piece of the table that has no row, unless it is the
-    first one, and loses all rows behind it (Spark 4.2.0). A table that was put together from
-    others, or filtered, may have such pieces, so they are left out here.
+    SparkSession.createDataFrame stops at a piece of the table without rows, unless it is the first
+    one, and loses all rows behind it (Spark 4.2.0). A table that was joined from others, or
+    filtered, may have such pieces, so they are left out here.
     """
     if schema is None:
         schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=False)

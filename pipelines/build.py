@@ -1,10 +1,10 @@
-"""Bronze to silver to gold by Spark, for lakes with a cluster that isn't small: every derived table
-computed anew, each in one Delta commit.
+"""Bronze to silver to gold with Spark, for lakes with a cluster that isn't small. Every derived
+table is computed anew, each in one Delta commit.
 
-Spark's tasks do what takes records one by one: the replay of the agreed branch
-(pipelines.large.replay), and the lengths of records. All else is computed in this process, by
-pipelines.nodes, a cluster at a time. Between the layers, and behind the last, is
-pipelines.quality's gate.
+Spark's tasks do the work that takes records one by one: the replay of the agreed branch
+(pipelines.large.replay), and the lengths of records. This process computes all else with
+pipelines.nodes, one cluster at a time. The gate of pipelines.quality judges the tables between the
+layers and after the last one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.delta.contents import put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Gold, Silver
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
@@ -59,13 +59,12 @@ def build(
     run_id: str | None = None,
     share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int]:
-    """Compute all silver and gold tables of the lake; returns their row counts by table name.
+    """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
-    The same bronze gives the same rows. progress: told one line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: told how
-    much of the build is done, from 0 to 1.
-    UsageError: the lake has no bronze tables. CorruptDataError: a table's rows say that nothing may
-    be derived from it.
+    The same bronze gives the same rows. progress: is told a line before each table, and for each
+    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: is told
+    which part of the build is done, from 0 to 1. Raises UsageError where the lake has no bronze
+    tables, and CorruptDataError where a table's rows don't allow to derive anything.
     """
     if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
@@ -87,14 +86,15 @@ _OF_SMALL_TABLES = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.shuffle.partitions": "1",
 }
-"""Where all tables of bronze are in one partition each, what is computed of them needs no shuffle,
-and so one Spark job a table. To broadcast one, or to adapt, takes a job more each time."""
+"""Spark's settings where all tables of bronze are in one partition each: then computing from them
+needs no shuffle, and one Spark job for each table. A broadcast, or adaptive execution, takes one
+job more each time."""
 
 
 @dataclass
 class _Building:
-    """One build. counts, versions: rows of the tables that were written, and their versions, by
-    table name."""
+    """One build. counts, versions: the rows of the written tables, and their versions, by table
+    name."""
 
     spark: SparkSession
     lake: delta.Lake
@@ -134,19 +134,19 @@ class _Building:
             tables = (table for one in clusters for table in one.committed.tables())
             replace_values(self.lake, silver.COMMITTED_LOG, _in_files(tables))
 
-    def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[Committed]:
-        """The agreed branches as gold may be derived from them; agreed: the rows of
+    def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
+        """The agreed branches from which gold may be derived. agreed: the rows of
         silver.committed_log that the gate admits."""
         if silver.COMMITTED_LOG in self.gate.whole:
             return [one.committed for one in clusters]
         rows = agreed.orderBy("cluster_id", "offset").toArrow()
         ids = rows["cluster_id"]
         return [
-            Committed.of_table(one.cluster_id, rows.filter(pc.equal(ids, one.cluster_id)))
+            AgreedBranch.of_table(one.cluster_id, rows.filter(pc.equal(ids, one.cluster_id)))
             for one in clusters
         ]
 
-    def _metadata(self, clusters: Sequence[Silver], branches: Sequence[Committed]) -> Replayed:
+    def _metadata(self, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]) -> Replayed:
         """Writes the tables that have a row for each record."""
         admitted = self.gate.admitted
         logs = {
@@ -165,7 +165,7 @@ class _Building:
         self,
         tables: Bronze,
         clusters: Sequence[Silver],
-        branches: Sequence[Committed],
+        branches: Sequence[AgreedBranch],
         told: Replayed,
     ) -> list[LargeRecords]:
         compared, ranges = by_cluster(told.compared), by_cluster(told.ranges)
@@ -186,7 +186,8 @@ class _Building:
         ]
 
     def _judge_health(self, derived: Sequence[Gold], records: Sequence[LargeRecords]) -> None:
-        """Of the states that gold.metadata_history, which is written, has at the looks' ends."""
+        """Judges the states that gold.metadata_history, which is written already, has at the ends
+        of the looks."""
         looks = [look for one in derived for look in one.looks]
         history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
         judged = rows_by_cluster(health(history, looks)) if looks else {}
@@ -211,7 +212,7 @@ class _Building:
 
     @contextmanager
     def _writing(self, contract: Contract) -> Iterator[None]:
-        """Around the write of a table, which is there."""
+        """The context around the write of a table that exists."""
         self.progress(contract.name)
         delta.ensure_table(self.lake, contract)
         yield
@@ -222,7 +223,7 @@ class _Building:
 
 
 def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of silver.committed_log, as many in each table as a file is to have."""
+    """The rows of silver.committed_log, in tables with as many rows as a file shall have."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table_of(silver.COMMITTED_LOG, table))

@@ -1,7 +1,7 @@
-"""Rounds: the captures that were looked at together, and what a round is called.
+"""Rounds: captures that were taken together, and the name of a round.
 
-A round of `ingest --order` whose captures have no time of their own is called by its name and by
-the newest record in it: the time in `captured_at` is that of the ingest, and tells only the order.
+A round of `ingest --order` whose captures have no time of their own is named by its name in --order
+and by its newest record: its `captured_at` is only the time of the ingest, and gives the order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 
 def rounds_sql(where: str) -> str:
-    """The query, in the dialect of delta-rs, whose rows `round_of` takes; oldest round first.
+    """The query whose rows `round_of` takes, in the dialect of delta-rs; the oldest round first.
 
-    where: which rows of bronze.captures. The newest record is asked only of rounds that need it.
-    Its time is in ms since 1970, for a hostile log holds times that no calendar has.
+    where: condition on rows of bronze.captures. The newest record is only queried for rounds that
+    need it. Its time is in ms since 1970, because a hostile log has times that no calendar has.
     """
     return f"""\
 WITH looks AS (SELECT * FROM bronze.captures WHERE {where}), newest_records AS (
@@ -41,11 +41,11 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 
 @dataclass(frozen=True)
 class Round:
-    """The captures of one group and one moment.
+    """The captures of one group and one time.
 
-    name: of ingest --order, None without it. has_own_time: whether capture.json or --captured-at
-    told captured_at. newest_record_ms: the largest time of the records in the logs of the group,
-    ms since 1970; None where nobody asked.
+    name: of ingest --order, None without it. has_own_time: whether captured_at is of capture.json
+    or --captured-at. newest_record_ms: the largest time of the records in the logs of the group, ms
+    since 1970; None where it was not queried.
     """
 
     cluster_id: str
@@ -57,9 +57,10 @@ class Round:
     newest_record_ms: int | None = None
 
     def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
-        """Such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of the capture.
+        """The round's name, such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of
+        the capture.
 
-        time_text, ms_text: how captured_at and newest_record_ms are written.
+        time_text, ms_text: turn captured_at and newest_record_ms into text.
         """
         when = time_text(self.captured_at)
         if self.has_own_time:
@@ -72,7 +73,7 @@ class Round:
 
 
 def round_of(row: Mapping[str, Any]) -> Round:
-    """From a row of rounds_sql."""
+    """The round of a row of rounds_sql."""
     return Round(
         cluster_id=row["cluster_id"],
         capture_group=row["capture_group"],

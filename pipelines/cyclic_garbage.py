@@ -1,4 +1,4 @@
-"""Python's search for cycles of objects that nothing refers to any more, left out for a while."""
+"""Turns Python's search for cyclic garbage off for a while."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_search_for_cycles() -> Iterator[None]:
-    """For work that makes millions of values without a cycle among them, such as a replay: to look
-    for cycles among these takes up to a third of the time."""
+    """For work that makes millions of values without a cycle among them, such as a replay: the
+    search for cycles among these values takes up to a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,11 +1,12 @@
-"""Arrow batches -> one Parquet file in a table's folder, with what a commit says of it.
+"""Arrow batches -> one Parquet file in a table's folder, with the facts that a commit needs about
+it.
 
-Runs in Spark's tasks, so it knows nothing of Spark or Delta. A file belongs to the table only when
-a commit names it: what a failed, repeated or speculative task leaves is an orphan for VACUUM.
+It runs in Spark's tasks, so it knows nothing of Spark or Delta. A file belongs to the table only
+when a commit names it: files of failed, repeated or speculative tasks are orphans for VACUUM.
 
 Columns are encoded by type, as tests/bench/spark_ways.py measured: texts and ints by dictionary,
-bigints and times by differences, bytes plainly; of a VARIANT the dictionaries repeat, the values
-don't.
+bigints and times by differences, bytes plainly. In a VARIANT the dictionaries repeat, and the
+values don't.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from pipelines.object_store import is_uri, opened
 from replica.errors import UnwritableFileError
 
 COMPRESSION = "snappy"
-"""Spark's own choice too. With zstd files get a sixth smaller, and all takes a fifth longer."""
+"""Spark's own choice too. With zstd files are a sixth smaller, and writing takes a fifth longer."""
 ROW_GROUP_BYTES = 32 * 1024 * 1024
-"""Bytes of Arrow at which a row group is written. Its size hardly changes the speed: small enough
-that tasks stay small and readers can skip, large enough for dictionaries to pay."""
+"""The bytes of Arrow at which a row group is written. The size hardly changes the speed: it is
+small enough to keep tasks small and let readers skip, and large enough to make dictionaries useful.
+"""
 
 Bound = int | str | datetime
 
@@ -41,7 +43,7 @@ class DataFile:
     """A closed file that no commit names yet.
 
     name: in the table's folder. modified: ms since the epoch. null_counts: rows without a value,
-    for each column. bounds: least and largest value of a column, left out where unknown.
+    for each column. bounds: least and greatest value of a column, left out where unknown.
     """
 
     name: str
@@ -60,13 +62,14 @@ def write_data_file(
     bounded: Collection[str],
     part: int = 0,
 ) -> DataFile | None:
-    """Writes the batches' rows to a new file in `folder`; None, and no file, where there are none.
+    """Writes the batches' rows to a new file in `folder`. Gives None, and makes no file, where
+    there are no rows.
 
     folder: a local path, or a URI of pyarrow.fs or of Hadoop's s3a. schema: the table's; batches
-    have its columns by name, in its types. bounded: columns whose bounds are wanted. part: a
-    number for the file's name, which is unique without it.
-    ValueError: a batch lacks a column, has it in another type, or without a value where the schema
-    has it not nullable. OSError: the disk refused. UnwritableFileError: the object store did.
+    have its columns by name, in its types. bounded: the columns whose bounds are wanted. part: a
+    number for the file's name, which is unique without it. Raises ValueError where a batch lacks a
+    column, has it in another type, or has NULL in a column that allows none; OSError where the disk
+    refuses; UnwritableFileError where the object store refuses.
     """
     groups = _row_groups(_conforming(batches, schema))
     first = next(groups, None)
@@ -99,8 +102,9 @@ def remove_data_files(folder: str, names: Iterable[str]) -> None:
 
 
 def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
-    """Writes the batches to a new file outside of any table, for programs that read no Delta; the
-    number of its rows. The compression is zstd, as such a file is written once and then kept."""
+    """Writes the batches to a new file outside of any table, for programs that read no Delta. Gives
+    the number of rows. The compression is zstd, because such a file is written once and then kept.
+    """
     count = 0
     with pq.ParquetWriter(path, batches.schema, compression="zstd", store_schema=False) as writer:
         for group in _row_groups(batches):
@@ -154,7 +158,7 @@ def _conforming(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 
 
 def _filled(column: pa.StructArray, field: pa.Field) -> pa.StructArray:
-    """Its fields without a NULL, which Arrow may have below a NULL of the whole."""
+    """The column's fields without NULLs that Arrow may have below a NULL of the whole value."""
     children = [column.field(k) for k in range(field.type.num_fields)]
     if not any(child.null_count for child in children):
         return column
@@ -163,7 +167,7 @@ def _filled(column: pa.StructArray, field: pa.Field) -> pa.StructArray:
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """None of them is empty."""
+    """The batches as row groups, none of them empty."""
     collected: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -191,7 +195,8 @@ def _bounds(footer: pq.FileMetaData, bounded: Collection[str]) -> dict[str, tupl
 
 
 def _bounds_of(statistics: list[Any]) -> tuple[Bound, Bound] | None:
-    """None where no value is there, or Parquet left the bounds of some row group out."""
+    """The bounds; None where there is no value, or where Parquet left the bounds of some row group
+    out."""
     filled = [one for one in statistics if one is None or one.num_values]
     if not filled or any(one is None or not one.has_min_max for one in filled):
         return None

@@ -1,4 +1,4 @@
-"""Jars that are used together, and the folder of the cache that keeps them."""
+"""Sets of jars that are used together, and the folder of the cache that keeps them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FEW = 3
-"""Names in a message."""
+"""How many names a message lists."""
 
 
 @dataclass(frozen=True)
 class Jar:
-    """One Maven artifact and what its file must hash to."""
+    """One Maven artifact, and the hash of its file."""
 
     organisation: str
     module: str
@@ -28,8 +28,9 @@ class Jar:
 
 @dataclass(frozen=True)
 class JarSet:
-    """Jars that are used together. name: for messages. size: of all, MB. folder: in the cache; a
-    version has one of its own, so upgrades never mix. option: of `python -m pipelines.jars`."""
+    """Jars that are used together. name: for messages. size: of all, MB. folder: in the cache; each
+    version has its own, so an upgrade never mixes versions. option: of `python -m pipelines.jars`.
+    """
 
     name: str
     size: int
@@ -39,12 +40,12 @@ class JarSet:
 
     @property
     def cache(self) -> Path:
-        """Where they are kept once they are fetched."""
+        """The folder that keeps them after they were fetched."""
         return cache_dir(self.folder)
 
     @property
     def shown(self) -> str:
-        """Their names, where they are few."""
+        """Their names, if they are few."""
         if len(self.jars) > _FEW:
             return (
                 f"the {len(self.jars)} jars that `python -m pipelines.jars {self.option}` fetches"
@@ -53,7 +54,7 @@ class JarSet:
 
 
 def cache_dir(folder: str) -> Path:
-    """A folder of the cache, which need not be there yet."""
+    """A folder of the cache, which may not exist yet."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative one.
     base = Path(root) if os.path.isabs(root) else Path(os.path.expanduser("~")) / ".cache"
@@ -61,7 +62,7 @@ def cache_dir(folder: str) -> Path:
 
 
 def listed(names: Iterable[str]) -> str:
-    """All of them where they are few, else how many, and the first."""
+    """All names if they are few; otherwise their number, and the first names."""
     known = list(names)
     if len(known) > _FEW:
         return f"{len(known)} jars, {known[0]} among them"

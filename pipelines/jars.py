@@ -1,18 +1,21 @@
-"""Finds the jars that pyspark lacks, and fetches them when this machine has never had them: Delta's
-two, and for lakes in S3 Hadoop's s3a with what it needs of AWS' SDK (pipelines.s3a_jars).
+"""Finds the jars that pyspark lacks, and fetches them once: Delta's two, and for lakes in S3
+Hadoop's s3a with the parts of AWS' SDK that it needs (pipelines.s3a_jars).
 
-Looked for in this order:
-1. an offline folder: `--jars-dir`, else KRAFTLAKE_JARS, else `[jars] dir` of conf/kraftlake.toml.
-   A folder that is named but lacks a jar is an error: nobody who names one wants a download;
+They are looked for in this order:
+
+1. an offline folder: `--jars-dir`, or else KRAFTLAKE_JARS, or else `[jars] dir` of
+   conf/kraftlake.toml. A named folder that lacks a jar is an error: a user who names a folder wants
+   no download;
 2. the cache: $XDG_CACHE_HOME/kraftlake/jars/<version>, by default below ~/.cache;
 3. the network: the Ivy inside pyspark, run by plain Java with settings of our own.
 
-Our own Ivy settings matter. Ivy's defaults ask ~/.m2 first, where a half-filled repository (a pom
-without its jar) ends the search, and follow a parent pom's own repositories. Ours know one
-resolver, Ivy's built-in Maven 2 one at its default root, and the modules come without their
-closure, which would load a second Hadoop beside pyspark's.
+Our own Ivy settings are needed. Ivy's defaults ask ~/.m2 first, where a half-filled repository (a
+pom without its jar) ends the search, and they follow a parent pom's own repositories. Our settings
+have one resolver, Ivy's built-in Maven 2 resolver at its default root, and fetch the modules
+without their dependencies, which would load a second Hadoop beside pyspark's.
 
-Every jar is held to its SHA-256, also in the cache, so a cut copy is replaced, not loaded.
+The SHA-256 of every jar is checked, also in the cache, so an incomplete copy is replaced and not
+loaded.
 """
 
 from __future__ import annotations
@@ -65,10 +68,11 @@ def delta_jars(jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ..
 
 
 def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """Absolute paths of a set's jars, in its order; see the module's text for where from.
+    """Absolute paths of a set's jars, in its order; the module's docstring says where they are
+    found.
 
-    jars_dir: an offline folder; None: KRAFTLAKE_JARS, else cache and network.
-    UsageError: a jar is missing from or damaged in the offline folder, or there's no network.
+    jars_dir: an offline folder; None: KRAFTLAKE_JARS, or else cache and network. Raises UsageError
+    where a jar is missing from the offline folder or damaged there, or where there is no network.
     """
     if not wanted.jars:
         raise UsageError(
@@ -118,9 +122,9 @@ def _intact(path: Path, jar: Jar) -> bool:
 
 
 def _fetch(wanted: JarSet) -> None:
-    """Downloads into a folder beside the cache's, checks, then renames file by file.
+    """Downloads into a folder beside the cache's, checks the jars, then renames them file by file.
 
-    Two processes may do so at once: a rename is atomic, and both bring the same bytes.
+    Two processes may do so at once: a rename is atomic, and both have the same bytes.
     """
     java, cache = find_java(), wanted.cache
     try:
@@ -144,7 +148,7 @@ def _fetch(wanted: JarSet) -> None:
 
 
 def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
-    """Runs Ivy with everything it keeps inside `work`; returns the folder with the jars."""
+    """Runs Ivy, which keeps all its files inside `work`. Returns the folder with the jars."""
     settings = work / "ivysettings.xml"
     settings.write_text(_ivy_settings(work / "cache"), encoding="utf-8")
     module = work / "ivy.xml"
@@ -179,7 +183,7 @@ def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
 
 
 def _ivy_reason(output: str) -> str:
-    """The one line of Ivy's report that says why, else that it gave none."""
+    """The line of Ivy's report that gives the reason, or a text that it gave none."""
     lines = [line.strip() for line in output.splitlines()]
     for mark in ("Server access error", "Exception", "module not found", "Unable to"):
         for line in lines:

@@ -24,7 +24,8 @@ _HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was run. home: what JAVA_HOME should be; version: the feature release, as 17."""
+    """A Java that was run. home: the value for JAVA_HOME. version: the feature release,
+    such as 17."""
 
     executable: Path
     home: Path
@@ -32,7 +33,8 @@ class Java:
 
 
 def find_java() -> Java:
-    """The first Java of MIN_JAVA or newer; UsageError says what was found where there is none."""
+    """The first Java of MIN_JAVA or newer. Raises UsageError, which names what was found, where
+    there is none."""
     refused: list[str] = []
     for origin, executable in _candidates():
         java = _probe(executable)
@@ -65,7 +67,8 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def _probe(executable: Path) -> Java | None:
-    """Runs it: the only way to know. None where it is absent, broken, or not a Java at all."""
+    """Runs the executable, the only way to learn its version. None where it is absent, broken, or
+    no Java."""
     try:
         ran = subprocess.run(  # noqa: S603 - the user's own JAVA_HOME or PATH
             [str(executable), "-XshowSettings:properties", "-version"],

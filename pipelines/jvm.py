@@ -1,4 +1,4 @@
-"""The JVM of a session of our own: how it starts and ends, and what of its output is passed on."""
+"""The JVM of a session of our own: its start, its end, and which of its output is passed on."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from replica.errors import UsageError
 # What the JVM prints before any logging is set up, and nobody can act on.
 _JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
 _LARGE_TASK = b"contains a task of very large size"
-"""What pipelines.delta.small reads goes to the executors with the task that needs it."""
+"""The rows that pipelines.delta.small reads go to the executors with the task that needs them."""
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _muted = threading.Event()
 
 
 def launch(conf: SparkConf) -> Any:
-    """The JVM, its output filtered and kept off stdout, which belongs to `--json`."""
+    """Starts the JVM. Its output is filtered, and kept off stdout, which is for `--json`."""
     read_end, write_end = os.pipe()
     threading.Thread(
         target=_forward, args=(os.fdopen(read_end, "rb"),), name="spark-stderr", daemon=True
@@ -48,11 +48,11 @@ def launch(conf: SparkConf) -> Any:
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """Keeps the process's handler of SIGINT while pyspark makes a context, which installs another:
-    that one calls the JVM over a connection on which an answer is awaited, and both calls may wait
-    for ever. SIGINT is blocked meanwhile, for some seconds, and handled afterwards.
+    """Keeps the process's handler of SIGINT while pyspark makes a context, which installs another
+    handler. That one calls the JVM over a connection on which an answer is awaited, and both calls
+    may wait without end. SIGINT is blocked meanwhile, for some seconds, and handled afterwards.
 
-    Where the handler is Python's own, as in a notebook, pyspark's takes its place.
+    Where the handler is Python's own, as in a notebook, pyspark's replaces it.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
@@ -68,8 +68,9 @@ def own_interrupts() -> Iterator[None]:
 
 
 def _end_started(interrupt: KeyboardInterrupt) -> None:
-    """Ends the JVM that was starting: it would wait for this process for ever, also when that has
-    ended. Only a frame of pyspark's, which the interrupt went through, has its process."""
+    """Ends the JVM that was starting. It would wait for this process without end, even after this
+    process has ended. Only a frame of pyspark, through which the interrupt went, has the JVM's
+    process."""
     trace = interrupt.__traceback__
     while trace is not None:
         process = trace.tb_frame.f_locals.get("proc")
@@ -89,5 +90,5 @@ def _forward(stream: IO[bytes]) -> None:
 
 
 def mute() -> None:
-    """From now on nothing that the JVM prints is passed on: for a process that is about to end."""
+    """From now on none of the JVM's output is passed on: for a process that is about to end."""
     _muted.set()

@@ -1,10 +1,10 @@
-"""What a lake's last build was made from, kept in the lake: a build of the same has nothing to do,
-and one of a lake in which some clusters have changed has to do with these.
+"""The inputs and outputs of a lake's last build, kept in the lake.
 
-Nothing has changed where the code that computes the tables is the same, every bronze table is at
-the version that was read, and every table that the build wrote is at the version that it wrote. A
-table that was removed and made anew can come to the same version, so the table's id in its Delta
-log counts, too.
+If they are unchanged, a build has nothing to do; if some clusters have changed, it computes only
+these. Nothing has changed if the code that computes the tables is the same, every bronze table has
+the version that was read, and every derived table has the version that was written. A table that
+was removed and made again can have the same version, so the table's id in its Delta log counts,
+too.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NAMES = frozenset(contract.name for contract in TABLES)
 
 @dataclass(frozen=True)
 class LastBuild:
-    """A build that ended well.
+    """A build that succeeded.
 
-    code: the fingerprint of what made it. tables: by name, id and version of the bronze tables as
-    they were read and of the derived ones as they were written. rows: by table name, what it told.
-    clusters: of pipelines.clusters.digests, by cluster_id; none of a build by Spark. unbroken: the
-    tables of which all rows satisfied what is expected of them.
+    code: the fingerprint of the code. tables: by name, id and version of the bronze tables as they
+    were read and of the derived ones as they were written. rows: the row counts that it gave, by
+    table name. clusters: of pipelines.clusters.digests, by cluster_id; empty for a build with
+    Spark. unbroken: the tables of which all rows satisfied their expectations.
     """
 
     code: str
@@ -45,8 +45,8 @@ class LastBuild:
     unbroken: tuple[str, ...] = ()
 
     def still_holds(self, lake: Lake, tables: Iterable[str] | None = None) -> bool:
-        """Whether the same code computes tables now, and these tables, by default all, are as they
-        were: then a build of the lake would make the tables that are there already."""
+        """Whether the same code computes tables now, and these tables, by default all, are
+        unchanged. Then a build of the lake would make the tables that exist already."""
         if self.code != code_fingerprint():
             return False
         wanted = self.tables if tables is None else {one: self.tables.get(one) for one in tables}
@@ -54,7 +54,8 @@ class LastBuild:
 
 
 def last_build(lake: Lake) -> LastBuild | None:
-    """None where none is known, also where another release or a person wrote the file otherwise."""
+    """The last build. None where it is unknown, also where another release or a person wrote the
+    file in another form."""
     content = lake.read(FILE_NAME)
     try:
         return None if content is None else _parsed(json.loads(content))
@@ -63,7 +64,8 @@ def last_build(lake: Lake) -> LastBuild | None:
 
 
 def _parsed(said: Any) -> LastBuild:
-    """Raises ValueError, TypeError, KeyError or AttributeError for what note_build never writes."""
+    """The build of the file's content. Raises ValueError, TypeError, KeyError or AttributeError for
+    a content that note_build never writes."""
     tables = {name: (str(table), int(version)) for name, (table, version) in said["tables"].items()}
     rows = {name: int(count) for name, count in said["rows"].items()}
     if not tables or not tables.keys() | rows.keys() <= _NAMES:
@@ -80,7 +82,7 @@ def note_build(
     clusters: Mapping[str, str] = MappingProxyType({}),
     unbroken: Iterable[str] = (),
 ) -> None:
-    """Keep what a build was made from, and what it made. UnwritableFileError, OSError."""
+    """Keeps the inputs and outputs of a build. Raises UnwritableFileError, OSError."""
     ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
     tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
     told = dict(clusters), tuple(sorted(unbroken))
@@ -89,9 +91,10 @@ def note_build(
 
 
 def code_fingerprint() -> str:
-    """Of the sources that compute tables, and of the releases of the packages that they stand on.
+    """The fingerprint of the sources that compute tables, and of the releases of the packages that
+    they use.
 
-    Of sources, because a checkout has one release number through many changes.
+    The sources count, because a checkout keeps one release number through many changes.
     """
     digest = hashlib.sha256()
     for package in _PACKAGES:

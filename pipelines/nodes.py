@@ -1,5 +1,9 @@
-"""The derived tables as nodes: of each the contract, and the function that makes its rows of what
-silver or gold is made from. One cluster at a time, and no Spark."""
+"""The function that makes each derived table's rows, for one cluster at a time and without Spark.
+
+SILVER_NODES and GOLD_NODES map a table's contract to its function. Silver and Gold
+(pipelines.in_memory.derived) have the input of these functions, and intermediate results that
+several tables share.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +30,14 @@ from pipelines.tables import gold, quorum, silver
 from pipelines.tables.contract import Contract
 
 Content: TypeAlias = Sequence[Row] | Iterator[Row] | pa.Table
-"""The rows of a table, in the columns of its contract at least."""
+"""The rows of a table, at least with the columns of its contract."""
 
 
 SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
     silver.LEADER_EPOCHS: lambda of: leader_epochs(of.bronze, of.held),
     silver.VOTER_SETS: lambda of: voter_sets(of.bronze, of.control, of.snapshot_sets),
 }
-"""The tables of silver, but for silver.committed_log, which has a row for each record."""
+"""The tables of silver, except silver.committed_log, which has a row for each record."""
 
 
 def _divergence_points(of: Gold) -> Iterator[Row]:
@@ -42,7 +46,7 @@ def _divergence_points(of: Gold) -> Iterator[Row]:
 
 
 def _findings(of: Gold) -> list[Row]:
-    """But for those between clusters."""
+    """All findings except those between clusters."""
     groups, of_health = of.silver.groups, of.health.findings
     found = of.judged, of.records.compared, of.committed, groups, of_health
     return findings(of.bronze, *found)
@@ -69,8 +73,8 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
     gold.FINDINGS: _findings,
 }
-"""The tables of gold, but for gold.metadata_history and gold.metadata_changes, which have rows for
-each record; gold.findings without those of `membership_findings`."""
+"""The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
+each record. gold.findings without the rows of `membership_findings`."""
 
 
 def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:

@@ -1,9 +1,9 @@
-"""Object stores by URI: opened by pyarrow.fs, and their refusals as one line that says what to do.
+"""Object stores by URI: opened by pyarrow.fs, with errors of one line that says what to do.
 
-Endpoint, region and credentials are what AWS' own tools go by: AWS_ENDPOINT_URL_S3 or
+Endpoint, region and credentials come from the variables of AWS' own tools: AWS_ENDPOINT_URL_S3 or
 AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID and its like, or a profile.
-pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a secret;
-what they name otherwise, or not at all, is put into their words here.
+pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a secret.
+This module translates the settings that they name differently, or don't read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _USER = re.compile(r"(?<=://)[^/?]*@")
 _S3 = re.compile(r"s3a?://", re.IGNORECASE)
 _NEARLY = re.compile(r"(s3[an]?|gs|gcs|abfss?):(?!//[^/])", re.IGNORECASE)
 _DEFAULT_REGION = "us-east-1"
-"""For an endpoint of one's own, which seldom has regions."""
+"""For an endpoint of the user's own, which seldom has regions."""
 _TRIES = 3
-"""Of delta-rs and s3a for one request, within seconds: by their own defaults a store that can't be
-reached is tried for minutes. pyarrow gives up after 6 s by itself."""
+"""How often delta-rs and s3a try one request, within seconds: by their own defaults they try a
+store that can't be reached for minutes. pyarrow gives up after 6 s by itself."""
 
 _UNREACHABLE = "the store can't be reached: check AWS_ENDPOINT_URL and the network"
 _MEANINGS = (
@@ -69,12 +69,13 @@ def is_uri(path: str) -> bool:
 
 
 def is_s3(path: str) -> bool:
-    """Whether a path is a URI of S3, in Hadoop's spelling or anybody's."""
+    """Whether a path is a URI of S3, in Hadoop's spelling or the usual one."""
     return _S3.match(path) is not None
 
 
 def shown_uri(uri: str) -> str:
-    """The URI without what may be a secret: user, password and query. For messages and tables."""
+    """The URI without its parts that may be secret: user, password and query. For messages and
+    tables."""
     return _USER.sub("", uri.partition("?")[0])
 
 
@@ -84,7 +85,7 @@ def s3a_uri(uri: str) -> str:
 
 
 def check_place(path: str) -> str:
-    """The path. UsageError for what is nearly a URI, and would be taken for a local path."""
+    """The path. Raises UsageError for a malformed URI, which would be taken for a local path."""
     nearly = _NEARLY.match(path)
     if nearly is not None and not os.path.lexists(path):
         shown = f"{nearly[1]}:" if "@" in path else path  # what stands before it may be a secret
@@ -93,7 +94,8 @@ def check_place(path: str) -> str:
 
 
 def check_local(path: str) -> str:
-    """The path. UsageError for a URI, or what is nearly one, where only local paths are read."""
+    """The path. Raises UsageError for a URI, also a malformed one, where only local paths
+    are read."""
     check_place(path)
     if is_uri(path) and not os.path.lexists(path):
         raise UsageError(
@@ -104,8 +106,8 @@ def check_local(path: str) -> str:
 
 
 def check_lake(lake: str) -> str:
-    """The lake. UsageError as `check_place`, and for a URI that holds more than the place: Spark
-    and delta-rs would not understand it, and logs would show it."""
+    """The lake. Raises UsageError as `check_place`, and for a URI that has more than the place:
+    Spark and delta-rs would not understand it, and logs would show it."""
     check_place(lake)
     if is_uri(lake) and shown_uri(lake) != lake:
         raise UsageError(
@@ -119,8 +121,8 @@ def check_lake(lake: str) -> str:
 def opened(
     uri: str, refused: type[FileSystemError] = UnreadableFileError
 ) -> Iterator[tuple[Any, str]]:
-    """(file system of pyarrow.fs, path in it); its errors become ours, which never show the URI's
-    secrets: `refused` where the store refuses, UsageError for a URI that nobody knows."""
+    """(file system of pyarrow.fs, path in it). Its errors become ours, which never show the URI's
+    secrets: `refused` where the store refuses, UsageError for an unknown kind of URI."""
     from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
 
     shown = shown_uri(uri)
@@ -135,7 +137,8 @@ def opened(
 
 
 def check_bucket(store: Any, root: str, uri: str) -> None:
-    """UsageError where S3 has no such bucket: listing one says only that nothing is there.
+    """Raises UsageError where S3 has no such bucket: listing such a bucket only shows that nothing
+    is there.
 
     store, root: as of `opened`.
     """
@@ -145,8 +148,8 @@ def check_bucket(store: Any, root: str, uri: str) -> None:
 
 
 def reason(error: BaseException, uri: str) -> str:
-    """Why the store refused, in one line that says what to do where that is known, and without
-    what the URI holds besides the place."""
+    """The reason for which the store refused, in one line, with what to do where that is known, and
+    without the parts of the URI besides the place."""
     text = str(error)
     known = meaning(text)
     if known is not None:
@@ -155,8 +158,8 @@ def reason(error: BaseException, uri: str) -> str:
 
 
 def meaning(text: str) -> str | None:
-    """What a refusal of a store means and what to do, from any library's text; None if it is none
-    that is known."""
+    """The meaning of a store's refusal, and what to do, from any library's text; None for an
+    unknown text."""
     for pattern, means in _MEANINGS:
         if re.search(pattern, text, re.IGNORECASE | re.DOTALL):
             return means
@@ -164,12 +167,13 @@ def meaning(text: str) -> str | None:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether no store answered, so that asking for another file is no use."""
+    """Whether no store answered, so that asking for another file is useless."""
     return meaning(str(error)) == _UNREACHABLE
 
 
 def storage_options(uri: str) -> dict[str, str] | None:
-    """What delta-rs must be told besides what it finds itself; None where `uri` isn't S3's."""
+    """The settings that delta-rs must be given besides those that it finds itself; None where `uri`
+    isn't S3's."""
     if not is_s3(uri):
         return None
     options = {"max_retries": str(_TRIES - 1), "retry_timeout": "20s"}
@@ -219,7 +223,7 @@ def _is_plain(endpoint: str) -> bool:
 
 
 def _said(text: str, uri: str) -> str:
-    """A library's own words: the first line."""
+    """The first line of a library's own text."""
     said = text.strip().split("\n", 1)[0].replace(uri, shown_uri(uri))
     secrets = [uri.partition("?")[2], *(_USER.search(uri) or [""])[0].rstrip("@").split(":")]
     for secret in secrets:

@@ -1,4 +1,4 @@
-"""Folders to write to: new and empty ones, and those that were written to before."""
+"""Folders to write to: new and empty ones, and those that an earlier run wrote to."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from replica.format import meta_properties
 from replica.format.discovery import is_metadata_folder
 
 _OF_THE_DISK = ("lost+found",)
-"""In the root of every new ext4 file system."""
+"""A name in the root of every new ext4 file system."""
 
 
 def refuse_foreign_names(
     place: str, names: Iterable[str], is_ours: Callable[[str], bool], what: str
 ) -> None:
-    """UsageError where one of the names in a folder is none that is ours.
+    """Raises UsageError where a folder has a name that isn't ours.
 
     place: the option and the folder, as the user gave them. what: is written there.
     """
@@ -31,8 +31,8 @@ def refuse_foreign_names(
 
 
 def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
-    """UsageError where a folder to be written to lies in the log directory of a node of Kafka's,
-    which does not start with a folder there that is no partition's. place: as above."""
+    """Raises UsageError where the folder to write to is in the log directory of a Kafka node, which
+    doesn't start with a folder there that is no partition. place: as above."""
     for above in Path(os.path.realpath(folder)).parents:
         if os.path.lexists(above / meta_properties.FILE_NAME) or is_metadata_folder(str(above)):
             raise UsageError(
@@ -42,7 +42,8 @@ def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:
-    """What lies in a folder; nothing where there is none, which whoever makes it tells."""
+    """The names in a folder; none where there is no folder: the code that makes it
+    reports errors."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Hadoop's s3a for pyspark's Hadoop, with as much of AWS' SDK as it needs.
+"""Hadoop's s3a for pyspark's Hadoop, with only the parts of AWS' SDK that it needs.
 
 Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle would be 686 MB.
 """

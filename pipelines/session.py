@@ -1,14 +1,15 @@
 """The only place that builds a SparkSession.
 
-A session comes to be in one of three ways, and what is already decided is never fought:
+A session begins in one of three ways, and what is already decided is never changed:
+
 - running: the process has a context already; only session settings that are absent are added;
 - submitted: spark-submit started the JVM; its properties win, the rest is filled in, and Delta's
-  jars are brought unless `--jars`, `--packages` or the cluster has them;
+  jars are added unless `--jars`, `--packages` or the cluster has them;
 - own: we start the JVM, with the Java and the jars that pipelines.java and pipelines.jars find.
 
-Who wins, first to last: `extra_conf`; what spark-submit, or the spark-defaults.conf of the user's
-SPARK_CONF_DIR, says; for a local master conf/spark-local.conf; conf/spark-defaults.conf; the
-settings in this file.
+The order in which settings win: `extra_conf`; those of spark-submit, or of the spark-defaults.conf
+in the user's SPARK_CONF_DIR; for a local master conf/spark-local.conf; conf/spark-defaults.conf;
+the settings in this file.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")  # a key, a separator, a va
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 Folder = Path | zipfile.Path
-"""One on disk, or in the zip that the code was shipped as."""
+"""A folder on disk, or in the zip in which the code was shipped."""
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """conf/kraftlake.toml's settings; see that file for what each one means."""
+    """The settings of conf/kraftlake.toml; that file explains them."""
 
     master: str | None = None
     cores_max: int = 8
@@ -80,12 +81,13 @@ def spark_session(
     jars_dir: str | os.PathLike[str] | None = None,
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session that reads and writes Delta, times in UTC; the running one where there is one.
+    """A session that reads and writes Delta, with times in UTC; the running session where there is
+    one.
 
-    lake: recorded as spark.kraftlake.lake, so that event logs and bug reports say which lake.
-    master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf.
-    UsageError: no Java 17+, no jars and no network, a running session that has no Delta, or another
-    release of Spark or Delta than this code is for.
+    lake: recorded as spark.kraftlake.lake, so that event logs and bug reports show the lake.
+    master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf. Raises
+    UsageError without Java 17+, without jars and network, for a running session without Delta, and
+    for another release of Spark or Delta than this code needs.
     """
     check_installed()
     asked = dict(extra_conf or {})
@@ -120,15 +122,16 @@ def is_running() -> bool:
 
 
 def check_startable() -> None:
-    """UsageError where a session can't start for want of Java, Spark or Delta; soon, and without
-    starting one."""
+    """Raises UsageError where a session can't start because Java, Spark or Delta is missing. It is
+    fast, and starts no session."""
     check_installed()
     if _active_context() is None and SparkContext._gateway is None and not is_submitted():
         find_java()
 
 
 def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
-    """What other programs of Spark's on this machine need to read a lake as spark_session does.
+    """The settings with which other programs of Spark on this machine read a lake as spark_session
+    does.
 
     asked: the caller's own, which win over conf/spark-defaults.conf. Delta's jars are those that
     pipelines.jars finds.
@@ -173,7 +176,8 @@ def conf_directory() -> Folder | None:
 
 
 def read_defaults(conf_dir: Folder | None) -> Defaults:
-    """conf_dir/kraftlake.toml's settings; UsageError on a key or type that it doesn't have."""
+    """The settings of conf_dir/kraftlake.toml. Raises UsageError for an unknown key or another
+    type."""
     path = None if conf_dir is None else conf_dir / "kraftlake.toml"
     if path is None or not path.is_file():
         return Defaults()
@@ -227,7 +231,7 @@ def _active_context() -> SparkContext | None:
 
 
 def _given() -> dict[str, str]:
-    """What was decided before us, by spark-submit or by the user's own Spark folder."""
+    """The settings that spark-submit, or the user's own Spark folder, decided before us."""
     if is_submitted():
         SparkContext.getSystemProperty("SPARK_SUBMIT")  # connects, or SparkConf would be empty
         return dict(SparkConf().getAll())
@@ -244,7 +248,7 @@ def _is_local(settings: Mapping[str, str]) -> bool:
 
 
 def _files_settings(conf_dir: Folder | None, given: Mapping[str, str]) -> dict[str, str]:
-    """What conf/ says for the given master."""
+    """The settings of conf/ for the given master."""
     if conf_dir is None:
         return {}
     settings = read_properties(conf_dir / "spark-defaults.conf")
@@ -273,20 +277,21 @@ def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) 
 
 
 def _names_collector(options: str) -> bool:
-    """Whether a JVM that gets them, and what the environment has, is told its garbage collector: it
-    refuses to start with another one besides."""
+    """Whether these options, or the environment, name a garbage collector for the JVM: it refuses
+    to start with two of them."""
     variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
     everything = " ".join((options, *(os.environ.get(name, "") for name in variables)))
     return _COLLECTOR.search(everything) is not None
 
 
 def scratch_warehouse() -> str:
-    """A folder that goes with the process: tables lie in lakes, never in the caller's cwd."""
+    """A folder that is deleted when the process ends. Spark needs one; tables are in lakes, never
+    in the caller's cwd."""
     return Path(folder_of_this_process("kraftlake-warehouse-")).as_uri()
 
 
 def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
-    """The session that runs, held to UTC; what it has set stays as it is."""
+    """The running session, with times in UTC; its other settings stay as they are."""
     session = SparkSession.builder.getOrCreate()
     if _DELTA_EXTENSION not in (session.conf.get(_EXTENSIONS, "") or ""):
         raise UsageError(
@@ -305,7 +310,8 @@ def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
 
 
 def _adopt_s3a(session: SparkSession) -> None:
-    """What the context doesn't say of s3a is said for this session, which Hadoop's readers see."""
+    """Sets, for this session, the settings of s3a that the context lacks. Hadoop's readers see
+    them."""
     if not has_s3a(SparkContext._jvm):
         raise UsageError(
             "the Spark session that runs in this process can't read S3: start it with the jars "
@@ -349,14 +355,14 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> di
 
 
 def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
-    """Local workers import this code, so they need this interpreter; the setting of the same name
-    is read by spark-submit alone, before it starts this process."""
+    """The interpreter of this process: local workers import this code, so they need it.
+    spark-submit alone reads the setting of that name, before it starts this process."""
     return {"PYSPARK_PYTHON": sys.executable} if _is_local(settings) else {}
 
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables for the JVM's start only: the caller's own environment stays as it was."""
+    """Sets variables only while the JVM starts: the caller's own environment stays as it was."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless somebody brings it."""
+"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless it is there already."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ _NAMING = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")
 @dataclass(frozen=True)
 class _Need:
     """jars: a set. is_among: whether names of files, URLs or Maven coordinates name its main jar;
-    UsageError where they name one of another release. main_class: is there where the set is."""
+    it raises UsageError where they name one of another release. main_class: a class that a JVM with
+    the set has."""
 
     jars: JarSet
     is_among: Callable[[Iterable[str]], bool]
     main_class: str
 
     def is_named(self, settings: Mapping[str, str]) -> bool:
-        """True where the settings bring it themselves."""
+        """Whether the settings name the set themselves."""
         return self.is_among(settings.get(key, "") for key in _NAMING)
 
     def is_in(self, loader: Any) -> bool:
-        """True where a JVM has it on its class path."""
+        """Whether a JVM has the set on its class path."""
         found = loader.getResource(self.main_class.replace(".", "/") + ".class")
         if found is None:
             return False
@@ -61,13 +62,13 @@ _S3A = _Need(
 def jars_for(
     settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> list[Path]:
-    """What a JVM that is about to start lacks. offline: a folder, see pipelines.jars."""
+    """The jars that a JVM which is about to start lacks. offline: a folder, see pipelines.jars."""
     needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
     return [path for need in needs for path in jar_paths(need.jars, offline)]
 
 
 def add_jars(settings: dict[str, str], paths: Sequence[Path]) -> None:
-    """To those that the settings name."""
+    """Adds the paths to those that the settings name."""
     if paths:
         before = [name for name in settings.get(_JARS, "").split(",") if name]
         settings[_JARS] = ",".join([*before, *map(str, paths)])
@@ -76,10 +77,10 @@ def add_jars(settings: dict[str, str], paths: Sequence[Path]) -> None:
 def bring_jars(
     settings: dict[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> None:
-    """What a JVM that runs already lacks.
+    """Adds the jars that a running JVM lacks.
 
-    `spark.jars` alone would only reach the executors, for the driver's class path is made before
-    Python starts; so the driver's loader is told too.
+    `spark.jars` alone would only reach the executors, because the driver's class path is made
+    before Python starts. So this function also tells the driver's class loader.
     """
     jvm = SparkContext._jvm
     assert jvm is not None, "spark-submit's JVM is connected by _given()"

@@ -1,4 +1,4 @@
-"""Settings of a running Spark session, for a while."""
+"""Settings of a running Spark session, changed for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets them, and what was set before behind it: the session may be a notebook's."""
+    """Sets them, and afterwards restores the earlier values: the session may be a notebook's."""
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)

@@ -1,8 +1,8 @@
-"""Bronze to silver to gold in this process and a few like it: no JVM is started.
+"""Bronze to silver to gold in this process and a few like it, without a JVM.
 
-The tables are those of pipelines.build, row for row, and so are the gates between the layers.
-Clusters are computed apart from each other, and only those of which a row of bronze has changed
-since the last build; so memory grows with the largest cluster, and not with their number.
+The tables are equal to those of pipelines.build, row for row, and so are the gates between the
+layers. Clusters are computed one by one, and only clusters with a row of bronze that has changed
+since the last build. So memory grows with the largest cluster, and not with their number.
 """
 
 from __future__ import annotations
@@ -37,17 +37,20 @@ from pipelines.tasks import Tasks, Watched, cores, processes
 from replica.check import membership
 
 _MOST_ROWS = 200_000
-"""Of one cluster in one table. A row takes a kilobyte or two while its cluster is computed."""
+"""The most rows of one cluster in one table. A row takes a kilobyte or two while its cluster is
+computed."""
 _MOST_OFFSETS = 1_000_000
-"""Of all batches of one cluster: some tables are made offset by offset."""
+"""The most offsets of all batches of one cluster: some tables are made offset by offset."""
 _MOST_VALUE_BYTES = 128 * 1024 * 1024
-"""Of the records of one cluster: what is made of them takes several times as much memory."""
+"""The most bytes of the records of one cluster: the values made of them take several times as much
+memory."""
 _SURELY_SMALL_BYTES = _MOST_VALUE_BYTES // 22
-"""Of the files of a table: Snappy makes texts 21 times as small at most."""
+"""The most bytes of a table's files that need no count: Snappy makes texts at most 21 times as
+small."""
 _RECORDS_JUDGED = 50_000
-"""At once, of several clusters."""
+"""How many records of several clusters are judged together."""
 _RECORDS_OF_A_PROCESS = 60_000
-"""That take as long as it takes to start a process."""
+"""How many records take as long to compute as a process takes to start."""
 
 
 def build_small(
@@ -56,7 +59,7 @@ def build_small(
     run_id: str | None = None,
     share: Callable[[float], None] = nobody_asks,
 ) -> dict[str, int] | None:
-    """Row counts by table name, as of pipelines.build. None where Spark has to do it: a cluster
+    """Row counts by table name, as of pipelines.build. None where Spark has to build: a cluster
     isn't small, or rows of silver are to be left out of gold.
 
     progress, run_id, share and the errors: as of pipelines.build.
@@ -84,22 +87,22 @@ def build_small(
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Bronze as a build reads it. before: what is known of the last build, None where nothing that
-    it left can be kept."""
+    """Bronze as a build reads it. before: the last build, None where none of its rows can
+    be kept."""
 
     layer: Opened
     before: LastBuild | None
 
     @staticmethod
     def of(lake: delta.Lake) -> _Inputs:
-        """UsageError where a table of bronze is missing."""
+        """The inputs. Raises UsageError where a table of bronze is missing."""
         last, written = last_build(lake), [one.name for one in (*SILVER, *GOLD)]
         is_known = last is not None and last.clusters and last.still_holds(lake, written)
         return _Inputs(opened(lake, bronze.BRONZE), last if is_known else None)
 
     @cached_property
     def are_small(self) -> bool:
-        """Whether no cluster has more rows in a table, or bytes in their records, than are computed
+        """Whether no cluster has more rows in a table, or bytes in its records, than are computed
         without Spark."""
         return all(
             count <= _MOST_ROWS for counts in self._counts.values() for count in counts.values()
@@ -107,11 +110,11 @@ class _Inputs:
 
     @cached_property
     def _counts(self) -> dict[Contract, Counter[str]]:
-        """Rows of each table of each cluster."""
+        """The number of rows of each cluster in each table."""
         return {one: self._counted(one) for one in bronze.DERIVED_FROM}
 
     def _value_bytes(self) -> Counter[str]:
-        """Bytes of the records of each cluster, where they may be many."""
+        """The bytes of the records of each cluster, where they may be many."""
         found: Counter[str] = Counter()
         for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
             files = pa.table(self.layer.tables[contract.name].get_add_actions(flatten=True))
@@ -131,7 +134,7 @@ class _Inputs:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """By the cluster_id of each cluster."""
+        """The digest of each cluster, by cluster_id."""
         return digests_of(self.layer, sorted({one for of in self._counts.values() for one in of}))
 
     @cached_property
@@ -140,32 +143,32 @@ class _Inputs:
 
     @cached_property
     def changed(self) -> Counter[str]:
-        """How many records each cluster has that is to be computed."""
+        """How many records each cluster has that must be computed."""
         known = {} if self.before is None else self.before.clusters
         changed = (one for one, digest in self.digests.items() if known.get(one) != digest)
         return Counter({one: self._records[one] for one in changed})
 
     @property
     def processes(self) -> int:
-        """That compute them soonest."""
+        """The number of processes that compute them in the least time."""
         return min(cores(), len(self.changed), 1 + self.changed.total() // _RECORDS_OF_A_PROCESS)
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
-        """All clusters, those together of which rows are judged together."""
+        """All clusters, in groups whose rows are judged together."""
         return neighbours({one: self._records[one] for one in self.digests}, _RECORDS_JUDGED)
 
     @cached_property
     def kept(self) -> list[str]:
-        """The clusters of which the derived tables have what a build would make."""
+        """The clusters whose derived rows are already those that a build would make."""
         return [one for one in self.digests if one not in self.changed]
 
 
 @dataclass
 class _Building:
-    """One build. folder: for rows on their way. tasks: of the clusters. steps: the gates, the
-    clusters and the tables. counts, versions: rows of the tables and their versions, by table
-    name."""
+    """One build. folder: for rows between processes. tasks: of the clusters. steps: the gates, the
+    clusters and the tables. counts, versions: rows of the tables and their versions, by table name.
+    """
 
     lake: delta.Lake
     progress: Callable[[str], None]
@@ -178,7 +181,7 @@ class _Building:
     versions: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> bool:
-        """False where Spark has to go on, from the beginning."""
+        """Builds. False where Spark has to build, from the beginning."""
         if not self._admit("bronze", bronze.BRONZE, self.inputs.layer):
             return False
         computed = self._computed()
@@ -201,7 +204,7 @@ class _Building:
         return admitted
 
     def _computed(self) -> list[dict[str, Rows]] | None:
-        """The rows of clusters that have changed, in parts; None where Spark has to do it."""
+        """The rows of changed clusters, in parts; None where Spark has to build."""
         records = self.inputs.changed
         if self.inputs.before is not None:
             self.progress(f"{len(records)} of {len(self.inputs.digests)} clusters have changed")
@@ -231,7 +234,7 @@ class _Building:
             self.steps.done()
 
     def _findings(self, pieces: Iterable[Rows]) -> pa.Table:
-        """All of them: those between clusters may change where one of the clusters does."""
+        """All findings: those between clusters may change where one of the clusters does."""
         between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)
         kept = f"rule NOT IN ({rules}) AND {of_clusters(self.inputs.kept)}"

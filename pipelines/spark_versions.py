@@ -1,7 +1,7 @@
-"""Holds Spark and Delta to the releases that this code is written for.
+"""Refuses releases of Spark and Delta that this code is not written for.
 
-Other ones mostly start, and then fail somewhere in the middle with a Java class or method that
-isn't there; so they are told apart by their names before anything starts.
+Other releases mostly start, and then fail somewhere in the middle with a Java class or method that
+doesn't exist. So their names are checked before anything starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replica.errors import UsageError
 from replica.installation import line_that_adds
 
 SPARK_VERSION = "4.2"
-"""The feature release; a test holds it to pyproject.toml's."""
+"""The feature release. A test compares it with pyproject.toml's."""
 
 # A jar's name, or a Maven coordinate of --packages: the module, with Scala's version and, from
 # Delta 4.1 on, Spark's before it; then Delta's.
@@ -25,7 +25,7 @@ _DELTA = re.compile(r"(delta-(?:core|spark)_[0-9._]+)[-:]([0-9][0-9A-Za-z.]*?)(?
 
 
 def check_installed() -> None:
-    """UsageError where the Python packages pyspark or delta-spark are of another release."""
+    """Raises UsageError where the Python packages pyspark or delta-spark are of another release."""
     spark = pyspark.__version__
     if not f"{spark}.".startswith(f"{SPARK_VERSION}."):
         raise UsageError(
@@ -45,10 +45,10 @@ def check_installed() -> None:
 
 
 def names_delta(named: Iterable[str]) -> bool:
-    """Whether a jar of Delta is among them: file names, paths, URLs, Maven coordinates, or several
-    of them with commas between.
+    """Whether a jar of Delta is among the names: file names, paths, URLs, Maven coordinates, or
+    several of them with commas between.
 
-    UsageError where one is of another Delta, or made for another Spark or Scala.
+    Raises UsageError where one is of another Delta, or made for another Spark or Scala.
     """
     ours = DELTA_JARS[0]
     found = [match for text in named for match in _DELTA.findall(text)]

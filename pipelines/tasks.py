@@ -1,6 +1,6 @@
-"""A function over parts of the work: run by Spark's tasks, by other processes or threads, or here.
+"""A function over parts of the work: run in Spark's tasks, in other processes or threads, or here.
 
-Where the parts are small, it takes longer to hand them out than they take.
+Where the parts are small, it takes longer to hand them out than to do the work.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 
 
 class Tasks(Protocol):
-    """Where a function runs. The function and the parts are pickled where that is another
-    process."""
+    """The place where a function runs. In another process the function and the parts are
+    pickled."""
 
     @property
     def at_once(self) -> int:
@@ -36,12 +36,12 @@ class Tasks(Protocol):
 
     @property
     def shares_memory(self) -> bool:
-        """Whether parts are handed over as they are, not pickled."""
+        """Whether parts are passed as they are, not pickled."""
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """The results in the order of the parts, each as soon as it is there."""
+        """The results in the order of the parts, each as soon as it is ready."""
 
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts."""
@@ -77,8 +77,8 @@ class Here(_Mapping):
 
 @dataclass(frozen=True)
 class InThreads(_Mapping):
-    """Some parts side by side in this process: for work of kernels, Arrow and delta-rs, which hold
-    no lock of the interpreter, and share what this process has in memory."""
+    """Some parts side by side in this process: for work in kernels, Arrow and delta-rs, which
+    release the interpreter's lock and share this process's memory."""
 
     at_once: int
     shares_memory: ClassVar[bool] = True
@@ -95,11 +95,11 @@ class InThreads(_Mapping):
 
 
 MOST_THREADS = 4
-"""Each has some 150 MB while it decodes."""
+"""A thread takes some 150 MB while it decodes."""
 
 
 def threads() -> Tasks:
-    """As many as there are cores, up to MOST_THREADS."""
+    """The number of threads: as many as there are cores, up to MOST_THREADS."""
     count = min(cores(), MOST_THREADS)
     return InThreads(count) if count > 1 else Here()
 
@@ -113,13 +113,13 @@ class OnSpark(_Mapping):
 
     @property
     def at_once(self) -> int:
-        """Spark's cores."""
+        """The number of Spark's cores."""
         return self.spark.sparkContext.defaultParallelism
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """As of Tasks, but Spark gives all results at once."""
+        """As of Tasks, except that Spark gives all results at once."""
         if not parts:
             return iter(())
         context = self.spark.sparkContext
@@ -132,7 +132,7 @@ class LostProcessError(KraftlakeError):
 
 @dataclass(frozen=True)
 class InProcesses(_Mapping):
-    """Each part in one of some processes of this machine."""
+    """Each part in one of several processes of this machine."""
 
     pool: ProcessPoolExecutor
     at_once: int
@@ -151,13 +151,13 @@ class InProcesses(_Mapping):
 
 
 def cores() -> int:
-    """That this process may run on."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Tasks]:
-    """So many processes, which end with the context; this process alone where it is one."""
+    """So many processes, which end with the context; this process alone where `count` is one."""
     if count <= 1:
         yield Here()
         return
@@ -170,7 +170,8 @@ def processes(count: int) -> Iterator[Tasks]:
 
 
 def begin_process() -> None:
-    """First in each process of a pool: it leaves Ctrl-C to its parent, and ends when that ends."""
+    """Runs first in each process of a pool: the process leaves Ctrl-C to its parent, and ends when
+    its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -184,9 +185,9 @@ def _end_with_parent() -> None:
 
 @dataclass(frozen=True)
 class Watched(_Mapping):
-    """Other tasks, whose caller wants to know how far they are.
+    """Other tasks, whose caller wants to know their progress.
 
-    watch: takes each part, in the order of the parts and in the caller's thread, once the part is
+    watch: is told each part, in the order of the parts and in the caller's thread, once the part is
     done.
     """
 

@@ -80,8 +80,8 @@ class BusyError(KraftlakeError):
 
 
 class NoLeaderError(KraftlakeError):
-    """Of the nodes that could be asked none leads, or knows who does; a later try may find one. The
-    text has the reason of each."""
+    """No node that could be asked leads, or knows the leader; a later try may find one. The text
+    has the reason of each node."""
 
     is_temporary = True
 

@@ -9,7 +9,7 @@ class Severity(StrEnum):
     """The values are those of gold.findings.severity."""
 
     INFO = "info"
-    """Nothing is wrong: a running node, a known quirk of Kafka, something to know."""
+    """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""
     WARNING = "warning"
     """Kafka copes, or nobody can tell yet; somebody should look."""
     ERROR = "error"

@@ -31,8 +31,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted besides the state. content: what the log holds. past: since when the exposures
-    are as they are."""
+    """Figures that are wanted besides the state. content: the records of the log by type. past:
+    since when the exposures are as they are."""
 
     content: bool = False
     past: bool = False

@@ -143,7 +143,8 @@ def _line_editing(words: Sequence[str]) -> Iterator[None]:
 
 
 def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
-    """For readline: the state-th of the words that begin with a text, in any case."""
+    """Completes words for readline: gives the state-th of the words that begin with a text, in any
+    case."""
 
     def complete(text: str, state: int) -> str | None:
         found = [word for word in words if word.lower().startswith(text.lower())]

@@ -23,11 +23,11 @@ from jobs.output import (
 )
 from pipelines.lake import Lake
 from replica.errors import DataError, UsageError
-from replica.metadata.changes import ChangeTeller, Told
-from replica.metadata.image import KINDS, Read, Write, entity_of
+from replica.metadata.changes import ChangeTeller, NamedChange
+from replica.metadata.image import KINDS, StoredEntity, Write, entity_of
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
-from replica.timeline.state import Held, end_at, last_time, state_at
+from replica.timeline.state import StateEntity, end_at, last_time, state_at
 
 if TYPE_CHECKING:
     from jobs.asking.lake_history import ClusterHistory
@@ -39,7 +39,7 @@ _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntityFilter:
     """Which entities are shown. A field that is None or empty excludes nothing; otherwise all
     fields must hold.
 
@@ -78,7 +78,7 @@ def run(
     *,
     cluster: str | None,
     moment: Moment,
-    wanted: Wanted,
+    wanted: EntityFilter,
     committed_only: bool = False,
     form: str = "text",
 ) -> int:
@@ -104,7 +104,7 @@ def run(
 
 def _of_directories(
     source: Directories, cluster: str | None, moment: Moment, committed_only: bool
-) -> tuple[int, list[Held]]:
+) -> tuple[int, list[StateEntity]]:
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
     progress = Progress()
@@ -165,12 +165,12 @@ def run_diff(
     return 0
 
 
-def differences(history: ClusterHistory, a: int, b: int) -> Iterator[Told]:
+def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange]:
     """The changes that lead from the state at end offset a to the state at b, by kind."""
     from jobs.asking.sql_views import HISTORY
 
-    before: dict[tuple[str, Any], Read] = {}
-    after: dict[tuple[str, Any], Read] = {}
+    before: dict[tuple[str, Any], StoredEntity] = {}
+    after: dict[tuple[str, Any], StoredEntity] = {}
     topic_names = {}
     for entity, name, value, is_before in history.versions_that_differ(a, b):
         try:

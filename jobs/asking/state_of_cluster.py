@@ -27,7 +27,7 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.health.past import Since
+from replica.health.past import Beginning
 from replica.health.sizes import (
     ENTITY,
     RECORD,
@@ -54,7 +54,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which cluster is meant: one in directories, or one in a lake at a moment."""
+    """The cluster that is meant: one in directories, or one in a lake at a moment."""
 
     paths: tuple[str, ...]
     lake: Lake | None
@@ -115,7 +115,7 @@ def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
             f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
             f"partitions, make more than {MOST_PAIRS}"
         )
-    since: Mapping[Failure, Since] = {} if source.past is None else source.past.exposed
+    since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     if source.past is not None and source.past.unknown:
         complain(
             f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
@@ -161,7 +161,7 @@ def _row(exposure: Exposure) -> dict[str, Any]:
     }
 
 
-def _began(since: Since | None) -> str | None:
+def _began(since: Beginning | None) -> str | None:
     if since is None:
         return None
     at = "" if since.at is None else f", {ms_text(since.at)}"

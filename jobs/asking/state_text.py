@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from jobs.output import json_text
-from replica.metadata.changes import Told
+from replica.metadata.changes import NamedChange
 
 _WIDTH = 28
 
 
-def line(told: Told) -> str:
+def line(told: NamedChange) -> str:
     """The line of a change: its kind, the entity, the old and the new value.
 
     For an entity that stays, the line has the fields that differ. For an entity that appears or

@@ -1,5 +1,19 @@
-"""The options and the help of each command. A command's work is in the folder of its group.
+"""The options and the help of each command. A command's work is in the folder of its heading in
+`kraftlake --help`, such as jobs/directories for "Directories of nodes".
 
-Most modules here have the name of that folder; `reading` and `engine` share one. `options` and the
-other modules hold what several commands take.
+  directories   dump, diff, check, recover, capture, prune, redact, explain
+  happening     timeline, history
+  rehearsing    rehearse
+  restoring     restore
+  lake          ingest, build, quality, lake, maintain, forget, demo
+  asking        sql
+  planning      plan
+  state         state
+  sharing       report, export, mcp, register, publish
+  engine        simulate, replica
+  reading       consume
+  shell         completion
+
+`options`, and modules whose names end with `_options`, have options that several commands share, or
+that would fill a command's own module. `combinations` refuses options that don't go together.
 """

@@ -21,24 +21,24 @@ def sql(
     question: asking_options.AskedQuestion = None,
     questions: asking_options.Questions = False,
 ) -> int:
-    """Ask the lake with SQL: bronze.x, silver.x and gold.x are its tables.
+    """Query the lake with SQL. Its tables are named bronze.x, silver.x and gold.x.
 
-    For investigations. Only the tables that the query names are opened; the first row comes
-    in well under a second with delta-rs, in a second with duckdb, in some seconds with spark.
+    The command opens only the tables that the query names. The first row comes in well under a
+    second with delta-rs, in a second with duckdb, in some seconds with spark.
 
-    The column payload is a VARIANT, which every engine shows as JSON. duckdb looks into it with
-    payload->>'name' = 'orders' and needs the extra kraftlake[duckdb]; spark looks into it with
-    payload:name::string = 'orders' and needs Java.
+    The column payload is a VARIANT, which every engine shows as JSON. A query reads its fields with
+    payload->>'name' = 'orders' in duckdb, which needs the extra kraftlake[duckdb], and with
+    payload:name::string = 'orders' in spark, which needs Java.
 
-    gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at are views of the
-    state at the end of the log, or of what `state` shows at --at-offset or --at-time; --cluster
-    leaves out the other clusters. A moment behind what the captures of a cluster tell is an error.
+    The views gold.topics_at, partition_leaders_at, under_replicated_at, acl_at and config_at show
+    the state at the end of the log, or at --at-offset or --at-time as `state` does. --cluster
+    leaves out the other clusters. A moment later than the newest capture of a cluster is an error.
 
-    Without a query on a terminal it is a prompt that asks one query after another, with completion,
-    a history and a pager ($PAGER, or less); \\? there lists its commands.
+    Without a query, on a terminal, the command is a prompt for many queries, with completion, a
+    history and a pager ($PAGER, or less); \\? lists its commands.
 
-    Text shows an aligned table, times in UTC, nested values and VARIANT as JSON, binary as
-    base64; --json gives a row per line with times as ms since the epoch.
+    Text is an aligned table with times in UTC, nested values and VARIANT as JSON, binary as base64.
+    --json prints a row per line, with times as ms since the epoch.
 
     \b
     Examples:

@@ -10,24 +10,25 @@ from jobs.commands.options import Text
 
 Query = Annotated[
     Text,
-    typer.Argument(metavar="[QUERY]", help="One statement that reads; - takes it from stdin."),
+    typer.Argument(metavar="[QUERY]", help="One SELECT statement; - reads it from stdin."),
 ]
 QueryFile = Annotated[
-    Text, typer.Option("-f", "--file", metavar="FILE", help="Take the query from a file.")
+    Text, typer.Option("-f", "--file", metavar="FILE", help="Read the query from a file.")
 ]
 Engine = Annotated[
     str,
-    typer.Option(
-        "--engine", metavar="ENGINE", help="delta-rs, which starts at once, duckdb or spark."
-    ),
+    typer.Option("--engine", metavar="ENGINE", help="The SQL engine: delta-rs, duckdb or spark."),
 ]
 Tables = Annotated[
     bool, typer.Option("--tables", help="List the lake's tables and columns instead.")
 ]
 AskedQuestion = Annotated[
     Text,
-    typer.Option("--question", metavar="NAME", help="A ready-made question; --questions has all."),
+    typer.Option(
+        "--question", metavar="NAME", help="Ask a prepared question; --questions lists them."
+    ),
 ]
 Questions = Annotated[
-    bool, typer.Option("--questions", help="List the ready-made questions instead; --json: SQL.")
+    bool,
+    typer.Option("--questions", help="List the prepared questions; with --json, their SQL too."),
 ]

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 CapturesFolder = Annotated[
-    str, typer.Argument(metavar="FOLDER", help="The folder in which the captures' folders are.")
+    str, typer.Argument(metavar="FOLDER", help="The folder that holds the captures' folders.")
 ]
 OlderThan = Annotated[
     str,
     typer.Option(
-        "--older-than", metavar="AGE", help="A number and m, h, d or w: 90m, 36h, 7d or 2w."
+        "--older-than",
+        metavar="AGE",
+        help="Delete captures older than AGE, such as 90m, 36h, 7d or 2w.",
     ),
 ]
 PruneDryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only name the captures that would go.")
+    bool, typer.Option("--dry-run", help="Delete nothing; name the captures that would go.")
 ]

@@ -13,13 +13,13 @@ PathsOfAState = Annotated[
     typer.Argument(
         callback=lambda paths: [check_local(path) for path in paths or []],
         metavar="[PATH...]",
-        help="In the lake's place: directories as for check.",
+        help="Directories, as for check, to read instead of a lake.",
         show_default=False,
     ),
 ]
 OfTopic = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--topic", metavar="NAME", help="Of this topic.", show_default=False),
+    typer.Option("--topic", metavar="NAME", help="Only of this topic.", show_default=False),
 ]
 ShownEntities = Annotated[
     Optional[list[str]],  # noqa: UP045
@@ -41,29 +41,34 @@ ShownNames = Annotated[
 ]
 Sizes = Annotated[
     bool,
-    typer.Option("--sizes", help="Entities by kind, the largest topics, and what fills the log."),
+    typer.Option(
+        "--sizes",
+        help="Count entities by kind; show the largest topics, and the types that fill the log.",
+    ),
 ]
 Exposures = Annotated[
     bool,
     typer.Option(
         "--exposure",
-        help="What the failure of each rack, broker, pair of brokers and voter would take away.",
+        help="Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
     ),
 ]
 Since = Annotated[
     bool,
-    typer.Option("--since", help="With --exposure: since which record each failure does harm."),
+    typer.Option(
+        "--since", help="With --exposure: the record since which each failure would do harm."
+    ),
 ]
 ShownRows = Annotated[
-    int, typer.Option("--limit", min=1, metavar="N", help="Show N rows of each kind in text.")
+    int, typer.Option("--limit", min=1, metavar="N", help="In text, show N rows of each kind.")
 ]
 Family = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--family",
         metavar="F",
-        help="files (are the directories sound), health (is the cluster that they describe well) "
-        "or all. By default both are told, and the files decide about the exit code.",
+        help="Judge files (are the directories sound), health (is the cluster well) or all. By "
+        "default both are judged, and only files count for the exit code.",
         show_default=False,
     ),
 ]
@@ -72,7 +77,7 @@ BrokerConfig = Annotated[
     typer.Option(
         "--broker-config",
         metavar="FILE",
-        help="A broker's server.properties, for defaults that no log holds: min.insync.replicas.",
+        help="A broker's server.properties, for a default that no log holds: min.insync.replicas.",
         show_default=False,
     ),
 ]
@@ -82,6 +87,6 @@ SubjectLimit = Annotated[
         "--limit",
         min=0,
         metavar="N",
-        help="Name N partitions, nodes and so on of each rule of health.",
+        help="Name at most N partitions, nodes and so on in a finding of health.",
     ),
 ]

@@ -25,21 +25,20 @@ def dump(
 ) -> int:
     """Print the records of segments, snapshots or whole directories, offline.
 
-    For everybody who asks what a node's metadata log really holds. Of a directory the .log segments
-    are printed in offset order, then the complete snapshots. A file that is named is printed
-    whatever it is, also a .deleted or .part one. Small files (quorum-state,
-    leader-epoch-checkpoint, meta.properties, partition.metadata, indexes, producer snapshots) give
-    one object each. An offset range leaves out a directory's snapshots: their offsets count their
-    own records.
+    For a directory, dump prints the .log segments in offset order, then the complete snapshots. A
+    file that is named is always printed, also a .deleted or .part one. A small file (quorum-state,
+    leader-epoch-checkpoint, meta.properties, partition.metadata, an index, a producer snapshot)
+    gives one object. With an offset range, the snapshots of directories are left out: a snapshot's
+    offsets count its own records, and are not offsets of the log.
 
-    Text: offset, epoch, time (UTC), type, version, Kafka's JSON, under a line per file. --json:
+    Text: a line per file, then offset, epoch, time (UTC), type, version, Kafka's JSON. --json:
     file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
     base_offset, last_offset, epoch, is_control, count, size, crc (null where the batch may hold a
-    secret, which could be guessed by it), crc_valid. Secrets show as *** and a fingerprint. Records
-    of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are printed as
-    they are: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
-    that are no text. What can't be decoded is named on stderr, with file, byte and reason, and the
-    rest is printed. A batch whose CRC is wrong is named, and its records are not shown.
+    secret, which the CRC would help to guess), crc_valid. Secrets show as *** and a fingerprint.
+    Records of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are not
+    decoded: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
+    that are no text. dump names on stderr what it can't decode, with file, byte and reason, and
+    prints the rest. It names a batch with a wrong CRC, and doesn't print that batch's records.
 
     \b
     Examples:
@@ -77,13 +76,14 @@ def diff(
     keep_secrets: options.KeepSecrets = False,
     show_config: options.ShowConfig = None,
 ) -> int:
-    """Compare two replicas' directories: where their logs part, who truncates, what is lost.
+    """Compare two replicas' directories: where their logs diverge, which replica truncates, what is
+    lost.
 
-    For the moment before a restart, when two nodes of a cluster may not hold the same history.
-    A and B are metadata directories, or folders above exactly one; two copies of one replica are
-    fine. Batches with a wrong CRC are left out and named. The records lost are counted as
-    committed, superseded (another record is proven there) or unproven, as far as these two
-    replicas can prove it.
+    Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
+    metadata directories, or folders above exactly one; they may be two copies of one replica.
+    Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
+    superseded (another record is proven committed at its offset) or unproven, as far as the two
+    logs prove it.
 
     --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
     diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
@@ -95,8 +95,8 @@ def diff(
       kraftlake diff node2/ node3/
       kraftlake diff --json live/2 split/2 | jq .relation
 
-    Exit codes: 0 identical or one is merely behind, 1 diverged, conflict, disjoint, or a file
-    could not be decoded, 2 usage (also directories of two clusters).
+    Exit codes: 0 the logs are identical or one is a prefix of the other, 1 diverged, conflict,
+    disjoint, or a file could not be decoded, 2 usage (also directories of two clusters).
     """
     from jobs.directories import diff as job
 
@@ -122,31 +122,30 @@ def check(
 ) -> int:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 
-    For the moment before a restart or after a crash. Every batch and record is read, snapshots are
-    compared with the replay of the log, and directories that are given together are compared with
-    each other: name all nodes of a cluster. The directory of a running node gives no false alarm.
-    Where something is damaged, the rest is judged all the same. `kraftlake explain RULE` says more
-    about a finding. Of a partition without a metadata log everything is judged except its records,
-    whose meaning is not known here.
+    Use it before a restart or after a crash. check reads every batch and record, compares each
+    snapshot with the replay of the log, and compares the directories with each other: name those
+    of all nodes of a cluster. The directory of a running node gives no false alarm. Damage in one
+    place doesn't end the check of the others. `kraftlake explain RULE` says more about a finding.
+    For a partition that is no metadata log, check judges everything but the content of records.
 
     Several captures of one replica need a capture.json each, or --order.
 
-    Health is judged on the newest state that the logs of a cluster add up to: controllers, voters,
-    features, brokers, partitions. Its notes are only counted; --family health or all prints them.
-    The health of a file on its own is judged with --family health only.
+    Health is judged on the newest state in the logs of a cluster: its controllers, voters,
+    features, brokers and partitions. Notes about health are only counted; --family health or all
+    prints them. For a file on its own, health is judged only with --family health.
 
-    Text: a verdict per directory with its cluster, node and role, the findings by severity with
-    file, byte and offset, what they mean and what to do next. sound: nothing above a note, and each
-    snapshot equals the replay of the log. no fault found: a file alone, or a snapshot that no log
-    here could be compared with. voter: by the newest voters record, in a static quorum by the
-    newest LeaderChange record or quorum-state; else observer, which is a broker or a controller
-    that doesn't vote.
+    Text: a verdict per directory with its cluster, node and role, then the findings by severity,
+    with file, byte and offset, their meaning and the next step. sound: no warning or error, and
+    each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
+    no log was there to compare a snapshot with. voter: by the newest voters record; in a static
+    quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
+    that is no voter.
 
     --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
     file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
-    state) and subjects (name, what, offset: all for which the rule holds). The last line is the
-    summary, an object with the one field summary: checked, errors, warnings, notes (all that
-    decide about the exit code, shown or not), exit_code; directories with directory, cluster_id,
+    state) and subjects (name, what, offset; each partition, node and so on that the rule found).
+    The last line is an object with the one field summary: checked, errors, warnings, notes (those
+    that count for the exit code, shown or not), exit_code; directories with directory, cluster_id,
     node_id, directory_id, role (voter, observer), partition, verdict (sound, no-fault-found,
     warning, error), errors, warnings, notes, log_start_offset, log_end_offset, epoch, snapshots
     (how many are valid, invalid, unverifiable); and health with cluster_id, directory, end_offset,
@@ -161,8 +160,8 @@ def check(
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 nothing of the severity --fail-on or worse, 1 findings, 2 usage. Where
-    --family health or all is given, findings of health count, and an unknown state gives 1.
+    Exit codes: 0 no finding of the severity --fail-on or worse, 1 such findings, 2 usage. With
+    --family health or all, findings of health count too, and an unknown state gives 1.
     """
     from jobs.directories import check as job
     from jobs.directories.broker_defaults import defaults_in
@@ -188,33 +187,33 @@ def recover(
     seeds: rehearsal_options.PlanSeeds = None,
     json_output: options.Json = False,
 ) -> int:
-    """Say which of the replicas that are left a quorum should go on with, and what that costs.
+    """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
-    For the moment after disks were lost. Stop all controllers and name every directory that is
-    left, of voters and observers. They are ranked as Raft does: the newest last epoch first, then
-    the log's end; a longer log of an older epoch may hold what was undone. Only voters stand for
-    election: with a majority of them the best of theirs comes first, without one the newest of all,
-    which is given to stand-ins for the lost voters. For each other replica the plan counts the
-    records that the first one lacks, by what the directories prove, and says what becomes of the
-    replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake. Nothing is
-    ever changed.
+    Use it after disks were lost. Stop all controllers, and name every directory that is left, of
+    voters and observers. The plan ranks them by Raft's rule: the newest last epoch first, then the
+    longest log; a longer log of an older epoch may hold records that were truncated elsewhere. Only
+    voters can be elected: with a majority of the voters left, the best voter comes first; without
+    one, the best of all replicas comes first, and new nodes in the place of the lost voters get
+    copies of its log. For each other replica the plan counts the records that the first one lacks,
+    as far as the directories prove their fate, and says what happens to the replica. The steps are
+    commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
 
     \b
     The answer for each cluster:
-      safe      a majority of the voters is left, so the first one holds all that was committed;
-                as long as no disk among them was wiped or put back from a backup
-      unproven  no majority is left: what only the others held is lost with them
-      refused   committed records would be lost, or the histories can't both be right
+      safe      a majority of the voters is left, so the first replica has all committed records,
+                if no disk among them was wiped or restored from a backup
+      unproven  no majority is left: records that only lost voters had are lost
+      refused   committed records would be lost, or two logs contradict each other
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
     superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
-    truncates_to (the log's end once it follows the first one), on_no_voter ([first, end) pairs:
-    what the first one, an observer's, holds and no voter here).
+    truncates_to (this log's end once it follows the first replica), on_no_voter ([first, end)
+    pairs: offsets that the first replica, an observer, has and no voter in these directories).
 
-    --rehearse plays the steps in the simulator first, on copies, as `kraftlake rehearse` does, and
-    holds the plan to what comes out: who leads, what each node truncates and loses. --json then has
-    rehearsed: runs, answer, reasons, leads (in how many runs), as_predicted (likewise).
+    --rehearse also plays the steps in the simulator, on copies, as `kraftlake rehearse` does, and
+    compares the plan with the outcomes: who leads, what each node truncates and loses. --json then
+    has rehearsed: runs, answer, reasons, leads and as_predicted (in how many runs).
 
     \b
     Examples:
@@ -246,13 +245,13 @@ def capture(
 ) -> int:
     """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
 
-    For keeping what a node holds before it restarts, and for bringing it to where the lake is.
-    Nothing is locked or changed. A directory that changes while it is read is read again, three
-    times at most. capture.json is written last; it names the time and the hash of every file, so
-    that ingest notices what a copy lost on its way.
+    A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
+    capture locks and changes nothing. A directory that changes while it is read is read again,
+    three times at most. capture.json is written last. It has the time and the hash of every file,
+    so that ingest notices a file that was damaged or lost on the way.
 
-    After an interruption the same command goes on: files that have arrived and not changed since
-    are not sent again. ingest leaves a capture out until it is finished.
+    After an interruption run the same command again: files that were copied and have not changed
+    since are not sent again. ingest leaves a capture out until it is complete.
 
     --redacted makes copies without secrets, as `kraftlake redact` does.
 
@@ -264,8 +263,8 @@ def capture(
       kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
       kraftlake capture --redacted /var/kafka/metadata -o for-the-vendor
 
-    Exit codes: 0, 1 when something was damaged (it is captured as it is) or never held still,
-    2 usage.
+    Exit codes: 0, 1 when something is damaged (the bytes are captured as they are) or a directory
+    changed during each of three reads, 2 usage.
     """
     combinations.needs(
         "--redacted",
@@ -286,13 +285,13 @@ def prune(
     dry_run: capture_options.PruneDryRun = False,
     json_output: options.Json = False,
 ) -> int:
-    """Take captures away that are older than they need be, by the time in their capture.json.
+    """Delete captures that are older than a given age, by the time in their capture.json.
 
-    For a folder into which `kraftlake capture` writes again and again, each time into a folder of
-    its own. Only files that a capture.json names are deleted; other files, folders without one,
-    and links are left alone. What a lake has of a capture stays in the lake. Run it after an
-    ingest that went well, so that nothing goes that no lake has. Object stores delete by age
-    themselves.
+    Use it for a folder in which each `kraftlake capture` makes a folder of its own. prune deletes
+    only files that a capture.json names; it leaves other files, folders without a capture.json,
+    and links alone. What a lake has ingested stays in the lake. Run prune after an ingest that
+    succeeded, so that the lake has every capture that goes. For an object store, use the store's
+    own rules for deletion by age.
 
     --json: folder, captured_at, files, size_bytes, removed, a line per capture.
 
@@ -319,15 +318,15 @@ def redact(
 ) -> int:
     """Copy metadata directories without their secrets, for a vendor or an issue.
 
-    The copy has the same offsets, epochs, batches and times, valid CRCs, and the findings of check
-    and diff. Kafka's own tools read it. Instead of each secret (SCRAM credentials, ids of
-    delegation tokens, values of secret and of unknown configs) it has a fingerprint, which is equal
-    where the secret is equal; so a change still shows. The sizes of such batches change, and with
-    them the positions in .index files. Damaged bytes are overwritten, and the places stay damaged.
-    Records that this release doesn't know keep their type and version.
+    The copy has the same offsets, epochs, batches and times, and valid CRCs; check and diff find
+    the same in it, and Kafka's own tools read it. Each secret (SCRAM credentials, ids of delegation
+    tokens, values of secret and of unknown configs) is replaced by a fingerprint. Equal secrets
+    have equal fingerprints, so a change of a secret still shows. Batches with secrets change their
+    size, and with it the positions in .index files. Damaged bytes are overwritten, and their places
+    stay damaged. Records that this release doesn't know keep their type and version.
 
-    --names puts hashes in the place of the names of topics, users, groups, client ids and
-    transactional ids. Hosts, racks, IP addresses and node ids stay in either case.
+    --names replaces the names of topics, users, groups, client ids and transactional ids by hashes.
+    Hosts, racks, IP addresses and node ids are never replaced.
 
     --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
 
@@ -336,7 +335,7 @@ def redact(
       kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
       kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
 
-    Exit codes: 0, 1 when something was damaged, 2 usage.
+    Exit codes: 0, 1 when something is damaged, 2 usage.
     """
     from jobs.directories import capture as job
 
@@ -345,12 +344,12 @@ def redact(
 
 
 def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:
-    """Say what a rule of `kraftlake check` means, what Kafka does then, and what to do.
+    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
 
-    Without a rule: the list of all.
+    Without a rule, the command lists all rules.
 
     --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
-    that it would have caught).
+    that the rule would have found).
 
     \b
     Examples:

@@ -16,9 +16,12 @@ _EVENTS = 2000
 _CATCH_UP_S = 60.0
 
 
-@replica.callback(short_help="A replica of a metadata quorum, as a process.")
+@replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
 def _replica(context: typer.Context) -> None:
-    """A replica of a metadata quorum, as a process: format its directory, then run it."""
+    """Run a replica of a metadata quorum as a process, and describe, record or append to a quorum.
+
+    A replica's directory is formatted once; then the replica runs.
+    """
     if context.invoked_subcommand is None:
         write_text(context.get_help() + "\n")
 
@@ -37,10 +40,10 @@ def simulate(
 ) -> int:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
 
-    SCENARIO retells what has happened to real clusters: the engine plays it on simulated disks, and
-    what they hold at the telling moment goes to DIR/NODE, the same bytes each time. Without
-    arguments the scenarios are listed. --seeds checks Raft's promises on disks and networks that
-    fail.
+    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
+    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
+    arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
+    fail, and checks Raft's invariants after every event.
 
     \b
     Examples:
@@ -84,11 +87,12 @@ def format_(
     ignore_formatted: node_options.IgnoreFormatted = False,
     json_output: options.Json = False,
 ) -> int:
-    """Make a node's log directory: its name, and the voters its quorum begins with.
+    """Format a node's log directory: write its ids, and the first voters of its quorum.
 
-    Once for each node, before its first start. The first voters get --standalone, or all of them
-    the same --initial-controllers; a node that joins a quorum later, or one of a static quorum
-    (controller.quorum.voters), gets neither.
+    Run this command once for each node, before the node's first start. A quorum of one voter begins
+    with --standalone. The voters of a larger quorum all get the same --initial-controllers. Give
+    neither to a node that joins a quorum later, or to a node of a static quorum
+    (controller.quorum.voters).
 
     \b
     Examples:
@@ -114,11 +118,13 @@ def run(
     workload: node_options.WorkloadSpec = "",
     log_format: node_options.LogFormat = "text",
 ) -> int:
-    """Take part in a quorum over TCP, in Kafka's protocol, until SIGTERM or ctrl-C.
+    """Run a replica that takes part in a quorum over TCP, in Kafka's protocol, until SIGTERM or
+    ctrl-C.
 
-    The file is Kafka's server.properties; keys without meaning here are named once and ignored. The
-    directory must have been formatted. What happens is told on stderr: roles, epochs, and what a
-    person should look into. A leader that is stopped hands over first.
+    FILE is a server.properties as Kafka's; the replica names keys that it doesn't use once, and
+    ignores them. The directory must have been formatted. The replica writes events to stderr:
+    changes of role and epoch, and what a person should look into. A leader that is stopped
+    resigns first, so that another voter takes over.
 
     \b
     Security, by Kafka's names, each also below listener.name.NAME.:
@@ -127,37 +133,39 @@ def run(
                                                  ssl.enabled.protocols,
                                                  ssl.endpoint.identification.algorithm
       sasl.enabled.mechanisms                    PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
-      sasl.mechanism.controller.protocol         by which this node connects to other voters
-      plain.sasl.jaas.config                     user_NAME="PASSWORD" who may log in;
-                                                 username, password: as whom this node does
+      sasl.mechanism.controller.protocol         the mechanism of connections to other voters
+      plain.sasl.jaas.config                     user_NAME="PASSWORD": who may log in here;
+                                                 username, password: this node's own login
       max.connections, max.connections.per.ip, max.connections.per.ip.overrides,
       connections.max.idle.ms, socket.request.max.bytes, queued.max.request.bytes,
       connection.failed.authentication.delay.ms, sasl.server.max.receive.size,
       socket.receive.buffer.bytes, socket.send.buffer.bytes,
-      socket.connection.setup.timeout.ms         what clients may do: docs/reference/security.md
+      socket.connection.setup.timeout.ms         limits for clients: docs/reference/security.md
 
     \b
     Extra keys:
-      kraftlake.topic.name, kraftlake.topic.id   another topic than __cluster_metadata: opaque
-                                                 records, never snapshotted or trimmed
-      kraftlake.principals.ROLE                  who is voter, observer, reader, administrator:
-                                                 names with semicolons, * for all; a voter's as
-                                                 ID@NAME, if it is of one node alone. Where no voter
-                                                 is named, voters are processes of this user that
-                                                 listen where the voters do, on this machine
-      kraftlake.insecure.open.listeners          true: every client may vote where no voter
-                                                 is named, also on the network
-      kraftlake.scram.credentials.file           who may log in by SCRAM; `replica scram` makes its
-                                                 lines
-      kraftlake.queued.max.response.bytes        memory for answers on their way to clients
-      kraftlake.reader.uncommitted               error (OFFSET_NOT_AVAILABLE) or empty
-      kraftlake.fetch.quorum.records.api.key     serve the draft's FetchQuorumRecords by this key
+      kraftlake.topic.name, kraftlake.topic.id   a topic instead of __cluster_metadata: its records
+                                                 aren't decoded, and it has no snapshots
+      kraftlake.principals.ROLE                  the principals with ROLE voter, observer, reader or
+                                                 administrator: names with semicolons, * for all;
+                                                 ID@NAME is a voter only as node ID. Where no voter
+                                                 is named, only processes of this user on this
+                                                 machine that listen on the voters' ports may vote
+      kraftlake.insecure.open.listeners          true: where no voter is named, every client may
+                                                 vote, also over the network
+      kraftlake.scram.credentials.file           the file of SCRAM credentials; `replica scram`
+                                                 makes its lines
+      kraftlake.queued.max.response.bytes        most memory for responses that wait to be sent
+      kraftlake.reader.uncommitted               what a reader gets past the high watermark: error
+                                                 (OFFSET_NOT_AVAILABLE) or empty
+      kraftlake.fetch.quorum.records.api.key     the API key of FetchQuorumRecords, of KIP-595's
+                                                 draft; not served unless set
       metadata.snapshot.min.changed_records.ratio, metadata.snapshot.min.new_records.size,
       metadata.start.offset.lag.time.max.ms      KIP-630's own rules for snapshots and log start
-      kraftlake.metrics.listener                 HOST:PORT for Prometheus to scrape, and for probes
-                                                 of /healthz and /readyz; none unless set
+      kraftlake.metrics.listener                 HOST:PORT of /metrics, for Prometheus, and of the
+                                                 probes /healthz and /readyz; none unless set
 
-    Exit codes: 0 stopped in order, 1 stopped by an error or too late, 2 usage.
+    Exit codes: 0 stopped in order, 1 stopped by an error, or not in time, 2 usage.
     """
     from jobs.engine import replica_run as job
 
@@ -170,11 +178,11 @@ def scram(
     mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
     iterations: node_options.ScramIterations = 8192,
 ) -> int:
-    """Print what a replica keeps of a user's password, for kraftlake.scram.credentials.file.
+    """Print the SCRAM credential of a user, a line of kraftlake.scram.credentials.file.
 
-    The password is asked for on a terminal, else it is the first line of stdin; it can't be
-    worked out from the printed line, unless it is easy to guess. A replica reads the file when it
-    starts.
+    The command asks for the password on a terminal; otherwise the password is the first line of
+    stdin. The printed line doesn't reveal a password, unless the password is easy to guess. A
+    replica reads the file when it starts.
 
     \b
     Examples:
@@ -188,7 +196,7 @@ def scram(
     return job.run(job.Options(user, mechanism, iterations))
 
 
-@replica.command("describe", short_help="How far every replica of a quorum is.")
+@replica.command("describe", short_help="Show how far every replica of a quorum is.")
 def describe(
     bootstrap: node_options.Bootstrap,
     topic: node_options.Topic = METADATA_TOPIC,
@@ -198,10 +206,11 @@ def describe(
     json_output: options.Json = False,
     command_config: node_options.CommandConfig = None,
 ) -> int:
-    """Show what the leader of a quorum knows of it, kraftlake's or Kafka's own, and what it means.
+    """Show what the leader of a quorum, of kraftlake or of Kafka, says of its replicas, with a
+    verdict.
 
-    Any controller or broker can be asked. Times are counted on the leader's clock; a leader knows
-    nothing of what happened before its epoch.
+    HOST:PORT may be any controller or broker. Times are those of the leader's clock; a leader
+    knows no fetches that came before its epoch.
 
     \b
     Examples:
@@ -211,7 +220,7 @@ def describe(
 
     --json: cluster_id, leader_id, epoch, high_watermark, features, replicas (node_id, directory_id,
     role, is_voter, log_end_offset, lag, last_fetch, last_fetch_ms_ago, last_caught_up,
-    last_caught_up_ms_ago, listeners), verdicts (severity, text); an object for each look. Exit
+    last_caught_up_ms_ago, listeners), verdicts (severity, text); an object each time it asks. Exit
     codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
     from jobs.engine import replica_describe as job
@@ -241,26 +250,27 @@ def append(
     json_output: options.Json = False,
     command_config: node_options.CommandConfig = None,
 ) -> int:
-    """Append the lines of FILE or stdin, as an administrator; told once they are committed.
+    """Append the lines of FILE or stdin as records, and report them once they are committed.
 
-    The principal must be in kraftlake.principals.administrator of the replicas. A metadata log
-    takes records of its own types alone, as --records with the value in base64; Kafka's controllers
-    take none.
+    The replicas' kraftlake.principals.administrator must name the principal. A metadata log accepts
+    only metadata records: give them by --records, with the value in base64. Kafka's controllers
+    accept no records from this command.
 
     --records: objects with key, value, headers ([[name, value], ...]); each value is text, null or
-    {"base64": "..."}, as `kraftlake consume --json` prints them. What is read at once is one batch.
+    {"base64": "..."}, as `kraftlake consume --json` prints them. Lines that are read together
+    become one batch.
 
-    Batches are never sent again once they may be in the log: where that can't be known (a leader
-    that is lost at the wrong moment), the command ends and names the lines; with --at-least-once
-    it goes on, and they may be there twice.
+    A batch that may be in the log already is not sent again. Where nobody can know whether the
+    leader wrote a batch (the connection broke before its answer), the command ends and names the
+    batch's lines. With --at-least-once it sends them again, and the log may have them twice.
 
     \b
     Examples:
       echo hello | kraftlake replica append -b localhost:9093 --topic events
       kraftlake replica append -b n1:9093,n2:9093 --topic events --records events.jsonl --json
 
-    --json: offset, epoch, a line for each record. Exit codes: 0 all are committed, 1 refused, not
-    in time, or nobody knows, 2 usage.
+    --json: offset, epoch, a line for each record. Exit codes: 0 all records are committed, 1 the
+    leader refused, time ran out, or nobody can know, 2 usage.
     """
     from jobs.engine import replica_append as job
 
@@ -297,25 +307,25 @@ def observe(
 ) -> int:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 
-    It fetches from the controllers as a broker does, and never votes; --bootstrap may name
-    controllers, or brokers, which tell where the controllers are. A new recording starts at the
-    leader's newest snapshot, at offset 0 while there is none. DIR is a node's log directory, byte
-    for byte: dump, check and ingest read it, also meanwhile. Nothing in it is ever deleted. What
-    the quorum takes back (a truncation), and what a newer snapshot replaces, goes to DIR/archive,
-    which dump and ingest read where it is named.
-    --metrics tells leader, lags, elections, snapshot age, growth of the log and rules of health.
-    /healthz fails where a restart may help, /readyz where the log doesn't show what is committed.
+    The observer fetches from the controllers as a broker does, and never votes. --bootstrap names
+    controllers, or brokers, which know where the controllers are. A new recording starts at the
+    leader's newest snapshot, or at offset 0 while there is none. DIR has the files of a node's log
+    directory: dump, check and ingest read it, also while the observer runs. Records that the quorum
+    truncates, and those that a newer snapshot replaces, go to DIR/archive, and are never deleted;
+    name that folder to have dump and ingest read it too.
+    --metrics serves the leader, lags, elections, snapshot age, growth of the log and health;
+    /healthz fails where a restart may help, /readyz while the quorum's commits don't show in DIR.
 
-    An id that another node uses is refused before anything is fetched: a leader would count the
-    fetches for that node, and take for committed what no majority holds.
+    An id that another node uses is refused before anything is fetched: the leader would count the
+    observer's fetches as that node's, and might commit records that no majority holds.
 
     \b
     Rights, where the cluster has an authorizer:
       ClusterAction on the cluster, to fetch; Describe, to see that the id is free:
         kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME \\
           --cluster --operation ClusterAction --operation Describe
-      without Describe: --anonymous. Controllers tell the cluster's id to who may Alter it, brokers
-      to everybody; else give --cluster-id.
+      Without Describe use --anonymous. Brokers tell every client the cluster's id, controllers only
+      a principal with Alter on the cluster; otherwise give --cluster-id.
 
     \b
     Examples:

@@ -9,32 +9,39 @@ import typer
 from jobs.commands.options import Text, Texts, on_disk
 
 Table = Annotated[
-    str, typer.Option("--table", metavar="T", help="gold.metadata_changes or gold.findings.")
+    str,
+    typer.Option("--table", metavar="T", help="The table: gold.metadata_changes or gold.findings."),
 ]
 Schema = Annotated[
-    bool, typer.Option("--schema", help="Print the JSON Schema of the table's messages instead.")
+    bool, typer.Option("--schema", help="Only print the JSON Schema of the table's messages.")
 ]
 Bootstrap = Annotated[
     Text,
     typer.Option(
-        "--bootstrap", "-b", metavar="HOST:PORT,...", help="Brokers of the topic's cluster."
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT,...",
+        help="Brokers of the cluster that has the topic.",
     ),
 ]
 Topic = Annotated[Text, typer.Option("--topic", metavar="TOPIC", help="Publish to a Kafka topic.")]
 ProgressTopic = Annotated[
     str,
-    typer.Option("--progress-topic", metavar="TOPIC", help="A compacted topic for the progress."),
+    typer.Option(
+        "--progress-topic", metavar="TOPIC", help="The compacted topic that keeps the progress."
+    ),
 ]
 ProducerConfig = Annotated[
     Text,
     typer.Option(
         "--producer-config",
         metavar="FILE",
-        help="librdkafka's properties, such as security.protocol.",
+        help="A file of librdkafka's properties, such as security.protocol.",
     ),
 ]
 Properties = Annotated[
-    Texts, typer.Option("-X", metavar="NAME=VALUE", help="One such property. May be repeated.")
+    Texts,
+    typer.Option("-X", metavar="NAME=VALUE", help="A property of librdkafka. May be repeated."),
 ]
 Folder = Annotated[
     Text,
@@ -56,7 +63,10 @@ WebhookUrl = Annotated[
 WebhookHeaders = Annotated[
     Texts,
     typer.Option(
-        "--webhook-header", "-H", metavar="H", help="'NAME: VALUE', or @FILE. May be repeated."
+        "--webhook-header",
+        "-H",
+        metavar="H",
+        help="A header to send: 'NAME: VALUE', or @FILE. May be repeated.",
     ),
 ]
 WebhookFormat = Annotated[
@@ -64,7 +74,7 @@ WebhookFormat = Annotated[
     typer.Option(
         "--webhook-format",
         metavar="F",
-        help="What the webhook takes: json, slack, pagerduty or alertmanager.",
+        help="The format of messages: json, slack, pagerduty or alertmanager.",
     ),
 ]
 WebhookSeverity = Annotated[
@@ -82,25 +92,28 @@ WebhookKey = Annotated[
     ),
 ]
 ProgressPath = Annotated[
-    Text, typer.Option("--progress", metavar="FILE", help="Of --webhook: where it keeps how far.")
+    Text,
+    typer.Option(
+        "--progress", metavar="FILE", help="With --webhook: the file that keeps the progress."
+    ),
 ]
 StartAt = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="WHERE",
-        help="Where the first run begins: snapshot, all that the table holds, or latest.",
+        help="Where the first run begins: snapshot (all rows of the table) or latest.",
     ),
 ]
 Restart = Annotated[
-    bool, typer.Option("--restart", help="Begin anew at --from, whatever was published before.")
+    bool, typer.Option("--restart", help="Forget the progress, and begin at --from again.")
 ]
 Follow = Annotated[
-    bool, typer.Option("--follow", help="Go on with each new version, until interrupted.")
+    bool, typer.Option("--follow", help="Publish each new version, until interrupted.")
 ]
 Interval = Annotated[
     float,
     typer.Option(
-        "--interval", min=0.1, metavar="S", help="Seconds between looks at the table with --follow."
+        "--interval", min=0.1, metavar="S", help="With --follow: look at the table every S seconds."
     ),
 ]

@@ -15,7 +15,7 @@ Zone = Annotated[
     typer.Option(
         "--tz",
         metavar="ZONE",
-        help="Show times of this zone, such as Europe/Berlin, or local; UTC by default.",
+        help="Show times in this zone, such as Europe/Berlin, or local; UTC by default.",
         show_default=False,
     ),
 ]
@@ -24,26 +24,26 @@ Events = Annotated[
     typer.Option(
         "--event",
         metavar="E",
-        help="Only these events, such as election or 'broker_*'. May be repeated.",
+        help="Only events of this kind, such as election or 'broker_*'. May be repeated.",
         show_default=False,
     ),
 ]
 OfBroker = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--broker", min=0, metavar="N", help="Of this broker.", show_default=False),
+    typer.Option("--broker", min=0, metavar="N", help="Only of this broker.", show_default=False),
 ]
 OfPrincipal = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--principal",
         metavar="P",
-        help="Of this principal: User:alice, or alice for the same.",
+        help="Only of this principal: User:alice, or alice for short.",
         show_default=False,
     ),
 ]
 OfConfig = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--config", metavar="NAME", help="Of this config.", show_default=False),
+    typer.Option("--config", metavar="NAME", help="Only of this config.", show_default=False),
 ]
 
 
@@ -59,24 +59,24 @@ def timeline(
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
 ) -> int:
-    """Tell what happened by clock time: elections and their probable cause, voters, brokers.
+    """List events by clock time: elections and their probable causes, voters, brokers.
 
-    For the first question of an incident, straight from directories, without a lake. Name those of
-    all nodes that you have: together they tell the branch that the cluster went on with, what
-    others hold beside it (divergence), and what a later look at a node lacks (truncation, with the
-    time of the last record that is gone). Several looks at the same nodes need --order or the
-    capture.json of `kraftlake capture`. Times are those of the leaders' and nodes' clocks.
+    Start an incident with it: it reads directories, and needs no lake. Name the directories of all
+    nodes that you have. Together they show the log that the cluster continued, the records that
+    other nodes hold instead (divergence), and the records that a later capture of a node lacks
+    (truncation, with the time of the last record that is gone). Several captures of one node need
+    --order, or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
 
     \b
     The probable cause of an election:
-      first             these logs tell of no leader before
-      leader-removed    the leader was no voter any more
-      leader-cut-off    the leader went on writing what no majority has
-      leader-restarted  the leader's process registered anew within a minute
-      leader-resigned   it took less than 2 s, which followers wait for a silent leader, or the
-                        former leader voted for the next one
-      leader-silent     nothing was appended for 2 s or more, and nothing tells why
-      unknown           the records before it are not in these logs
+      first             these logs name no leader before
+      leader-removed    the former leader was no voter any more
+      leader-cut-off    the former leader still appended records that no majority has
+      leader-restarted  the former leader's process registered anew within a minute
+      leader-resigned   the election came within 2 s, the time that followers wait for a silent
+                        leader, or the former leader voted for the next one
+      leader-silent     nothing was appended for 2 s or more, and no record shows why
+      unknown           the records before the election are not in these logs
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def timeline(
       kraftlake timeline --order before,after captures/ --csv > incident.csv
 
     --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
-    nodes (whose directories tell it), commitment (proven, unproven, superseded). Exit codes: 0, 2
+    nodes (whose directories show it), commitment (proven, unproven, superseded). Exit codes: 0, 2
     usage (also directories without a metadata log).
     """
     from jobs.clock import clock_of
@@ -123,17 +123,18 @@ def history(
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
 ) -> int:
-    """Tell how a topic, broker, principal or config became what it is, change by change.
+    """List the changes of a topic, broker, principal or config, one by one.
 
-    Of directories, whose logs are replayed, or of a lake: words and columns are the same, and those
-    of `kraftlake sql --question changes`. Name the directories of all nodes that you have; what
-    only a branch that lost has is told as superseded. What the oldest snapshot holds, where the log
-    doesn't begin at offset 0, is state and no change. Replaying takes some 20 us a record.
+    The command reads a lake, or replays the logs of directories, in some 20 us a record. Both give
+    the same words and columns, those of `kraftlake sql --question changes`. Name the directories of
+    all nodes that you have. A change that only a truncated branch has is shown as superseded. Where
+    a log doesn't begin at offset 0, the content of its oldest snapshot is not shown as changes.
 
-    --topic: the topic, its partitions, its configs, and ACLs on its very name. --broker: its
-    registration and its configs. --principal: ACLs, SCRAM credentials, quotas and delegation tokens
-    of User:NAME, or of TYPE:NAME. --config: one config of all resources. Several of them must all
-    hold. Secrets show as *** and a fingerprint, by a key of this run unless --redact-key names one.
+    --topic: the topic, its partitions, its configs, and ACLs on exactly its name. --broker: the
+    broker's registration and configs. --principal: ACLs, SCRAM credentials, quotas and delegation
+    tokens of User:NAME, or of TYPE:NAME. --config: one config of all resources. With several of
+    these options, a change must match all of them. Secrets show as *** and a fingerprint, whose key
+    is made for this run unless --redact-key names one.
 
     \b
     Examples:

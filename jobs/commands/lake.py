@@ -23,21 +23,23 @@ def ingest(
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
-    """Bring captures of metadata directories into the lake's bronze tables.
+    """Copy metadata directories and captures of them into the lake's bronze tables.
 
-    For keeping what Kafka truncates and deletes. Any number of replicas, clusters and captures;
-    what the lake has already is not stored twice, so running it again is safe. Secrets are
-    redacted before anything is written. Partitions of other topics than __cluster_metadata are left
-    out, and refused where there is nothing else.
+    The lake keeps what Kafka truncates and deletes, of any number of replicas, clusters and
+    captures. Nothing is stored twice, so running ingest again is safe. Secrets are redacted before
+    anything is written. Partitions of other topics than __cluster_metadata are left out; where
+    there are only such partitions, ingest refuses them.
 
-    A new lake needs an empty or new folder: a folder that holds other things is refused.
+    A new lake needs an empty or new folder: ingest refuses a folder that holds other things.
 
-    Of a directory that the lake knows only new bytes are read: a file is taken for the known one if
-    the batches at some known places have the known offset, epoch and CRC. --verify reads all bytes.
+    From a file that the lake knows, ingest reads only the new bytes. It takes a file for a known
+    one if batches at several known places have the known offset, epoch and CRC. --verify reads all
+    bytes.
 
-    --dry-run tells which replicas, files, bytes and offsets are new; records aren't decoded.
+    --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
 
-    --follow runs the same whenever a log has changed, and goes on where it was stopped or killed.
+    --follow ingests again whenever a log has changed. After a stop or kill, run the same command
+    again: it continues.
 
     \b
     Examples:
@@ -49,8 +51,8 @@ def ingest(
       kraftlake ingest --lake lake --order live,split,final incident/
 
     --json: table and rows, a line per table; with --dry-run a line per capture. Exit codes: 0, 1
-    when a row went to bronze.damage (--dry-run: when a place is damaged), 2 usage, 75 another
-    writer was faster: run it again.
+    when bronze.damage got a row (--dry-run: when a file is damaged), 2 usage, 75 another writer
+    wrote at the same time: run the command again.
     """
     from jobs.lake import ingest as job
 
@@ -82,23 +84,24 @@ def build(
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
-    """Make the silver and gold tables from bronze: epochs, divergence, history, validity.
+    """Derive the silver and gold tables from bronze: epochs, divergence, history, validity.
 
-    For asking with SQL. Running it again gives the same rows; after another ingest it brings the
-    tables up to date. Between the layers every table is held to what is expected of it: rows
-    with which nothing right can be derived are left out and go to gold.quarantined_rows, and
-    tables that contradict their contract end the build. `kraftlake quality` does the same alone.
+    SQL queries, the report and other commands read these tables. Building again without an ingest
+    gives the same rows; after an ingest it brings the tables up to date. Before a layer is derived
+    from another, build checks each table against its expectations: it moves rows from which nothing
+    right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
+    `kraftlake quality` runs these checks alone.
 
-    --follow builds whenever an ingest has changed the lake, until it is stopped; where another
-    writer is at work, it tries again at the next look.
+    --follow builds whenever an ingest has changed the lake, until it is stopped. While another
+    process writes to the lake, it waits for the next look.
 
     \b
     Examples:
       kraftlake build --lake lake
       kraftlake build --lake lake --follow 60
 
-    --json: table and rows, a line per table. Exit codes: 0, 1 when a table ends the build, 2 usage,
-    75 another writer was faster: run it again.
+    --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
+    usage, 75 another writer wrote at the same time: run the command again.
     """
     from jobs.lake import build as job
 
@@ -110,18 +113,18 @@ def build(
 def quality(
     lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
 ) -> int:
-    """Hold every table of the lake to what is expected of it, by Great Expectations.
+    """Check every table of the lake against its expectations, with Great Expectations.
 
-    `build` does the same between its layers. The results go to gold.quality_results, and to pages
-    below LAKE/_quality.
+    `build` runs the same checks between its layers. The results go to gold.quality_results, and to
+    HTML pages in LAKE/_quality.
 
     \b
     Example:
       kraftlake quality --lake lake
 
-    --json: table, version, expectation, meaning, columns, action (warn, quarantine or stop: what
-    follows in a build), success, evaluated_rows, unexpected_rows, sample_keys, a line per
-    expectation. Exit codes: 0, 1 when an expectation is broken, 2 usage.
+    --json: table, version, expectation, meaning, columns, action (what a build does if it fails:
+    warn, quarantine or stop), success, evaluated_rows, unexpected_rows, sample_keys, a line per
+    expectation. Exit codes: 0, 1 when an expectation fails, 2 usage.
     """
     from jobs.lake import quality as job
 
@@ -135,20 +138,19 @@ def contents(
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it.
 
-    For knowing what can be asked. For each cluster and replica it shows the log start and log end
-    by the newest captures; the offsets that some capture holds undamaged; and the gaps, which are
-    offsets between the lowest log start and the highest log end that no capture holds. Ends are
-    exclusive. A round is the captures that were taken together. A round without a time (from
-    capture.json or --captured-at) is called by its name in `ingest --order` and by its newest
-    record.
+    For each cluster and replica the command shows the log start and log end in the newest captures;
+    the offsets that some capture holds undamaged; and the gaps, which are offsets between the
+    lowest log start and the highest log end that no capture holds. Ends are exclusive. A round is
+    the captures that were taken together. Where neither capture.json nor --captured-at gave a
+    round's time, the command shows its name in `ingest --order` and the time of its newest record.
 
     \b
     Examples:
       kraftlake lake --lake lake
 
     --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
-    captured_at of a round null where nothing told it. Exit codes: 0, 1 when a table can't be read,
-    2 usage.
+    captured_at of a round null where its time is unknown. Exit codes: 0, 1 when a table can't be
+    read, 2 usage.
     """
     from jobs.lake import contents as job
 
@@ -164,13 +166,14 @@ def maintain(
 ) -> int:
     """Compact the lake's tables, and delete files that no kept version needs.
 
-    For a lake that grows for months, about once a day. Small files become large ones (OPTIMIZE);
-    data files that no version of the last 7 days needs are deleted (VACUUM), of the two tables
-    with a change data feed those of the last 30 days; so are entries of Delta's log after 30 days.
-    A table's own properties may ask for longer, --retain-days for files of all.
+    Run it about once a day for a lake that grows for months. It merges small files into large ones
+    (OPTIMIZE). It deletes data files that no version of the last 7 days needs (VACUUM), or of the
+    last 30 days for the two tables with a change data feed, and entries of Delta's log after 30
+    days. A table's own properties may ask for more days, and --retain-days asks for more days for
+    the files of all tables.
 
-    What the tables hold stays as it is. Earlier versions can be read, and `publish` can go on, for
-    those days.
+    The rows of the tables stay as they are. For those days earlier versions can be read, and
+    `publish` can continue.
 
     \b
     Examples:
@@ -178,8 +181,8 @@ def maintain(
       kraftlake maintain --lake lake --retain-days 90
 
     --json: table, retention_days, files, files_after, deleted_files, deleted_log_entries, a line
-    per table; null is what --dry-run can't tell. Exit codes: 0, 2 usage,
-    75 another writer was faster: run it again.
+    per table; null where --dry-run can't know. Exit codes: 0, 2 usage, 75 another writer wrote at
+    the same time: run the command again.
     """
     from jobs.lake import maintain as job
 
@@ -200,18 +203,18 @@ def forget(
     vacuum: options.Vacuum = False,
     json_output: options.Json = False,
 ) -> int:
-    """Take captures out of a lake, as if they had never been ingested.
+    """Remove captures from a lake, as if they had never been ingested.
 
-    For what came in by mistake. Shows which captures would go; --yes takes them out of the bronze
-    tables: what no other capture holds goes with them, and the rest gets the times at which the
-    remaining captures saw it. `kraftlake build` then brings the other tables up to date. After an
-    interruption run the same command again.
+    Use it for captures that were ingested by mistake. Without --yes the command only shows which
+    captures would go. --yes removes them from the bronze tables: rows that no other capture has are
+    deleted, and the other rows get the times of the captures that remain. `kraftlake build` then
+    brings the other tables up to date. After an interruption run the same command again.
 
-    What was taken out stays on disk as earlier versions of the tables. Where it must not, because
-    it holds secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so
-    that nobody can go back to one. --vacuum may also be used alone, later. The tables' transaction
-    logs keep the first 32 characters of least and largest texts for 30 days more. Backups, and what
-    was published, are yours to see to.
+    Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
+    secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
+    earlier version can be read. --vacuum may also be used alone, later. For 30 days more, the
+    tables' transaction logs keep the first 32 characters of each file's least and greatest texts.
+    forget doesn't reach backups, and messages that were published.
 
     \b
     Examples:
@@ -219,7 +222,8 @@ def forget(
       kraftlake forget --lake lake --capture 3aeede71f9c6f14c3454e28b02e36bbe
       kraftlake forget --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --yes --vacuum
 
-    --json: the captures, or with --yes table and rows removed, a line each. Exit codes: 0, 2 usage.
+    --json: the captures, or with --yes each table and its removed rows, a line each. Exit codes: 0,
+    2 usage.
     """
     from jobs.lake import forget as job
 
@@ -234,10 +238,10 @@ def forget(
 
 
 def demo(lake: options.DemoLake = None) -> int:
-    """Show the whole way on metadata logs recorded from real Kafka: ingest, build, ask.
+    """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
 
-    For a first look; needs Java 17 or newer, and no Kafka. The logs come with kraftlake; lake and,
-    outside a checkout, logs are left in .demo.
+    The demo needs Java 17 or newer, and no Kafka. The logs come with kraftlake. The lake and,
+    outside a checkout, the logs stay in .demo.
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """

@@ -10,7 +10,9 @@ from jobs.commands.options import Number, Text, on_disk
 
 ScenarioName = Annotated[
     Text,
-    typer.Argument(metavar="[SCENARIO]", help="Such as split-brain.", show_default=False),
+    typer.Argument(
+        metavar="[SCENARIO]", help="A scenario's name, such as split-brain.", show_default=False
+    ),
 ]
 ScenarioDirectory = Annotated[
     Text,
@@ -24,31 +26,38 @@ ScenarioDirectory = Annotated[
 ]
 ListScenarios = Annotated[bool, typer.Option("--list", help="List the scenarios.")]
 Seeds = Annotated[
-    Text, typer.Option("--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each.")
+    Text, typer.Option("--seeds", metavar="A:B", help="Run once for each seed from A to B - 1.")
 ]
 Events = Annotated[
-    int, typer.Option("--events", min=1, metavar="N", help="Events under faults in each run.")
+    int, typer.Option("--events", min=1, metavar="N", help="The number of events in each run.")
 ]
 CampaignFile = Annotated[
     str | None,
-    typer.Option("--state", metavar="FILE", help="Remember what is done there, and go on from it."),
+    typer.Option(
+        "--state", metavar="FILE", help="Keep finished runs in FILE, and run only those missing."
+    ),
 ]
 Guided = Annotated[
     bool,
-    typer.Option("--guided", help="Let every second run go on from one that reached new things."),
+    typer.Option(
+        "--guided",
+        help="Let every second run continue one that reached states new to the campaign.",
+    ),
 ]
 Forks = Annotated[
     Text,
     typer.Option(
-        "--forks", metavar="EVENT.SEED,...", help="From these events on draw by these seeds."
+        "--forks", metavar="EVENT.SEED,...", help="Draw by SEED from event number EVENT on."
     ),
 ]
-Processes = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")]
+Processes = Annotated[
+    int, typer.Option("--jobs", min=1, metavar="N", help="Share the runs among N processes.")
+]
 
 ServerProperties = Annotated[
     str,
     typer.Option(
-        "--config", "-c", metavar="FILE", help="The node's server.properties, as Kafka's."
+        "--config", "-c", metavar="FILE", help="The node's server.properties, in Kafka's format."
     ),
 ]
 ClusterId = Annotated[
@@ -58,35 +67,38 @@ ClusterId = Annotated[
     ),
 ]
 Standalone = Annotated[
-    bool, typer.Option("--standalone", help="This node is the only voter to begin with.")
+    bool, typer.Option("--standalone", help="Begin a quorum whose only voter is this node.")
 ]
 InitialControllers = Annotated[
     str,
     typer.Option(
         "--initial-controllers",
         metavar="ID@HOST:PORT:DIRECTORY,...",
-        help="The voters to begin with; the same on each of them.",
+        help="The quorum's first voters; give the same list on each of them.",
         show_default=False,
     ),
 ]
 IgnoreFormatted = Annotated[
     bool,
-    typer.Option("--ignore-formatted", help="Leave a directory that is formatted as it is."),
+    typer.Option("--ignore-formatted", help="Do nothing to a directory that is formatted already."),
 ]
-ScramUser = Annotated[str, typer.Option("--user", metavar="NAME", help="Who may log in.")]
+ScramUser = Annotated[str, typer.Option("--user", metavar="NAME", help="The user's name.")]
 ScramMechanism = Annotated[
     str, typer.Option("--mechanism", metavar="M", help="SCRAM-SHA-256 or SCRAM-SHA-512.")
 ]
 ScramIterations = Annotated[
     int,
-    typer.Option("--iterations", metavar="N", help="How much work a guess costs: 4096 to 16384."),
+    typer.Option(
+        "--iterations", metavar="N", help="Rounds of hashing for each guess: 4096 to 16384."
+    ),
 ]
 WorkloadSpec = Annotated[
     str,
     typer.Option(
         "--workload",
         metavar="RATE,BYTES",
-        help="While leading, append RATE records a second of BYTES each, and print how it went.",
+        help="While leading, append RATE records a second of BYTES each, and print how many were "
+        "committed.",
         show_default=False,
     ),
 ]
@@ -96,20 +108,25 @@ LogFormat = Annotated[
     typer.Option(
         "--log-format",
         metavar="text|json",
-        help="How stderr tells what happens: lines for people, or JSON with stable fields.",
+        help="The form of events on stderr: lines for people, or JSON with stable fields.",
     ),
 ]
 
 Bootstrap = Annotated[
     str,
     typer.Option(
-        "--bootstrap", "-b", metavar="HOST:PORT", help="Nodes to ask first, commas between."
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT",
+        help="The nodes to connect to first, separated by commas.",
     ),
 ]
 RecordSource = Annotated[
     Text,
     typer.Argument(
-        metavar="[FILE]", help="A record on each line; stdin by default.", show_default=False
+        metavar="[FILE]",
+        help="A file with a record on each line; stdin by default.",
+        show_default=False,
     ),
 ]
 JsonRecords = Annotated[
@@ -122,19 +139,23 @@ RawRecord = Annotated[
 AtLeastOnce = Annotated[
     bool,
     typer.Option(
-        "--at-least-once", help="Send records again that may be there; each time is told."
+        "--at-least-once",
+        help="Send records again that the log may have already, and say so each time.",
     ),
 ]
 AppendTimeout = Annotated[
     float,
-    typer.Option("--timeout", min=0.1, metavar="S", help="Seconds until a batch is committed."),
+    typer.Option(
+        "--timeout", min=0.1, metavar="S", help="Wait S seconds at most until a batch is committed."
+    ),
 ]
 LeaderTimeout = Annotated[
-    float, typer.Option("--timeout", min=0.1, metavar="S", help="Seconds to look for a leader.")
+    float,
+    typer.Option("--timeout", min=0.1, metavar="S", help="Look for a leader S seconds at most."),
 ]
 Watch = Annotated[
     float | None,
-    typer.Option("--watch", min=0.1, metavar="S", help="Look again every S seconds."),
+    typer.Option("--watch", min=0.1, metavar="S", help="Ask again every S seconds."),
 ]
 CaughtUpWithin = Annotated[
     int,
@@ -142,7 +163,7 @@ CaughtUpWithin = Annotated[
         "--caught-up-within",
         min=1,
         metavar="MS",
-        help="How recently a replica must have been at the leader's log end.",
+        help="A replica keeps up if it was at the leader's log end in the last MS ms.",
     ),
 ]
 CommandConfig = Annotated[
@@ -150,8 +171,8 @@ CommandConfig = Annotated[
     typer.Option(
         "--command-config",
         metavar="FILE",
-        help="How to connect, as a Kafka client's properties: security.protocol, sasl.mechanism, "
-        "sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
+        help="The properties of a Kafka client, for the connection: security.protocol, "
+        "sasl.mechanism, sasl.jaas.config, ssl.* (PEM), client.id, request.timeout.ms.",
     ),
 ]
 Topic = Annotated[str, typer.Option("--topic", metavar="T", help="The topic's name.")]
@@ -177,21 +198,19 @@ Rack = Annotated[
     typer.Option(
         "--rack",
         metavar="RACK",
-        help="Where we are: the leader may name a replica there, and the rack selector takes one.",
+        help="The rack of this client: the leader, or the selector rack, picks a replica in it.",
         show_default=False,
     ),
 ]
 Follow = Annotated[
     bool,
     typer.Option(
-        "--follow/--until-end", help="Go on with what comes, or end where the log ends now."
+        "--follow/--until-end", help="Wait for new records, or stop where the log ends now."
     ),
 ]
 SilenceTimeout = Annotated[
     float,
-    typer.Option(
-        "--timeout", min=0.1, metavar="S", help="Seconds after which silence is an error."
-    ),
+    typer.Option("--timeout", min=0.1, metavar="S", help="Fail if no node answers for S seconds."),
 ]
 
 RecordingDirectory = Annotated[
@@ -201,7 +220,7 @@ RecordingDirectory = Annotated[
         "-o",
         callback=on_disk("-o"),
         metavar="DIR",
-        help="Where to record; a new folder, or one recorded to.",
+        help="The folder of the recording: a new one, or one of an earlier run.",
     ),
 ]
 ObserverId = Annotated[
@@ -211,14 +230,15 @@ ObserverId = Annotated[
         min=0,
         max=2**31 - 1,
         metavar="N",
-        help="Fetch as node N, which nobody else may be; by default a drawn number above 10^9, "
-        "kept in DIR.",
+        help="Fetch as node N, an id that no other node has; by default a random number above "
+        "10^9, kept in DIR.",
     ),
 ]
 Anonymous = Annotated[
     bool,
     typer.Option(
-        "--anonymous", help="Fetch without an id: no leader counts or lists it. Needs no Describe."
+        "--anonymous",
+        help="Fetch without a node id: leaders don't list this observer. Needs no right Describe.",
     ),
 ]
 KnownClusterId = Annotated[
@@ -226,7 +246,7 @@ KnownClusterId = Annotated[
     typer.Option(
         "--cluster-id",
         metavar="ID",
-        help="The cluster's id, where no node may tell it.",
+        help="The cluster's id, for when no node may tell it to this principal.",
         show_default=False,
     ),
 ]
@@ -235,7 +255,7 @@ ListenAt = Annotated[
     typer.Option(
         "--listen",
         metavar="HOST:PORT",
-        help="Serve the recording there, read-only, to any Kafka client.",
+        help="Serve the recording at this address, read-only, to any Kafka client.",
         show_default=False,
     ),
 ]
@@ -244,18 +264,24 @@ MetricsAt = Annotated[
     typer.Option(
         "--metrics",
         metavar="HOST:PORT",
-        help="Watch the quorum, and serve its metrics to Prometheus there, with /healthz and "
-        "/readyz.",
+        help="Watch the quorum, and serve its metrics for Prometheus at this address, with "
+        "/healthz and /readyz.",
         show_default=False,
     ),
 ]
 UntilCaughtUp = Annotated[
     bool,
-    typer.Option("--until-caught-up", help="End once the first high watermark told is recorded."),
+    typer.Option(
+        "--until-caught-up",
+        help="Stop once the recording has reached the first high watermark that the leader told.",
+    ),
 ]
 CatchUpTimeout = Annotated[
     float,
     typer.Option(
-        "--timeout", min=0.1, metavar="S", help="With --until-caught-up: seconds it may take."
+        "--timeout",
+        min=0.1,
+        metavar="S",
+        help="With --until-caught-up: fail if that takes longer than S seconds.",
     ),
 ]

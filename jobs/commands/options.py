@@ -121,28 +121,28 @@ CaptureOutput = Annotated[
         "--output",
         callback=on_disk("-o"),
         metavar="FOLDER|URI",
-        help="Where the capture goes: an empty or new folder, or a URI such as s3://bucket/name.",
+        help="The capture to write: an empty or new folder, or a URI such as s3://bucket/name.",
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object per line, stable fields.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")]
 KeepSecrets = Annotated[
     bool,
-    typer.Option("--keep-secrets", help="Leave credentials and secret config values as they are."),
+    typer.Option("--keep-secrets", help="Don't redact credentials and secret config values."),
 ]
 ShowConfig = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
         "--show-config",
         metavar="NAME",
-        help="A config that Kafka doesn't know and that holds no secret: its value is shown. May "
-        "be repeated.",
+        help="Show the value of this config, which Kafka doesn't know and which is no secret. "
+        "May be repeated.",
         show_default=False,
     ),
 ]
 Verify = Annotated[
     bool,
-    typer.Option("--verify", help="Read all bytes again, also those that the lake knows."),
+    typer.Option("--verify", help="Read all bytes, also those that the lake has already."),
 ]
 Follow = Annotated[
     Optional[float],  # noqa: UP045
@@ -150,7 +150,7 @@ Follow = Annotated[
         "--follow",
         min=0.1,
         metavar="SECONDS",
-        help="Go on until stopped: look every SECONDS, and ingest what has grown.",
+        help="Run until stopped: look every SECONDS, and ingest the logs that have grown.",
     ),
 ]
 FollowBronze = Annotated[
@@ -159,12 +159,12 @@ FollowBronze = Annotated[
         "--follow",
         min=0.1,
         metavar="SECONDS",
-        help="Go on until stopped: look every SECONDS, and build what was ingested.",
+        help="Run until stopped: look every SECONDS, and build after each ingest.",
     ),
 ]
 AvailableNow = Annotated[
     bool,
-    typer.Option("--available-now", help="End with what is there now, as without --follow."),
+    typer.Option("--available-now", help="Ingest what is there now, and end, as without --follow."),
 ]
 
 ThenBuild = Annotated[
@@ -176,91 +176,93 @@ ThenBuild = Annotated[
 ]
 AcceptDamage = Annotated[
     bool,
-    typer.Option("--accept-damage", help="Exit with 0 also when a row went to bronze.damage."),
+    typer.Option("--accept-damage", help="Exit with 0 even when bronze.damage got a row."),
 ]
 RunId = Annotated[
     Text,
     typer.Option(
         "--run-id",
         metavar="UUID",
-        help="A scheduler's own id of this run, the same at each attempt.",
+        help="The scheduler's id of this run; use the same one for each attempt.",
     ),
 ]
 
 Batches = Annotated[
-    bool, typer.Option("--batches", help="Batches instead of records: position, size, CRC.")
+    bool, typer.Option("--batches", help="Print batches, not records: position, size, CRC.")
 ]
 LogsOnly = Annotated[
-    bool, typer.Option("--logs-only", help="Of directories: the log, no snapshots.")
+    bool, typer.Option("--logs-only", help="In directories, read the log, not the snapshots.")
 ]
 SnapshotsOnly = Annotated[
-    bool, typer.Option("--snapshots-only", help="Of directories: snapshots, not the log.")
+    bool, typer.Option("--snapshots-only", help="In directories, read the snapshots, not the log.")
 ]
 AllFiles = Annotated[
     bool,
-    typer.Option("--all", help="Of directories: also *.deleted, *.part, bootstrap.checkpoint."),
+    typer.Option("--all", help="In directories, read *.deleted, *.part, bootstrap.checkpoint too."),
 ]
 FromOffset = Annotated[
-    Number, typer.Option("--from-offset", min=0, metavar="N", help="Offset N and later.")
+    Number, typer.Option("--from-offset", min=0, metavar="N", help="Only offset N and later.")
 ]
 ToOffset = Annotated[
-    Number, typer.Option("--to-offset", min=0, metavar="N", help="Offsets below N.")
+    Number, typer.Option("--to-offset", min=0, metavar="N", help="Only offsets below N.")
 ]
-Epoch = Annotated[Number, typer.Option("--epoch", min=0, metavar="E", help="Leader epoch E.")]
+Epoch = Annotated[Number, typer.Option("--epoch", min=0, metavar="E", help="Only leader epoch E.")]
 Types = Annotated[
     Texts,
     typer.Option(
         "--type",
         metavar="T",
-        help="Record type, such as TOPIC_RECORD, 'partition*' or leader_change: any case, * and ? "
-        "are wildcards, _RECORD may be left out. May be repeated.",
+        help="Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
+        "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
     ),
 ]
 FromTime = Annotated[
-    Text, typer.Option("--from-time", metavar="T", help="At T and later: ISO-8601 (UTC) or ms.")
+    Text,
+    typer.Option("--from-time", metavar="T", help="Only times at T or later: ISO-8601 (UTC), ms."),
 ]
-ToTime = Annotated[Text, typer.Option("--to-time", metavar="T", help="Before T.")]
+ToTime = Annotated[Text, typer.Option("--to-time", metavar="T", help="Only times before T.")]
 RedactKey = Annotated[
     Text,
     typer.Option(
         "--redact-key",
         metavar="FILE",
-        help="Key of the fingerprints that stand for secrets, so that two runs compare.",
+        help="The key of the fingerprints of secrets. With one key, equal secrets of two runs "
+        "have equal fingerprints.",
     ),
 ]
 
 Redacted = Annotated[
     bool,
-    typer.Option("--redacted", help="Copy without secrets, as `kraftlake redact` does."),
+    typer.Option("--redacted", help="Leave secrets out, as `kraftlake redact` does."),
 ]
 HashedNames = Annotated[
     bool,
-    typer.Option("--names", help="Hash the names of topics, users, groups and clients, too."),
+    typer.Option("--names", help="Also hash the names of topics, users, groups and clients."),
 ]
 
 ReplicaA = Annotated[
-    str, typer.Argument(metavar="A", help="A replica's directory.", callback=check_local)
+    str, typer.Argument(metavar="A", help="The directory of a replica.", callback=check_local)
 ]
 ReplicaB = Annotated[
     str,
     typer.Argument(
         metavar="B",
-        help="Another replica's, or a later copy of the same one.",
+        help="The directory of another replica, or a later copy of A.",
         callback=check_local,
     ),
 ]
 
 LeastSeverity = Annotated[
     str,
-    typer.Option("--severity", metavar="S", help="Show no less than this: note, warning or error."),
+    typer.Option("--severity", metavar="S", help="The least severity shown: note, warning, error."),
 ]
 FailOn = Annotated[
     Text,
     typer.Option(
         "--fail-on",
         metavar="S",
-        help="Exit with 1 from this severity on: note, warning or error. By default warning, or "
-        "error with --severity error.",
+        help="The least severity that gives exit code 1: note, warning or error. By default "
+        "warning; with --severity error, error.",
         show_default=False,
     ),
 ]
@@ -268,7 +270,7 @@ NoReplay = Annotated[
     bool,
     typer.Option(
         "--no-replay",
-        help="Leave out what takes longest: snapshots' content, records that can't be applied.",
+        help="Skip the slowest checks: the content of snapshots, records that can't be applied.",
     ),
 ]
 RuleId = Annotated[
@@ -281,8 +283,8 @@ CapturedAt = Annotated[
     typer.Option(
         "--captured-at",
         metavar="T",
-        help="When the directories were looked at: ISO-8601 (UTC) or ms. A capture.json beside "
-        "them wins.",
+        help="The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+        "capture.json is used instead where there is one.",
     ),
 ]
 Order = Annotated[
@@ -296,7 +298,7 @@ Order = Annotated[
 AsReplica = Annotated[
     Text,
     typer.Option(
-        "--as", metavar="CLUSTER:NODE[:DIR]", help="Whose file it is, for a file on its own."
+        "--as", metavar="CLUSTER:NODE[:DIR]", help="For a single file: the replica that wrote it."
     ),
 ]
 
@@ -304,34 +306,37 @@ Csv = Annotated[
     bool,
     typer.Option(
         "--csv",
-        help="CSV with a header line; no text is a formula of a spreadsheet or moves a terminal.",
+        help="Print CSV with a header line. Texts that a spreadsheet or terminal would execute are "
+        "made harmless.",
     ),
 ]
 PlainCsv = Annotated[
-    bool, typer.Option("--plain-csv", help="CSV with every text as it is, for programs.")
+    bool, typer.Option("--plain-csv", help="Print CSV with every text as it is, for programs.")
 ]
 Cluster = Annotated[
     Text,
-    typer.Option("--cluster", metavar="C", help="The cluster id, where the lake has several."),
+    typer.Option("--cluster", metavar="C", help="The id of the cluster, where there are several."),
 ]
 ForgottenCaptures = Annotated[
     Texts,
     typer.Option(
         "--capture",
         metavar="ID",
-        help="The id of a capture, or of a capture group, by `kraftlake lake`. May be repeated.",
+        help="The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
     ),
 ]
 ForgottenClusters = Annotated[
     Texts,
-    typer.Option("--cluster", metavar="C", help="All captures of a cluster. May be repeated."),
+    typer.Option("--cluster", metavar="C", help="All captures of cluster C. May be repeated."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it; without, only show what would go.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Take the captures out. Without it, only show which.")
+]
 Vacuum = Annotated[
     bool,
     typer.Option(
         "--vacuum",
-        help="Also rebuild, and delete from disk what earlier versions of all tables need.",
+        help="Also build, and delete from disk the files of all earlier versions of the tables.",
     ),
 ]
 RetainDays = Annotated[
@@ -340,23 +345,23 @@ RetainDays = Annotated[
         "--retain-days",
         min=0,
         metavar="DAYS",
-        help="Keep what was removed for so long, where the tables promise less.",
+        help="Keep files of earlier versions for DAYS at least.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
 AtOffset = Annotated[
-    Number, typer.Option("--at-offset", min=0, metavar="N", help="After the records below N.")
+    Number, typer.Option("--at-offset", min=0, metavar="N", help="The state before offset N.")
 ]
 AtTime = Annotated[
     Text,
-    typer.Option("--at-time", metavar="T", help="After the records up to T: ISO-8601 (UTC) or ms."),
+    typer.Option("--at-time", metavar="T", help="The state at time T: ISO-8601 (UTC) or ms."),
 ]
 Diff = Annotated[
     tuple[str, str] | None,
-    typer.Option("--diff", metavar="A B", help="What differs at B from A: offsets or times."),
+    typer.Option("--diff", metavar="A B", help="Show the changes from A to B: offsets or times."),
 ]
 CommittedOnly = Annotated[
-    bool, typer.Option("--committed-only", help="Only what is proven to be committed.")
+    bool, typer.Option("--committed-only", help="Only records that are proven committed.")
 ]
 ReportOutput = Annotated[
     str,
@@ -367,12 +372,12 @@ ReportOutput = Annotated[
 DemoLake = Annotated[
     Optional[lakes.Lake],  # noqa: UP045
     typer.Option(
-        "--lake", metavar="L", help="Where to make the lake; .demo/ by default.", parser=lakes.Lake
+        "--lake", metavar="L", help="The lake to make; by default in .demo/.", parser=lakes.Lake
     ),
 ]
 PlanOnly = Annotated[
     bool,
-    typer.Option("--plan", help="Say what to do, and do nothing: there is no other way yet."),
+    typer.Option("--plan", help="Print a plan, and change nothing. The command needs this option."),
 ]
 
 

@@ -28,19 +28,19 @@ StopRack = Annotated[
 ]
 RemoveVoter = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--remove-voter", min=0, metavar="N", help="Remove a controller's vote."),
+    typer.Option("--remove-voter", min=0, metavar="N", help="Remove controller N from the voters."),
 ]
 AddVoter = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--add-voter", min=0, metavar="N", help="Make a controller a voter."),
+    typer.Option("--add-voter", min=0, metavar="N", help="Make controller N a voter."),
 ]
 Upgrade = Annotated[
     options.Text,
-    typer.Option("--upgrade", metavar="R", help="Raise metadata.version to that of a release."),
+    typer.Option("--upgrade", metavar="R", help="Raise metadata.version to that of release R."),
 ]
 ToDynamic = Annotated[
     bool,
-    typer.Option("--to-dynamic", help="From static voters to kraft.version 1."),
+    typer.Option("--to-dynamic", help="Turn static voters into dynamic ones (kraft.version 1)."),
 ]
 While = Annotated[
     Optional[float],  # noqa: UP045
@@ -48,7 +48,7 @@ While = Annotated[
         "--while",
         min=0.1,
         metavar="SECONDS",
-        help="Look again every SECONDS until the answer is safe.",
+        help="Judge again every SECONDS until the answer is safe.",
     ),
 ]
 LiveBootstrap = Annotated[
@@ -57,18 +57,23 @@ LiveBootstrap = Annotated[
         "--bootstrap",
         "-b",
         metavar="HOST:PORT",
-        help="Ask a running quorum: nodes to ask first, commas between.",
+        help="Judge the state of a running quorum: the nodes to connect to first, separated by "
+        "commas.",
     ),
 ]
 Timeout = Annotated[
     float,
     typer.Option(
-        "--timeout", min=0.1, metavar="S", help="Seconds until the quorum's log is read, with -b."
+        "--timeout",
+        min=0.1,
+        metavar="S",
+        help="With -b: fail if reading the quorum's log takes longer than S seconds.",
     ),
 ]
 _TIMEOUT_S = 60.0
 Reasons = Annotated[
-    int, typer.Option("--limit", min=0, metavar="N", help="Show N reasons of each change in text.")
+    int,
+    typer.Option("--limit", min=0, metavar="N", help="In text, show N reasons of each change."),
 ]
 
 
@@ -94,18 +99,18 @@ def plan(
     limit: Reasons = 20,
     json_output: options.Json = False,
 ) -> int:
-    """Answer whether a change is safe, before anybody makes it: safe, unsafe or unknown.
+    """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
 
-    unsafe: Kafka refuses the change, it can't end, or partitions lose their leader or
-    min.insync.replicas, or the quorum its majority; each reason names the partition or node, and
-    the offset of the record that says so. unknown: what the log can't tell is named, such as
-    min.insync.replicas of brokers whose server.properties --broker-config doesn't give. A line of
-    `needs` says what the change relies on, and no log tells: that enough voters run.
+    unsafe: Kafka refuses the change, or the change can never finish, or partitions lose their
+    leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
+    the partition or node, and the offset of the record that shows it. unknown: the answer names
+    what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
+    A line `needs` names what the change relies on and no log shows: that enough voters run.
 
-    The state is the newest one that the directories tell, that of a lake, or with -b that of a
-    running quorum: its log is fetched up to the high watermark into a temporary folder, as by an
-    observer that no leader counts and nobody lists. Several changes are judged one by one, each on
-    the same state. Nothing is changed.
+    The command judges the newest state in the directories, the state in a lake, or with -b the
+    state of a running quorum: it fetches the quorum's log up to the high watermark into a temporary
+    folder, without a node id, so that the leader doesn't list it. It judges each of several changes
+    on the same state, and changes nothing.
 
     \b
     Examples:

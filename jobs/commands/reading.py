@@ -23,13 +23,14 @@ def consume(
 ) -> int:
     """Print the committed records of a partition, read from its leader or from a follower.
 
-    For a kraftlake quorum's metadata log, whose records are decoded as dump decodes them, and for
-    any topic of a Kafka cluster, whose records are shown by key and value. Positions are held to
-    the leader's epochs: what was printed and then lost in an election is named on stderr.
+    The records of a kraftlake quorum's metadata log are decoded as dump decodes them. The records
+    of any other topic, also of a Kafka cluster, are shown by key and value. The command checks its
+    position against the leader's epochs: records that it printed and that an election then removed
+    are named on stderr.
 
-    --from earliest or latest goes on there again where the position was lost; with an OFFSET that
-    is an error. OFFSET:EPOCH first asks the leader whether the record before OFFSET is still the
-    one of EPOCH.
+    Where the log no longer holds the position, --from earliest or latest starts there again; with
+    an OFFSET that is an error. OFFSET:EPOCH first asks the leader whether the record before OFFSET
+    is still the one of EPOCH.
 
     --json: offset, epoch, timestamp (ms), type, version, data; of other topics offset, epoch,
     timestamp, key, value, headers (text, or base64 in an object). Secrets of metadata records show
@@ -43,7 +44,7 @@ def consume(
       kraftlake consume -b n1:9093 --command-config client.properties
 
     Exit codes: 0, 1 when a record could not be decoded or was lost after it was printed, or
-    nobody answered, 2 usage, 130 ctrl-C.
+    no node answered, 2 usage, 130 ctrl-C.
     """
     from jobs.engine import consume as job
 

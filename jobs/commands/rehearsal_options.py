@@ -11,13 +11,17 @@ from jobs.commands import options
 ScenarioFile = Annotated[
     options.Text,
     typer.Option(
-        "--scenario", metavar="FILE", help="What happens, step by step (TOML); else all start."
+        "--scenario",
+        metavar="FILE",
+        help="A TOML file of the steps to play. Without it, all nodes start.",
     ),
 ]
 Seeds = Annotated[
     str,
     typer.Option(
-        "--seeds", metavar="A:B", help="The seeds from A to B - 1, a run each; 10,000 at most."
+        "--seeds",
+        metavar="A:B",
+        help="Run once for each seed from A to B - 1; 10,000 runs at most.",
     ),
 ]
 Failures = Annotated[
@@ -43,11 +47,15 @@ Outcomes = Annotated[
 ]
 RehearsePlan = Annotated[
     bool,
-    typer.Option("--rehearse", help="Play the steps in the simulator first, and compare."),
+    typer.Option(
+        "--rehearse", help="Also play the steps in the simulator, and compare the outcomes."
+    ),
 ]
 PlanSeeds = Annotated[
     options.Text,
     typer.Option(
-        "--seeds", metavar="A:B", help="Of --rehearse: a run for each seed, 10,000 at most."
+        "--seeds",
+        metavar="A:B",
+        help="With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
     ),
 ]

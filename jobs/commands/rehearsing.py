@@ -15,34 +15,34 @@ def rehearse(
 ) -> int:
     """Rehearse what a quorum's controllers will do with the directories that are left.
 
-    For the moment before nodes are started again, after a crash, a split or a lost disk. Copies of
-    all directories, logs, snapshots and quorum-states as they are, run on in the simulator: a run
-    for each seed, in which nodes start at other moments and messages take other times. It is said
-    who leads in how many runs, what each node truncates, which committed records are lost, and the
-    smallest set of failures of voters that loses some. What is read is never changed.
+    Use it before nodes are started again, after a crash, a split or a lost disk. The simulator
+    starts copies of all directories, with their logs, snapshots and quorum-states: one run for each
+    seed, which decides when nodes start and how long messages take. The answer says which node
+    leads in how many runs, what each node truncates, which committed records are lost, and the
+    smallest set of failed voters that loses committed records. The directories are never changed.
 
     A scenario file has a table [[step]] for each step, with the node ids of this quorum:
 
     \b
       dead = [3]           these nodes lose power, or never start
-      empty = [1]          these get an empty disk, formatted anew, and start
-      cut = [[1, 2]]       nothing passes between these two
-      heal = true          cut links pass messages again
-      start = [3]          only these start; in the first step all do without it
-      remove_voter = 2     an administrator asks the leader for it, as add_voter = 2
-      wait_ms = 5000       how long the step lasts at most, in simulated ms
+      empty = [1]          these nodes start with an empty disk that is formatted anew
+      cut = [[1, 2]]       no message passes between these two nodes
+      heal = true          all cut links pass messages again
+      start = [3]          only these nodes start; without it the first step starts all
+      remove_voter = 2     an administrator asks the leader to remove voter 2 (or add_voter = 2)
+      wait_ms = 5000       the longest time of the step, in simulated ms
 
-    A file has 100 steps at most, which wait for an hour of simulated time together.
+    A file has 100 steps at most, and their wait_ms add up to an hour of simulated time at most.
 
-    A step is over when a leader has committed all that it holds and all nodes in its reach have
-    it, or after 30 s of simulated time. A node that is named as the leader of an epoch of which its
-    disk knows nothing ends, as Kafka's process does; a later step may start it again.
+    A step ends when a leader has committed its whole log and all nodes that it can reach have that
+    log, or after 30 s of simulated time. A node ends, as Kafka's process does, when others name it
+    as the leader of an epoch that its disk doesn't know; a later step may start it again.
 
     \b
     The answer:
-      safe     in all runs a leader is found, and no record proven committed is lost
-      unsafe   in some run one is lost, or nobody leads at the end
-      unknown  the directories don't tell all that it depends on, such as a voter's
+      safe     each run elects a leader, and loses no record that is proven committed
+      unsafe   some run loses such a record, or ends without a leader
+      unknown  the directories lack what the answer depends on, such as a voter's directory
 
     \b
     Examples:

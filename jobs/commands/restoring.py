@@ -29,15 +29,17 @@ Output = Annotated[
 ]
 MapBrokers = Annotated[
     options.Text,
-    typer.Option("--map-brokers", metavar="1=11,...", help="New ids of brokers by their old ids."),
+    typer.Option(
+        "--map-brokers", metavar="1=11,...", help="Broker ids to change: OLD=NEW, with commas."
+    ),
 ]
 Formatted = Annotated[
     options.Text,
     typer.Option(
         "--formatted",
         metavar="DIR",
-        help="From 4.4 on, where voters are dynamic: a new controller's metadata.log.dir after "
-        "kafka-storage format, whose voters go into the checkpoint, too.",
+        help="For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
+        "kafka-storage format. Its voters go into the checkpoint too.",
     ),
 ]
 
@@ -58,15 +60,15 @@ def restore(
 ) -> int:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
 
-    For the day on which all controllers are gone, and for copies of a cluster. Topics keep their
-    ids, so brokers that come with their old log directories can keep their data. Restored are
-    features, topics, partitions, configs, quotas, ACLs, SCRAM credentials (not from redacted
-    sources) and the next producer id. The command says everything that will be different, with
-    --dry-run too.
+    Use it when all controllers are gone, or to copy a cluster. Topics keep their ids, so brokers
+    can keep the data in their old log directories. The checkpoint has features, topics, partitions,
+    configs, quotas, ACLs, SCRAM credentials (not from redacted sources) and the next producer id.
+    The command lists everything that will be different; with --dry-run it writes nothing.
 
     Kafka appends the records of its bootstrap checkpoint when the first leader finds an empty log.
-    Kafka documents only features there; the rest was tried with the releases that kraftlake's
-    documentation names. Try it on a test cluster first, and keep the old directories.
+    Kafka documents only features there; docs/how-to/runbooks.md names the releases with
+    which the other records were tried. Try it on a test cluster first, and keep the old
+    directories.
 
     Of several directories the command takes the one with which `kraftlake recover --plan` would go
     on.
@@ -78,8 +80,8 @@ def restore(
       kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
 
-    --json: kind (restored, change), entity, number, and of a change detail and examples, a line
-    each. Exit codes: 0, 2 usage (also a state that isn't known to its last record).
+    --json: a line each with kind (restored, change), entity, number; a change also has detail and
+    examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
     from jobs.directories import restore as job
     from jobs.moments import Moment, moment_of

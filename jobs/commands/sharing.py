@@ -20,16 +20,16 @@ def report(
     order: options.Order = None,
     json_output: options.Json = False,
 ) -> int:
-    """Write what is known of an incident as one HTML file, and print the verdict.
+    """Write an incident as one HTML file, and print the verdict.
 
-    For whoever has to understand it, or show it to others: a summary of two pages at most, the
-    cluster at any moment by a slider, epochs of each replica, divergences with both branches
-    decoded, what was truncated, snapshots, activity, findings with evidence, and the SQL behind
-    each figure. The file asks the network for nothing, and holds secrets only where the lake does.
+    The file has a summary of two pages at most, the state of the cluster at any moment by a slider,
+    the epochs of each replica, divergences with both branches decoded, truncated records,
+    snapshots, activity, findings with evidence, and the SQL behind each figure. It loads nothing
+    from the network, and holds secrets only if the lake does.
 
-    Of a lake that was built, or of directories: of these a lake is made in a temporary folder
-    ($TMPDIR) and deleted afterwards, or in --lake, where it stays. Needs no Java, but for a
-    cluster of more than 200,000 records.
+    The command reads a lake that was built, or directories. For directories it makes a lake: in
+    --lake, where it stays, or in a temporary folder ($TMPDIR), which it deletes afterwards. It
+    needs Java only for a cluster of more than 200,000 records.
 
     \b
     Examples:
@@ -37,8 +37,8 @@ def report(
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
     --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
-    findings, a line per cluster. Exit codes: 0, 1 a lake that is broken, 2 usage (also a lake that
-    was not built).
+    findings, a line per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was
+    not built).
     """
     from jobs.sharing import report as job
 
@@ -69,18 +69,19 @@ def export(
 ) -> int:
     """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
 
-    For programs that read no Delta tables, and for people who want to take the answers along. The
-    DuckDB file has the schemas and names of the lake, SQLite has gold_findings for gold.findings,
-    and a folder of Parquet or CSV files has gold/findings.parquet.
+    Use it for programs that don't read Delta tables, and to carry answers elsewhere. The table
+    gold.findings has the same name in a DuckDB file, is gold_findings in SQLite, and is
+    gold/findings.parquet in a folder of Parquet files (or gold/findings.csv).
 
-    payload, which is a VARIANT in the lake, becomes JSON: of type JSON in DuckDB, text elsewhere.
-    Times are UTC. Whatever is redacted in the lake is redacted in what is written. Needs no Java;
-    duckdb has an extra of its own, kraftlake[duckdb].
+    The column payload, a VARIANT in the lake, becomes JSON: of type JSON in DuckDB, text elsewhere.
+    Times are UTC. What is redacted in the lake stays redacted. The command needs no Java; DuckDB
+    needs the extra kraftlake[duckdb].
 
-    A .sql file has views by which a plain DuckDB reads the lake where it lies, as it is now.
+    A .sql file gets views with which a plain DuckDB reads the lake in its place, at its present
+    version.
 
-    PLACE must not be there yet. It takes its name when everything is written: an export that fails
-    leaves nothing, and with --overwrite what was there before.
+    PLACE must not exist yet. It gets its name when everything is written: an export that fails
+    leaves no PLACE, or with --overwrite the PLACE that was there before.
 
     \b
     Examples:
@@ -120,20 +121,21 @@ def mcp(
 ) -> int:
     """Serve a lake or directories to programs that speak the Model Context Protocol.
 
-    An assistant or editor starts this command and asks it on standard input: what happened, who
-    led when, what changed, what is wrong, what was so at an offset, and whether a planned change is
-    safe; of a lake also any SELECT.
+    An assistant or editor starts this command and sends its questions on standard input: what
+    happened, which node led when, what changed, what is wrong, what the state was at an offset, and
+    whether a planned change is safe. A lake also answers any SELECT.
 
-    The tools only read, and only what is named here. Secrets stay redacted: a lake that was made
-    with --keep-secrets is refused. An answer has at most N rows and 200,000 bytes, and says where
-    it was cut. Needs the extra kraftlake[mcp], and no Java.
+    The server's tools only read, and only the lake or directories named here. Secrets stay
+    redacted: a lake that was made with --keep-secrets is refused. An answer has at most N rows and
+    200,000 bytes, and says so where it was cut. The command needs the extra kraftlake[mcp], and no
+    Java.
 
     \b
     Examples, for the list of servers of a client:
       "command": "kraftlake", "args": ["mcp", "--lake", "/srv/lake"]
       "command": "kraftlake", "args": ["mcp", "node1/", "node2/", "node3/"]
 
-    Exit codes: 0 when the client is gone, 2 usage.
+    Exit codes: 0 when the client has ended, 2 usage.
     """
     from jobs.sharing import mcp as job
 
@@ -152,15 +154,17 @@ def register(
     drop: sharing_options.DropNames = False,
     json_output: options.Json = False,
 ) -> int:
-    """Give a lake's tables and views names in a Hive metastore, for whatever else reads one.
+    """Give a lake's tables and views names in a Hive metastore, for other programs that read it.
 
-    For Spark SQL, BI tools through the Spark Thrift server and notebooks, which then know
-    gold.leader_epoch_history and so on by name. The tables are external: nothing in the lake is
-    written, and names stay right after any ingest and build. Views are those of `kraftlake sql`, at
-    the end of the log. To run it again is safe; a name that stands for something else is refused.
+    Spark SQL, notebooks, and BI tools through the Spark Thrift server then know a table such as
+    gold.leader_epoch_history by its name. The tables are external: register writes nothing in the
+    lake, and the names stay right after each ingest and build. The views are those of
+    `kraftlake sql`, at the end of the log. Running the command again is safe; it refuses a name
+    that stands for something else.
 
-    A folder as the catalog serves one process at a time, and gets a file spark.conf with all that
-    spark-sql and spark-submit need. Without --catalog it is what spark-submit's own settings name.
+    A metastore in a folder serves one process at a time. The folder gets a file spark.conf with the
+    settings that spark-sql and spark-submit need. Without --catalog, the settings of spark-submit
+    decide which metastore it is.
 
     \b
     Examples:
@@ -169,7 +173,7 @@ def register(
       kraftlake register --lake lake --catalog catalog --drop
 
     --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
-    Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that is taken).
+    Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that something else has).
     """
     from jobs.sharing import register as job
 
@@ -207,29 +211,29 @@ def publish(
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:
-    """Publish what changed in a table: to a Kafka topic, to files, or new errors to a webhook.
+    """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 
-    The first run publishes all rows that the table holds, or with --from latest none; each later
-    run, and --follow, what `kraftlake build` has changed since. Delta keeps changes for 30 days:
-    after a longer pause, begin anew with --restart.
+    The first run publishes all rows of the table, or with --from latest none; each later run, and
+    --follow, what `kraftlake build` has changed since. After 30 days Delta deletes changes: after a
+    longer pause, begin again with --restart.
 
     \b
     A message is a line of JSON, described by --schema:
-      op               insert, update, delete; read: a row of the first run
-      before, after    the row, times in ms; null where there was, is none
-      version, ordinal the Delta commit and the place in it; both rise
-    --topic: exactly once for consumers with isolation.level=read_committed, also across kill -9:
-    progress goes to a compacted topic in the same transactions. Keys are JSON: cluster_id, entity
-    and key of a change, so that an entity's changes stay in order. A row that is gone is op
-    delete, no tombstone. Missing topics are made with the cluster's defaults. Needs WRITE and
-    DESCRIBE on the topics and the transactional id kraftlake-publish.TABLE.TOPIC, READ on the
-    progress topic. --to: DIR/VERSION.jsonl for each version with changes, whole or not at all.
+      op               insert, update, delete; read for a row of the first run
+      before, after    the row before and after the change, times in ms; null where there is none
+      version, ordinal the Delta commit and the place in it; both only increase
+    --topic: exactly once for consumers with isolation.level=read_committed, also after kill -9:
+    the same transaction writes the messages and, to a compacted topic, the progress. Keys are JSON:
+    cluster_id, entity and key of a change, so an entity's changes stay in order. A deleted row is a
+    message with op delete, not a tombstone. Missing topics are made with the cluster's defaults.
+    Needs WRITE and DESCRIBE on the topics and the transactional id kraftlake-publish.TABLE.TOPIC,
+    READ on the progress topic. --to: DIR/VERSION.jsonl for each version with changes, complete.
 
-    --webhook: each new finding of severity error (--table gold.findings), at least once; a later
-    capture that shows it again is nothing new. The Idempotency-Key of a message sent twice is the
-    same. No answer, 408, 429 and 5xx are tried again, six times in three minutes, with --follow for
-    ever; any other answer but 2xx ends it. All formats but json also tell that one is resolved.
-    --json: table, version, is_snapshot, changes, a line for each version.
+    --webhook: each new finding of severity error (--table gold.findings), at least once. A finding
+    that a later capture shows again is not new. A message sent twice has the same Idempotency-Key.
+    No answer, 408, 429 and 5xx are tried again, six times in three minutes, or with --follow
+    without end. Any other answer than 2xx ends the run. All formats but json also report that a
+    finding is resolved. --json: table, version, is_snapshot, changes, a line for each version.
 
     \b
     Examples:
@@ -238,8 +242,8 @@ def publish(
       kraftlake publish --lake lake --table gold.findings --webhook @url.txt --progress sent.json \\
         --webhook-format slack
 
-    Exit codes: 0, 1 when the other side refuses, 75 when it doesn't answer or another publish is at
-    work on the same (a later run goes on), 2 usage.
+    Exit codes: 0, 1 when Kafka or the webhook refuses, 75 when it doesn't answer or another publish
+    works on the same target (a later run continues), 2 usage.
     """
     from jobs.sharing import publish as job
 

@@ -14,11 +14,14 @@ Catalog = Annotated[
     typer.Option(
         "--catalog",
         metavar="FOLDER|URI",
-        help="A folder for an embedded metastore (Derby), or a Hive metastore: thrift://HOST:PORT.",
+        help="The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
     ),
 ]
 Prefix = Annotated[
-    str, typer.Option("--prefix", metavar="P", help="Before bronze, silver and gold, as in prod_.")
+    str,
+    typer.Option(
+        "--prefix", metavar="P", help="A prefix for bronze, silver and gold, such as prod_."
+    ),
 ]
 ClientFile = Annotated[
     Text,
@@ -26,16 +29,16 @@ ClientFile = Annotated[
         "--client-file",
         callback=on_disk("--client-file"),
         metavar="FILE",
-        help="Where to write Spark's settings for readers; by default spark.conf in the folder.",
+        help="The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
     ),
 ]
-DropNames = Annotated[bool, typer.Option("--drop", help="Take the lake's names away; data stays.")]
+DropNames = Annotated[bool, typer.Option("--drop", help="Drop the lake's names; the data stays.")]
 PathsOfAReport = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Argument(
         callback=lambda paths: [check_place(path) for path in paths or []],
         metavar="[PATH...]",
-        help="What to ingest before, as for ingest.",
+        help="Directories, files or archives to report on, as for ingest.",
         show_default=False,
     ),
 ]
@@ -54,7 +57,7 @@ ExportOutput = Annotated[
         "--output",
         metavar="PLACE",
         callback=on_disk("-o"),
-        help="The file or, of several tables as Parquet or CSV, the folder to make.",
+        help="The file to make; for several tables as Parquet or CSV, the folder to make.",
     ),
 ]
 ExportForm = Annotated[
@@ -62,16 +65,21 @@ ExportForm = Annotated[
     typer.Option(
         "--to",
         metavar="FORM",
-        help="duckdb, sqlite, parquet, csv or views (for DuckDB); by default by PLACE's ending.",
+        help="duckdb, sqlite, parquet, csv or views (for DuckDB); the default follows PLACE's "
+        "ending.",
     ),
 ]
 ExportedQuery = Annotated[
     Text,
-    typer.Option("--query", metavar="SQL", help="The answer to a query instead, a table `answer`."),
+    typer.Option(
+        "--query", metavar="SQL", help="Export the answer to this query, as a table `answer`."
+    ),
 ]
 ExportedQuestion = Annotated[
     Text,
-    typer.Option("--question", metavar="NAME", help="The same of a question of `sql --questions`."),
+    typer.Option(
+        "--question", metavar="NAME", help="Export the answer to a question of `sql --questions`."
+    ),
 ]
 Overwrite = Annotated[
     bool,
@@ -82,14 +90,14 @@ PathsToServe = Annotated[
     typer.Argument(
         metavar="[PATH...]",
         callback=lambda paths: [check_local(path) for path in paths or []],
-        help="Directories of nodes instead of a lake.",
+        help="Directories of nodes, to serve instead of a lake.",
         show_default=False,
     ),
 ]
 MostRows = Annotated[
-    int, typer.Option("--rows", metavar="N", min=1, help="Rows of an answer at most.")
+    int, typer.Option("--rows", metavar="N", min=1, help="Give N rows at most in an answer.")
 ]
 MostSeconds = Annotated[
     float,
-    typer.Option("--seconds", metavar="S", min=1, help="Seconds that an answer may take at most."),
+    typer.Option("--seconds", metavar="S", min=1, help="Stop an answer after S seconds."),
 ]

@@ -22,11 +22,11 @@ def answer_shells() -> None:
 
 
 def completion(shell: Shell) -> int:
-    """Print what makes a shell complete kraftlake's commands and options.
+    """Print a script that makes a shell complete kraftlake's commands and options.
 
-    For the start file of the shell: bash and zsh evaluate it, fish has a folder for it. zsh wants
-    compinit before it, which most start files have. At each Tab the shell asks kraftlake, so that a
-    newer release needs no new script.
+    Load it in the start file of bash or zsh; fish has a folder for such scripts. In zsh, compinit
+    must run before it, as it does in most start files. At each Tab the shell asks kraftlake, so a
+    newer release of kraftlake needs no new script.
 
     \b
     Examples:

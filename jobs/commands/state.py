@@ -36,21 +36,22 @@ def state(
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
 ) -> int:
-    """Print a cluster's metadata as it was: topics, partitions, configs, brokers, ACLs and so on.
+    """Show a cluster's metadata at a moment: topics, partitions, configs, brokers, ACLs and so on.
 
-    Of a lake or of directories, whose logs are replayed; name those of all nodes that you have. The
-    log is the branch that the replicas agree on, to its end; --committed-only stops where nothing
-    proves it committed any more. --at-offset N: records below N, an open transaction left out.
-    --at-time: records up to and including that time. What lies behind the log's end or the newest
-    capture is an error. --diff A B, of a lake: what is different at B from what was at A, offsets
-    or times (a number from 10^12 on is ms). Secrets show as *** and a fingerprint.
+    The command reads a lake, or replays the logs of directories; name those of all nodes that you
+    have. It replays the records that the replicas agree on, to the end of the log;
+    --committed-only stops at the first record that is not proven committed. --at-offset N: records
+    below N, without an open transaction. --at-time: records up to and including that time. A moment
+    later than the log's end or the newest capture is an error. --diff A B, for a lake: the changes
+    from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
+    fingerprint.
 
-    --entity, --topic and --name show only what all of them hold; --topic: the topic, its
-    partitions, its configs, and ACLs on its very name. --sizes and --exposure are, of directories,
-    those at the end of the newest log. --exposure: partitions that would have no leader, need an
-    unclean election, or be led below min.insync.replicas; and the voters' majority. With --since
-    also the record from which on a failure that does harm has had these figures: the log, or the
-    lake's history, is read backward for it.
+    With several of --entity, --topic and --name, an entity must match all of them. --topic: the
+    topic, its partitions, its configs, and ACLs on exactly its name. From directories, --sizes and
+    --exposure show the end of the newest log. --exposure: for each failure, the partitions that
+    would have no leader, need an unclean election, or fall below min.insync.replicas; and whether
+    the voters keep a majority. --since reads the log, or the lake's history, backward, and adds the
+    record since which a failure has had these figures.
 
     \b
     Examples:
@@ -60,12 +61,12 @@ def state(
       kraftlake state --exposure node1/ --broker-config server.properties
 
     --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
-    last changed it; null: before what the log begins with); with --diff: entity, key, name, change,
-    old, new. With --sizes: about (entity, topic, record), name, count (of a topic: partitions),
-    replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind (nothing,
-    rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr, voters_left,
-    has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2 usage (also
-    a moment that can't be told about).
+    last changed it; null where that record is older than the log); with --diff: entity, key, name,
+    change, old, new. With --sizes: about (entity, topic, record), name, count (of a topic:
+    partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind
+    (nothing, rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr,
+    voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
+    usage (also a moment whose state is unknown).
     """
     from jobs.moments import Moment, moment_of
 
@@ -130,7 +131,7 @@ def _entities(source: _Source, shown: _Shown) -> int:
         source.lake or directories,
         cluster=source.cluster,
         moment=source.moment,
-        wanted=job.Wanted(shown.entities, shown.names, shown.topic),
+        wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
         committed_only=source.committed_only,
         form=form_of(shown.json_output, shown.csv, shown.plain_csv),
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from jobs.output import complain, counted, write_json, write_line
 from jobs.redacting import make_redactor
 from pipelines.capture.manifest import manifest_of
-from pipelines.capture.taking import Taken, directories, take
+from pipelines.capture.taking import CapturedDirectory, directories, take
 from pipelines.object_store import shown_uri
 from replica.errors import UsageError
 from replica.redacted.records import RecordRedactor
@@ -68,7 +68,7 @@ def record_redactor(
     return RecordRedactor(redactor, hashes_names=hashes_names)
 
 
-def _show(taken: Sequence[Taken], output: str, *, json_output: bool) -> None:
+def _show(taken: Sequence[CapturedDirectory], output: str, *, json_output: bool) -> None:
     for one in taken:
         if json_output:
             write_json(_fields(one))
@@ -78,15 +78,15 @@ def _show(taken: Sequence[Taken], output: str, *, json_output: bool) -> None:
         write_line(f"next: kraftlake ingest --lake LAKE {shown_uri(output)}")
 
 
-def _content(one: Taken) -> str:
+def _content(one: CapturedDirectory) -> str:
     return f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
 
 
-def _reporting(command: str) -> Callable[[Taken], None]:
+def _reporting(command: str) -> Callable[[CapturedDirectory], None]:
     return lambda one: _report(command, one)
 
 
-def _report(command: str, one: Taken) -> None:
+def _report(command: str, one: CapturedDirectory) -> None:
     for damage in one.damages:
         complain(str(damage))
     if one.has_moved:
@@ -99,7 +99,7 @@ def _report(command: str, one: Taken) -> None:
     complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
 
 
-def _fields(one: Taken) -> dict[str, object]:
+def _fields(one: CapturedDirectory) -> dict[str, object]:
     return {
         "folder": one.folder,
         "source": one.shown,

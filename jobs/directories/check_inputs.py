@@ -88,7 +88,7 @@ class _Finding:
     damages: list[Damage] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
-    """By replica and topic id, the directories of the batch without a name. One replica of a
+    """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
 
     def below(self, path: str) -> None:

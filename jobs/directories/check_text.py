@@ -17,7 +17,7 @@ from jobs.directories.check_verdict import (
 from jobs.directories.log_range import log_range
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
-from replica.check.group import Judged
+from replica.check.group import JudgedDirectory
 from replica.check.rule import Finding, Rule
 from replica.severity import Severity
 
@@ -26,7 +26,9 @@ SHOWN_PLACES = 10
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def describe_member(member: Judged, shown: Sequence[Finding], least: Severity) -> Iterator[str]:
+def describe_member(
+    member: JudgedDirectory, shown: Sequence[Finding], least: Severity
+) -> Iterator[str]:
     """A line with the verdict, and the findings below it by rule. shown: the findings to print, of
     the severity `least` or worse."""
     examined = member.examined
@@ -54,7 +56,7 @@ def describe_counts(directories: int, counts: Mapping[Severity, int], least: Sev
     return f"{what} checked: {told}"
 
 
-def _verdict(member: Judged, shown: Sequence[Finding], least: Severity) -> str:
+def _verdict(member: JudgedDirectory, shown: Sequence[Finding], least: Severity) -> str:
     """The line with the verdict. It counts the worst findings that are shown. A directory isn't
     called sound where a finding above a note isn't shown."""
     bad = severities(shown)
@@ -84,7 +86,7 @@ def severities(findings: Sequence[Finding]) -> str:
     )
 
 
-def _who(member: Judged) -> Iterator[str]:
+def _who(member: JudgedDirectory) -> Iterator[str]:
     replica = member.examined.replica
     if replica is not None:
         yield f"cluster {replica.cluster_id}"
@@ -105,7 +107,7 @@ def _log(examined: Examined) -> str:
     return f"{log_range(start, directory.first_offset, end)}, epoch {epoch}"
 
 
-def _snapshots(member: Judged) -> Iterator[str]:
+def _snapshots(member: JudgedDirectory) -> Iterator[str]:
     counts = validities(member)
     if counts:
         yield "snapshots: " + ", ".join(f"{count} {name}" for name, count in counts.items())

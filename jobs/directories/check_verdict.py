@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from replica.check.examined import Examined
-from replica.check.group import Judged
+from replica.check.group import JudgedDirectory
 from replica.check.rule import Finding
 from replica.check.snapshots import Validity
 from replica.errors import UsageError
@@ -24,12 +24,12 @@ class Verdict(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NO_FAULT_FOUND = "no-fault-found"
-    """Nothing is wrong, but not everything could be judged: a file on its own, a snapshot that was
-    compared with no log, or a partition whose records are no metadata."""
+    """No fault was found, but not everything could be judged: a file on its own, a snapshot that
+    was compared with no log, or a partition whose records are no metadata."""
     SOUND = "sound"
 
 
-def verdict_of(member: Judged) -> Verdict:
+def verdict_of(member: JudgedDirectory) -> Verdict:
     """The verdict on one directory or file."""
     found = {finding.severity for finding in member.findings}
     for severity, verdict in (
@@ -50,12 +50,12 @@ def last_epoch(examined: Examined) -> int | None:
     return None if batches is None else batches[-1].header.leader_epoch
 
 
-def validities(member: Judged) -> Mapping[str, int]:
+def validities(member: JudgedDirectory) -> Mapping[str, int]:
     """How many snapshots have each verdict, in the order of their first occurrence."""
     return Counter(str(one.validity) for one in member.verdicts)
 
 
-def member_summary(member: Judged) -> dict[str, Any]:
+def member_summary(member: JudgedDirectory) -> dict[str, Any]:
     """A directory or file in the summary of --json. A field is None where its value is unknown."""
     examined = member.examined
     replica, directory = examined.replica, examined.directory

@@ -9,7 +9,7 @@ from replica.check.examined import Examined, replica_log
 from replica.check.partition import partition_of
 from replica.errors import UsageError
 from replica.history.commitment import Losses, classify_compared, compare_group, losses
-from replica.history.divergence import Comparison, Divergence, diverge_compared
+from replica.history.divergence import Comparison, Divergence, diverge
 from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
 
@@ -48,7 +48,7 @@ def compare_directories(a: Examined, b: Examined) -> Difference:
         log_b = replace(log_b, key=key)
     group = compare_group((log_a, log_b))
     comparison = group.between(log_a.key, log_b.key)
-    divergence = diverge_compared(log_a, log_b, comparison)
+    divergence = diverge(log_a, log_b, comparison)
     lost = losses(divergence, classify_compared(group))
     return Difference(a, b, log_a, log_b, same, comparison, divergence, lost)
 

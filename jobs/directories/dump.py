@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobs.directories import dump_bulk
-from jobs.directories.dump_files import DumpFile, Wanted, find_files
+from jobs.directories.dump_files import DumpFile, WantedFiles, find_files
 from jobs.directories.dump_partitions import DumpPartitions
 from jobs.directories.selection import Selection
 from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
@@ -78,7 +78,7 @@ def run(paths: list[str], selection: Selection, options: Options) -> int:
         raise UsageError("--type selects records, --batches shows none: drop one")
     # A range of log offsets says nothing about snapshots, whose offsets count their own records.
     snapshots = options.snapshots and not (selection.has_offsets and options.logs)
-    wanted = Wanted(options.logs, snapshots, options.all_files)
+    wanted = WantedFiles(options.logs, snapshots, options.all_files)
     dumping = _Dumping(selection, options)
     with ExitStack() as stack:
         found = find_files(paths, wanted, stack)

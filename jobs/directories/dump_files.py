@@ -34,7 +34,7 @@ class DumpFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFiles:
     """Which files of a directory are read. A file that is named is always read."""
 
     logs: bool = True
@@ -50,7 +50,7 @@ class DumpFiles:
     damages: tuple[Damage, ...]
 
 
-def find_files(paths: Iterable[str], wanted: Wanted, stack: ExitStack) -> DumpFiles:
+def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> DumpFiles:
     """Every file to read. Bundles are unpacked into a folder that is removed when `stack` closes.
 
     Raises UsageError where a path doesn't exist, or has nothing to read below it.
@@ -68,7 +68,7 @@ def find_files(paths: Iterable[str], wanted: Wanted, stack: ExitStack) -> DumpFi
     return DumpFiles(tuple(files), tuple(damages))
 
 
-def _of_bundle(path: str, folder: str, wanted: Wanted, damaged: bool) -> list[DumpFile]:
+def _of_bundle(path: str, folder: str, wanted: WantedFiles, damaged: bool) -> list[DumpFile]:
     try:
         found = list(_below(folder, wanted))
     except UsageError as error:
@@ -82,7 +82,7 @@ def _unlisted(error: UnreadableFileError) -> Damage:
     return Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path)
 
 
-def _below(path: str, wanted: Wanted, on_error: OnError | None = None) -> Iterator[DumpFile]:
+def _below(path: str, wanted: WantedFiles, on_error: OnError | None = None) -> Iterator[DumpFile]:
     for found in discover([path], on_error=on_error):
         if isinstance(found, FilePath):
             yield DumpFile(found.path, found.shown, found.name)
@@ -99,7 +99,7 @@ def _below(path: str, wanted: Wanted, on_error: OnError | None = None) -> Iterat
         yield from files
 
 
-def _of_directory(found: DirectoryPath, wanted: Wanted) -> Iterator[DumpFile]:
+def _of_directory(found: DirectoryPath, wanted: WantedFiles) -> Iterator[DumpFile]:
     listed = sorted(_listed(found), key=_order)
     for file in listed:
         is_log = file.name.kind is FileKind.SEGMENT

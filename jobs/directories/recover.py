@@ -90,7 +90,7 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
 
 
 def _what_to_do(damage: Damage) -> str:
-    """What `check` says about a bundle or a directory that could not be read."""
+    """The advice of `check` for an archive or a directory that could not be read."""
     (finding,) = bundle_damage([damage])
     return f"{finding.message}. {finding.rule.next_step}"
 

@@ -93,7 +93,7 @@ def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
 
 
 def _otherwise(plan: RecoveryPlan, standing: Standing, outcome: Outcome) -> Iterator[str]:
-    """Where the outcome of a replica differs from the plan."""
+    """The differences between the outcome of a replica and the plan."""
     node_id = standing.log.key.node_id
     if plan.leader is standing.log and outcome.leader != node_id:
         who = "nobody leads" if outcome.leader is None else f"node {outcome.leader} leads"
@@ -119,7 +119,7 @@ def _other_fate(standing: Standing, fate: Fate) -> Iterator[str]:
 
 
 def _kept(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
-    """What is left of a log that ended at `end` (exclusive)."""
+    """The part of a log that is left of one that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot.offset}-{snapshot.epoch} in the place of its log"
     return f"its log to offset {end if truncates_to is None else truncates_to}"

@@ -60,8 +60,8 @@ def _parsed(line: bytes) -> Result | None:
     try:
         found = json.loads(line)
         forks = tuple(Fork(*fork) for fork in found.get("forks", ()))
-        reached = tuple(found.get("reached", ()))
-        result = Result(**{**found, "forks": forks, "reached": reached})
+        lists = {name: tuple(found.get(name, ())) for name in ("reached", "counts")}
+        result = Result(**{**found, "forks": forks, **lists})
         if result.number < 0:  # a file of a version whose runs had no number of their own
             result = replace(result, number=result.seed)
     except (ValueError, TypeError, AttributeError, RecursionError):

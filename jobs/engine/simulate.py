@@ -58,7 +58,7 @@ def campaign(options: Options) -> int:
     try:
         with remembering(options.state) as remember:
             plans = (corpus.plan(number) for number in seeds if number not in done)
-            for result in _results(plans, options):
+            for result in results(plans, options):
                 remember(corpus.add(result))
                 count += 1
                 progress.clear()
@@ -85,7 +85,7 @@ def campaign(options: Options) -> int:
     return 1 if broken else 0
 
 
-def _results(plans: Iterable[Plan], options: Options) -> Iterator[Result]:
+def results(plans: Iterable[Plan], options: Options) -> Iterator[Result]:
     """The results in the order of the plans. Few runs are begun ahead of the next one in order, so
     that a plan can follow from the results before it."""
     one = partial(carry_out, events=options.events)

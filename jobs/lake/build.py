@@ -59,7 +59,7 @@ def _build_if_free(lake: Lake, *, json_output: bool) -> None:
 
 
 def tell_next(course: Course, lake: Lake) -> None:
-    """What a built lake is for."""
+    """Tells which commands read a built lake."""
     named = shlex.quote(str(lake))
     course.end(
         f"kraftlake sql --lake {named} --question findings, or "

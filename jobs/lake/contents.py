@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.lake import held as lake_content
-from jobs.lake.held import Held, Offsets
+from jobs.lake.held import HeldLog, Offsets
 from jobs.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
 from pipelines.lake import Lake
@@ -78,7 +78,7 @@ def _round_text(of: Round) -> dict[str, Any]:
     }
 
 
-def _fields(of: Held) -> dict[str, Any]:
+def _fields(of: HeldLog) -> dict[str, Any]:
     held, gaps = (tuple(asdict(one) for one in ranges) for ranges in (of.held, of.gaps))
     rest = {name: getattr(of, name) for name in _COUNTED}
     return {**of.owner, **rest, "held": held, "gaps": gaps}

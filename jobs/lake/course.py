@@ -74,7 +74,7 @@ class Course:
 
 
 @dataclass
-class Decoded:
+class DecodedBytes:
     """How many bytes of logs an ingest has decoded. sizes: of the new bytes of each round, of which
     an earlier round may bring some in. rounds: that are behind. now: bytes of the one that is not.
     """
@@ -85,12 +85,12 @@ class Decoded:
     now: int = 0
 
     def more(self, size: int) -> None:
-        """So many more bytes are decoded."""
+        """Counts `size` more bytes as decoded."""
         self.now += size
         behind = sum(self.sizes[: self.rounds]) + self.now
         self.course.share(min(1.0, behind / max(1, sum(self.sizes))))
 
     def end_round(self) -> None:
-        """All of a round is behind, whether it had to be decoded or not."""
+        """Counts all bytes of the round as done, whether or not they had to be decoded."""
         self.rounds, self.now = self.rounds + 1, 0
         self.more(0)

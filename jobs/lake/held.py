@@ -66,7 +66,7 @@ class Offsets:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLog:
     """What the captures of a cluster, or of one replica, hold of its log.
 
     owner: cluster_id, and for a replica node_id and directory_id. log_start_offset, log_end_offset
@@ -101,12 +101,12 @@ class Table:
     rows: int
 
 
-def clusters(lake: Lake) -> list[Held]:
+def clusters(lake: Lake) -> list[HeldLog]:
     """The offsets that each cluster holds, in any of its replicas."""
     return _held(lake, _CLUSTER)
 
 
-def replicas(lake: Lake) -> list[Held]:
+def replicas(lake: Lake) -> list[HeldLog]:
     """The offsets that each replica of each cluster holds."""
     return _held(lake, REPLICA_KEYS)
 
@@ -148,7 +148,7 @@ def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
     return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 
-def _held(lake: Lake, columns: Sequence[str]) -> list[Held]:
+def _held(lake: Lake, columns: Sequence[str]) -> list[HeldLog]:
     owner = ", ".join(columns)
     ranges: dict[tuple[Any, ...], list[Offsets]] = {}
     for row in _rows(lake, _HELD.format(owner=owner)):
@@ -157,7 +157,7 @@ def _held(lake: Lake, columns: Sequence[str]) -> list[Held]:
     found = []
     for row in _rows(lake, _LOOKED_AT.format(owner=owner)):
         whose = {name: row.pop(name) for name in columns}
-        found.append(Held(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
+        found.append(HeldLog(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
     return found
 
 

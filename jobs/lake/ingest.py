@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import build
-from jobs.lake.course import Course, Decoded
+from jobs.lake.course import Course, DecodedBytes
 from jobs.lake.following import follow, told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
@@ -312,7 +312,7 @@ def _write(
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
-        decoded = Decoded(course, [new_bytes(groups) for groups in looks.rounds])
+        decoded = DecodedBytes(course, [new_bytes(groups) for groups in looks.rounds])
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
             progress = _progress(course, number, len(looks.rounds), name)

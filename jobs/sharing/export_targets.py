@@ -38,7 +38,7 @@ class Exported:
 
 
 class Target(Protocol):
-    """Where tables go."""
+    """A place that tables are written to."""
 
     def write(self, table: Exported) -> int:
         """Write the whole table. Returns its number of rows."""

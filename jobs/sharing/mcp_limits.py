@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CommandOutput:
     """What a command printed. rows: its JSON lines; only the first ones where is_cut. why_cut: the
     limit that was reached, empty where none was. error: the error line, without the command's name;
     empty where it succeeded."""
@@ -43,7 +43,9 @@ class Told:
     error: str = ""
 
 
-async def told_by(words: Sequence[str], limits: Limits, fine: Collection[int] = (0,)) -> Told:
+async def told_by(
+    words: Sequence[str], limits: Limits, fine: Collection[int] = (0,)
+) -> CommandOutput:
     """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
     failure."""
     process = await anyio.open_process([*_COMMAND, *words], stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
@@ -57,15 +59,15 @@ async def told_by(words: Sequence[str], limits: Limits, fine: Collection[int] = 
                     process.kill()
             await process.wait()
         if scope.cancelled_caught:
-            return Told(error=f"no answer within {limits.seconds:g} s: ask for less")
+            return CommandOutput(error=f"no answer within {limits.seconds:g} s: ask for less")
     finally:
         with anyio.CancelScope(shield=True):
             if process.returncode is None:
                 process.kill()
             await process.aclose()
     if not why_cut and process.returncode not in fine:
-        return Told(error=_error_in(complaints, process.returncode))
-    return Told(tuple(rows), why_cut)
+        return CommandOutput(error=_error_in(complaints, process.returncode))
+    return CommandOutput(tuple(rows), why_cut)
 
 
 async def _read(process: Process, limits: Limits) -> tuple[list[dict[str, Any]], str]:

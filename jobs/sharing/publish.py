@@ -104,7 +104,7 @@ def run(
         raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")
     if pace.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = _Told(table, json_output)
+    told = _VersionLines(table, json_output)
     wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
     try:
         with (
@@ -134,7 +134,7 @@ def _written(to: Destination) -> tuple[str, ...]:
     return () if to.folder is None else (to.folder,)
 
 
-class _Told:
+class _VersionLines:
     """Says what was published of each version: on stderr and, if wanted, as JSON on stdout."""
 
     def __init__(self, table: str, json_output: bool) -> None:

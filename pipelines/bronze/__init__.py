@@ -1,6 +1,5 @@
-"""Bronze: looks at directories become rows, once and only once.
+"""Bronze: the content of captured directories as rows, each row once.
 
-`ingest.ingest` takes one round of capture groups. Its writes are MERGEs by key and appends with a
-transaction id, and bronze.captures is written last, so an ingest that was killed is simply run
-again.
+`ingest.ingest` ingests one round of capture groups. Its writes are MERGEs by key, and appends with
+a transaction id; it writes bronze.captures last. So an ingest that was killed is simply run again.
 """

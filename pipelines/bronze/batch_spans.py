@@ -1,5 +1,8 @@
-"""What one capture makes of one batch's row of bronze.log_batches: pure, from the row so far, what
-the capture holds of the batch, and the capture's place among those of its replica."""
+"""How one capture changes the row of a batch in bronze.log_batches.
+
+Pure functions of the row so far, of what the capture holds of the batch, and of the capture's place
+among the captures of its replica.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ _Vanished = tuple[datetime, bool]
 that capture's log start."""
 
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
-"""Column of spans -> what a capture that has the batch must show for its moment to count."""
+"""Column of spans -> the column that must be true in a capture's batch for the capture to count in
+these spans."""
 FOLDED_COLUMNS = (
     "crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at",
     *HELD_BY,
@@ -27,7 +31,7 @@ FOLDED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A capture with a later time than the one that is folded, which came into the lake before."""
+    """A capture with a later time than the one that is folded, which was ingested before it."""
 
     at: datetime
     log_start_offset: int
@@ -35,12 +39,13 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A capture of one replica, as far as the fold needs it.
+class FoldedCapture:
+    """A capture of one replica, with what the fold needs of it.
 
-    at: captured_at; previous_at, next_at: of the replica's captures just before and after it;
-    uncovered: offsets that damage may hide; later: in the order of their time; kept: ranges of
-    offsets (end exclusive) in which the log holds what it held, though it was not read again.
+    at: captured_at. previous_at, next_at: captured_at of the replica's captures just before and
+    after it. uncovered: offsets that damage may hide. later: in the order of their time. kept:
+    ranges of offsets (end exclusive) whose batches the log still has, though they were not read
+    again.
     """
 
     at: datetime
@@ -52,11 +57,14 @@ class Moment:
     kept: tuple[tuple[int, int], ...] = ()
 
 
-def folded(base_offset: int, old: Row | None, new: Row | None, moment: Moment) -> dict[str, Any]:
+def folded(
+    base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
+) -> dict[str, Any]:
     """FOLDED_COLUMNS of the batch after the capture.
 
-    old: its row so far, None without one; new: what the capture holds of it, with crc_valid and
-    held (undamaged in a .log file), None where it doesn't have it. One of them is there.
+    old: the batch's row so far, None without one. new: the batch in the capture, with crc_valid and
+    held (undamaged in a .log file), None where the capture doesn't have it. At least one of the two
+    is given.
     """
     vanished = _vanished(base_offset, old, new, moment)
     seen = None if old is None else old["first_seen"]
@@ -83,7 +91,7 @@ def folded(base_offset: int, old: Row | None, new: Row | None, moment: Moment) -
     }
 
 
-def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | None:
+def _last_seen(old: Row | None, new: Row | None, moment: FoldedCapture) -> datetime | None:
     """captured_at of the last capture with the batch; None while the newest capture has it."""
     is_newest = moment.next_at is None
     if new is not None and is_newest:
@@ -95,17 +103,17 @@ def _last_seen(old: Row | None, new: Row | None, moment: Moment) -> datetime | N
 
 
 def _vanished(
-    base_offset: int, old: Row | None, new: Row | None, moment: Moment
+    base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """When the batch was first seen to be absent; None where this capture tells nothing about
-    that."""
+    """_Vanished after this capture: when the batch was first absent; None where this capture
+    doesn't show it."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
 
 
-def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | None:
-    """The absence, where this capture is the first one that shows it."""
+def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanished | None:
+    """_Vanished, where this capture is the first one in which the batch is absent."""
     known = _least(old["truncated_at"], old["removed_at"])
     is_first = known is None or moment.at < known
     was_there = old["first_seen"] < moment.at
@@ -115,9 +123,9 @@ def _vanished_now(base_offset: int, old: Row, moment: Moment) -> _Vanished | Non
 
 
 def _vanished_before_it_was_known(
-    base_offset: int, old: Row | None, moment: Moment
+    base_offset: int, old: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """The absence of a batch that only a capture of an earlier time has."""
+    """_Vanished of a batch that only a capture with an earlier time has."""
     until = None if old is None else old["first_seen"]
     if until is not None and moment.at >= until:
         return None
@@ -133,8 +141,8 @@ def _hidden(offset: int, ranges: Sequence[Uncovered]) -> bool:
     return any(one.start <= offset and (one.end is None or offset < one.end) for one in ranges)
 
 
-def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: Moment) -> _Spans:
-    """The spans with this capture's moment added, or cut out where it doesn't count."""
+def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: FoldedCapture) -> _Spans:
+    """The spans with this capture added, or cut out where it doesn't count."""
     spans = [dict(span) for span in old]
     if not is_held:
         return _cut_out(spans, moment)
@@ -143,9 +151,9 @@ def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: Moment) -> _
     return _with_moment(spans, moment)
 
 
-def _with_moment(spans: _Spans, moment: Moment) -> _Spans:
-    """The spans with the moment in them. It joins the span that ends at the capture before, and the
-    span that begins at the capture after."""
+def _with_moment(spans: _Spans, moment: FoldedCapture) -> _Spans:
+    """The spans with this capture's time in them. The time joins the span that ends at the capture
+    before, and the span that begins at the capture after."""
     before = [s for s in spans if s["to"] is not None and s["to"] == moment.previous_at]
     after = [s for s in spans if moment.next_at is not None and s["from"] == moment.next_at]
     begin = before[0]["from"] if before else moment.at
@@ -156,7 +164,7 @@ def _with_moment(spans: _Spans, moment: Moment) -> _Spans:
     return sorted([*others, {"from": begin, "to": end}], key=lambda span: span["from"])
 
 
-def _cut_out(spans: _Spans, moment: Moment) -> _Spans:
+def _cut_out(spans: _Spans, moment: FoldedCapture) -> _Spans:
     left: _Spans = []
     for span in spans:
         if not (span["from"] < moment.at and (span["to"] is None or moment.at < span["to"])):

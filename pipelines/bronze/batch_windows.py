@@ -1,8 +1,8 @@
-"""Which rows of bronze.log_batches a round may add or change, cut into windows of bounded size.
+"""The rows of bronze.log_batches that a round may add or change, cut into windows of bounded size.
 
-A window has all offsets of some replicas, or a stretch of one replica's. Each offset of each
-replica lies in one window, and with it whatever belongs to a batch: its row, and its bytes in any
-file. So a window is folded by itself, and in memory is what a few windows hold, however long the
+A window has all offsets of some replicas, or a stretch of offsets of one replica. Each offset of
+each replica is in one window, together with everything about its batch: its row, and its bytes in
+any file. So each window is folded by itself, and memory holds only a few windows, however long the
 logs are.
 """
 
@@ -28,17 +28,18 @@ from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 MOST_ROWS = 100_000
-"""Rows of a window, known ones and new ones. They take some 40 MB as Arrow, and a fold has four
-windows at a time."""
+"""The most rows of a window, known rows and new ones together. They take some 40 MB as Arrow, and a
+fold has four windows at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Offsets of a replica's log from `start` to `end` (exclusive), None where there is no bound.
+    """Offsets of a replica's log from `start` (inclusive) to `end` (exclusive), None where there is
+    no bound.
 
-    parts: all bytes of the round that may hold a batch of them; touched: which rows of the table
-    the round may change, in the SQL of delta-rs; known, new: how many rows the table has of them,
-    and how many batches the round.
+    parts: all bytes of the round that may hold a batch with these offsets. touched: SQL of delta-rs
+    for the rows of the table that the round may change. known, new: how many rows the table has of
+    these offsets, and how many batches the round has.
     """
 
     replica: ReplicaId
@@ -51,19 +52,19 @@ class Stretch:
 
     @property
     def size(self) -> int:
-        """Rows of the table and batches of the round, together."""
+        """The number of the table's rows and of the round's batches together."""
         return self.known + self.new
 
     @property
     def where(self) -> str:
-        """The rows of the table that the round may change, in the SQL of delta-rs."""
+        """SQL of delta-rs for the rows of the table that the round may change."""
         bounds = [f"({self.touched})"]
         bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
         bounds += [] if self.end is None else [f"base_offset < {self.end}"]
         return " AND ".join(bounds)
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of the stretch, out of rows of the replica's batches."""
+        """Those rows of the replica's batches that belong to the stretch."""
         offsets = batches.column("base_offset")
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
@@ -74,7 +75,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows that are folded at once."""
+    """The rows that are folded together."""
 
     stretches: tuple[Stretch, ...]
 
@@ -85,7 +86,7 @@ class Window:
 
     @property
     def where(self) -> str:
-        """The rows of the table that the window may change, in the SQL of delta-rs."""
+        """SQL of delta-rs for the rows of the table that the window may change."""
         return " OR ".join(f"({stretch.where})" for stretch in self.stretches)
 
 
@@ -94,8 +95,8 @@ def windows(
 ) -> list[Window]:
     """All windows of a round that have a row or a batch.
 
-    version: of bronze.log_batches; captured: one look at each replica; parts: all new bytes of
-    their segments. UsageError where the lake has no such table.
+    version: of bronze.log_batches. captured: one look at each replica. parts: all new bytes of
+    their segments. Raises UsageError where the lake has no such table.
     """
     touched = {one.look.replica: touched_by(one) for one in captured}
     known = _known_counts(lake, version, touched)
@@ -115,7 +116,7 @@ def windows(
 @dataclass(frozen=True, slots=True)
 class _Batches:
     """The batches of a replica in a round: their base offsets, and for each part with a batch the
-    least and the largest of them."""
+    lowest and the highest base offset."""
 
     offsets: Longs
     parts: tuple[tuple[LogRange, int, int], ...]
@@ -146,7 +147,7 @@ def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[Re
 
 
 def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[Stretch]:
-    """The replica's stretches; known: base offsets of the rows that may change."""
+    """The replica's stretches. known: base offsets of the rows that may change."""
     both = np.sort(np.concatenate([known, new.offsets]))
     cuts = _cuts(both, np.array(sorted(least for _, least, _ in new.parts), np.int64))
     for start, end in pairwise((None, *cuts, None)):
@@ -160,9 +161,9 @@ def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Itera
 
 
 def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
-    """The offsets at which stretches begin, the first one aside. A cut is where a part begins, so
-    that the part is read once; within MOST_ROWS without such a place it is anywhere. Both
-    ascending; batches of one offset stay together."""
+    """The offsets at which stretches begin, without the first one; ascending. A cut is at the
+    beginning of a part, so that the part is read once; where no part begins within MOST_ROWS, it is
+    at any offset. wanted: ascending. Batches of one offset stay together."""
     places = np.searchsorted(offsets, wanted)
     begin = 0
     while offsets.size - begin > MOST_ROWS:
@@ -184,7 +185,7 @@ def _within(offsets: Longs, start: int | None, end: int | None) -> int:
 
 
 def _joined(stretches: Sequence[Stretch]) -> Iterator[Window]:
-    """Small stretches of several replicas, joined to one window."""
+    """Small stretches of several replicas, joined into windows."""
     together: list[Stretch] = []
     for stretch in stretches:
         if together and sum(one.size for one in together) + stretch.size > MOST_ROWS:
@@ -212,11 +213,11 @@ def _known_offsets(lake: delta.Lake, version: int, touched: str) -> Longs:
 
 
 def touched_by(one: Captured) -> str:
-    """Which rows of LOG_BATCHES a capture may change, in the SQL of delta-rs.
+    """SQL of delta-rs for the rows of LOG_BATCHES that a capture may change.
 
-    Bytes of the log that are known from the newest capture are in this capture, too, so the rows of
-    their batches stay as they are. A row that is closed changes only where its batch comes again,
-    among the new batches. A .log.deleted file may hold the batch of any row.
+    Bytes of the log that are known from the newest capture are in this capture too, so the rows of
+    their batches stay as they are. A closed row changes only if its batch comes again, among the
+    new batches. A .log.deleted file may hold the batch of any row.
     """
     replica, held = sql_of_replica(one.look.replica), held_by(one)
     if not held or has_deleted(one):
@@ -232,20 +233,20 @@ def touched_by(one: Captured) -> str:
 
 
 def held_by(one: Captured) -> list[tuple[int, int]]:
-    """The offsets in bytes of the log that were known, end exclusive; empty where none were
+    """The ranges of offsets in known bytes of the log, end exclusive; empty where no bytes were
     known."""
     known = [segment for segment in one.look.directory.segments if segment.scan.sparse_until]
     return [] if one.look.base is None else _neighbours(known)
 
 
 def has_deleted(one: Captured) -> bool:
-    """Whether there are .log.deleted files, or were in the newest capture."""
+    """Whether the capture, or the newest one before it, has .log.deleted files."""
     base = one.look.base
     return bool(one.look.directory.deleted_segments) or (base is not None and base.has_deleted)
 
 
 def _neighbours(segments: Sequence[SegmentFile]) -> list[tuple[int, int]]:
-    """The offsets of the segments' known bytes, end exclusive; neighbours as one range."""
+    """The offsets of the segments' known bytes, end exclusive. Ranges that touch are one range."""
     ranges: list[tuple[int, int]] = []
     for segment in segments:
         start = segment.scan.batches[0].header.base_offset

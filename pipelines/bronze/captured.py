@@ -1,4 +1,4 @@
-"""A look that has its place in the lake: a group, a moment and a number."""
+"""Looks at directories with their place in the lake: a group, a time and a number."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 
 _CLOCK_STEP = timedelta(seconds=1)
-"""The captures of one call that have no times of their own get moments that are less than this
-apart. A larger distance means that the clock was set back."""
+"""Captures of one call without a time of their own get times that are less than this apart. A
+larger distance to the newest capture means that the clock was set back."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """A row of bronze.captures, as far as placing new ones needs it."""
+    """A row of bronze.captures, with what is needed to place new captures."""
 
     capture_group: str
     replica: ReplicaId
@@ -34,10 +34,11 @@ class KnownCapture:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """at: captured_at, unique among the replica's captures. ingest_seq: one number for a round.
+    """A look with its place. at: captured_at, unique among the replica's captures. ingest_seq: the
+    number of its round.
 
-    previous_at: of the replica's capture just before, None without one; now: by the clock, when it
-    was ingested; later: the replica's captures after it.
+    previous_at: captured_at of the replica's capture just before, None without one. now: the
+    clock's time at the ingest. later: the replica's captures after it.
     """
 
     look: Look
@@ -55,7 +56,7 @@ class Captured:
 
     @property
     def clock_is_behind(self) -> bool:
-        """Whether the clock would place it before a capture that was made earlier."""
+        """Whether the clock's time is before a capture that was ingested earlier."""
         return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
 
     @property
@@ -69,7 +70,7 @@ class Captured:
 
 
 def known_captures(lake: delta.Lake) -> list[KnownCapture]:
-    """The captures that the lake has, as a row for each replica of each group."""
+    """The captures that the lake has: a row for each replica of each group."""
     columns = (
         "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq",
         "log_start_offset", "uncovered",
@@ -90,12 +91,12 @@ def known_captures(lake: delta.Lake) -> list[KnownCapture]:
 def place(
     groups: Iterable[Group], known: Iterable[KnownCapture], now: datetime
 ) -> tuple[Captured, ...]:
-    """The looks of groups that the lake doesn't have yet, each at its moment.
+    """The looks of groups that the lake doesn't have yet, each with its time.
 
-    A look without a time of its own gets `now`, or, where the clock is behind the newest capture of
-    a replica of its group, the first free moment after that: what is looked at now is newer than
-    what was before, and what is looked at together is of one moment.
-    UsageError: a look rests on a capture which is not the newest any more.
+    A look without a time of its own gets `now`. Where the clock is behind the newest capture of a
+    replica of its group, it gets the first free time after that capture: a directory that is read
+    now is newer than an earlier capture of it. All such looks of a group get one time. Raises
+    UsageError where a look was made against a capture that is not the newest any more.
     """
     known = list(known)
     groups_known = {row.capture_group for row in known}
@@ -130,8 +131,7 @@ def place(
 
 
 def _moment_of(group: Group, known: Iterable[KnownCapture], now: datetime) -> datetime:
-    """The moment of the looks without a time of their own: behind all captures of their
-    replicas."""
+    """The time of the looks without a time of their own: after all captures of their replicas."""
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}
     return next_free(max([now, *taken]), taken)

@@ -1,8 +1,6 @@
-"""For which offsets a look at a directory is evidence: a batch that is missing there is really
-gone.
+"""For which offsets a look at a directory proves that a missing batch is really gone.
 
-Damage may hide offsets. They are not covered, and a batch that is missing there has not been seen
-to vanish.
+Damage may hide offsets. These are not covered: a batch that is missing there may still exist.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from replica.metadata.redact import Redactor
 def unreadable(
     records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]
 ) -> list[small_tables.Row]:
-    """Rows of bronze.damage for records that did not decode; rare, so the driver makes them.
+    """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
+    them.
 
     records: with file, position, error and value; captures: capture_id by file.
     """
@@ -31,21 +32,22 @@ def unreadable(
 
 
 class RawBytes:
-    """Decides what of damaged bytes is stored. redactor None keeps everything."""
+    """Decides which damaged bytes are stored. redactor: None stores all."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor
         self._reader = LogRecordReader(self._redactor)
 
     def hide(self, file: str, raw: bytes) -> bytes:
-        """The bytes, or a fingerprint where they are of a log and may hold a secret."""
+        """The bytes, or a fingerprint where they are bytes of a log and may hold a secret."""
         kind = classify(file.rsplit("/", 1)[-1]).kind
         if self._redactor is None or kind not in LOG_KINDS or self._is_harmless(raw):
             return raw
         return self._redactor.fingerprint("damaged", raw).encode("ascii")
 
     def _is_harmless(self, raw: bytes) -> bool:
-        """True where every record of a whole batch decodes and none is of a secret type."""
+        """Whether the bytes are a whole batch whose records all decode, and none is of a secret
+        type."""
         try:
             header = decode_header(raw)
             if header.size_bytes != len(raw):

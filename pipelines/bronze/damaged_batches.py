@@ -1,6 +1,6 @@
 """Damaged batches that are known undamaged from elsewhere, with the CRC that they have there.
 
-Nobody can tell what a damaged batch held, so the bulk reader shows a keyed CRC of it, as for a
+Nobody can tell what a damaged batch held, so the bulk reader shows a keyed CRC for it, as for a
 batch with a secret. If the lake, or another file of the round, has the same batch undamaged, it is
 known whether the batch holds a secret. Then both are the same row of bronze.log_batches.
 """
@@ -27,7 +27,8 @@ _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
 _Key = tuple[str, int, int, int]
 """The key of a batch in any log of a cluster."""
 OwnCrcs = Mapping[_Key, int]
-"""The CRC that a damaged batch has elsewhere, by the key that is shown of the damaged one."""
+"""The CRC that a damaged batch has where it is undamaged, by the key that the damaged batch is
+shown with."""
 
 
 def own_crcs(

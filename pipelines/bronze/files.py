@@ -1,4 +1,4 @@
-"""The files of a round, and which of their bytes are new."""
+"""The files of a round, and their new bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.format.directory import SegmentFile, SnapshotFile
 
 
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
-    """The .log and .log.deleted files that hold a batch which the lake doesn't know."""
+    """The .log and .log.deleted files with a batch that the lake doesn't know."""
     for one in captured:
         directory = one.look.directory
         for segment in (*directory.segments, *directory.deleted_segments):
@@ -29,8 +29,8 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
 
 
 def new_bytes(groups: Iterable[Group]) -> int:
-    """The bytes of segments that the lake didn't know when they were looked at. What an earlier
-    round of the same ingest brings in counts too."""
+    """How many bytes of segments the lake didn't know when they were looked at. Bytes that an
+    earlier round of the same ingest brings in are counted too."""
     scans = (
         segment.scan
         for group in groups
@@ -41,7 +41,7 @@ def new_bytes(groups: Iterable[Group]) -> int:
 
 
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:
-    """Every snapshot in any state. bootstrap.checkpoint is none: it belongs to no log."""
+    """Every snapshot in any state, except bootstrap.checkpoint, which belongs to no log."""
     for one in captured:
         for snapshot in one.look.directory.snapshots:
             yield one, snapshot

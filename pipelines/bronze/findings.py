@@ -1,7 +1,7 @@
 """bronze.findings: each directory judged by the rules of `kraftlake check`, without a replay.
 
-Whether a snapshot's content equals its log, and whether every record can be applied, is found by
-the replay of the agreed branch in gold.
+The replay of the agreed branch, in gold, finds whether a snapshot's content equals its log, and
+whether every record can be applied.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """rows: of bronze.findings. known: what the next ingest need not read again, by path."""
+class JudgedLook:
+    """rows: of bronze.findings. known: the files that the next ingest need not read again,
+    by path."""
 
     capture_id: str
     rows: tuple[Row, ...]
     known: Mapping[str, KnownFile]
 
 
-def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[Judged]:
+def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[JudgedLook]:
     """One task for each look."""
     if tasks.shares_memory:
         return tasks.map(judge_look, looks)
     return tasks.map(_judge_handed_over, [_handed_over(look) for look in looks])
 
 
-def _judge_handed_over(look: Look) -> Judged:
+def _judge_handed_over(look: Look) -> JudgedLook:
     return judge_look(replace(look, directory=_found_again(look)))
 
 
-def judge_look(look: Look) -> Judged:
+def judge_look(look: Look) -> JudgedLook:
     """Judges a look by the copies of its logs in the spool."""
     contents = {
         file.path: Content(open_file(look.copy_of(file), MAX_LOG_BYTES))
@@ -70,12 +71,12 @@ def judge_look(look: Look) -> Judged:
         for finding, snapshot in found
         if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these rules
     ]
-    return Judged(look.capture_id, tuple(rows), known)
+    return JudgedLook(look.capture_id, tuple(rows), known)
 
 
 def _handed_over(look: Look) -> Look:
-    """The look without the batches of large segments, which would be most of what a worker is
-    given. The worker finds them in its copies."""
+    """The look without the batches of large segments, which would be most of the bytes that a
+    worker gets. The worker finds these batches in the copies."""
 
     def without(segment: SegmentFile) -> SegmentFile:
         return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
@@ -84,7 +85,7 @@ def _handed_over(look: Look) -> Look:
 
 
 def _found_again(look: Look) -> MetadataDirectory:
-    """The look's directory with the batches that the worker wasn't given."""
+    """The look's directory, with the batches that `_handed_over` left out."""
 
     def found(segment: SegmentFile) -> SegmentFile:
         with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
@@ -97,7 +98,7 @@ def _found_again(look: Look) -> MetadataDirectory:
 def _with_large(
     directory: MetadataDirectory, change: Callable[[SegmentFile], SegmentFile]
 ) -> MetadataDirectory:
-    """The directory with another value for each large segment."""
+    """The directory, with `change` applied to each large segment."""
 
     def changed(segment: SegmentFile) -> SegmentFile:
         return change(segment) if isinstance(segment.scan.batches, CompactBatches) else segment

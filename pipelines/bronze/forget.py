@@ -1,8 +1,9 @@
-"""Captures taken out of bronze, as if they had never been ingested.
+"""Captures removed from bronze, as if they had never been ingested.
 
-The order of the writes makes a second run possible. Records go while log_batches still tells whose
-they are. bronze.captures comes last, because it tells what is to go. Each step may be done again.
-The caller holds the lake's lock, and has said in pipelines.lake.forgetting that the work has begun.
+The order of the writes makes it possible to run the work again after a kill. Records are removed
+while log_batches still tells to which captures they belong. bronze.captures comes last, because it
+has the list of captures to remove. Each step may be repeated. The caller holds the lake's lock, and
+has noted in pipelines.lake.forgetting that the work has begun.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _SNAPSHOT_CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
 def forget(
     spark: SparkSession, lake: Lake, targets: Targets, progress: Callable[[str], None]
 ) -> dict[str, int]:
-    """Take the captures out; rows removed, by table. progress: told before each step."""
+    """Remove the captures. Gives the number of removed rows by table. progress: is told before each
+    step."""
     captures = read(spark, lake, bronze.CAPTURES).toArrow().to_pylist()
     forgotten = {
         index
@@ -61,7 +63,8 @@ def forget(
 
 @dataclass(frozen=True)
 class _Forgetting:
-    """captures: rows of bronze.captures; remaining: those that stay, by index, with their group."""
+    """captures: rows of bronze.captures. remaining: the captures that stay, by index, with their
+    group."""
 
     spark: SparkSession
     lake: Lake
@@ -91,7 +94,7 @@ class _Forgetting:
 
     @cached_property
     def moments(self) -> Moments:
-        """The moments of the replicas that lose a capture, in the order of their time."""
+        """The captures of the replicas that lose a capture, in the order of their time."""
         found = by_replica(
             (replica_of(row), moment_of(row, is_kept=index in self.remaining))
             for index, row in enumerate(self.captures)
@@ -104,11 +107,13 @@ class _Forgetting:
 
     @property
     def _concerned(self) -> Column:
-        """Rows of the replicas that lose a capture: literals, by which Delta leaves files out."""
+        """Condition for the rows of the replicas that lose a capture, with literals by which Delta
+        leaves files out."""
         return reduce(or_, (of_replica(replica) for replica in self.moments))
 
     def _remaining_batches(self) -> DataFrame:
-        """Rows of LOG_BATCHES that change, as they will be, and `is_gone` for those that go."""
+        """The rows of LOG_BATCHES that change, with their new values; `is_gone` marks rows to
+        delete."""
         rows = read(self.spark, self.lake, bronze.LOG_BATCHES).where(self._concerned)
         gone = StructField("is_gone", BooleanType(), nullable=False)
         schema = StructType([*bronze.LOG_BATCHES.schema.fields, gone])
@@ -134,7 +139,7 @@ class _Forgetting:
 
     @cached_property
     def _snapshot_rows(self) -> list[tuple[Row, Row | None]]:
-        """Snapshots of the replicas concerned, as they are and as they will be."""
+        """The snapshots of the replicas concerned, with their present and their new values."""
         rows = read(self.spark, self.lake, bronze.SNAPSHOTS).where(self._concerned)
         return [
             (row, remaining_snapshot(row, self.moments[replica_of(row)]))
@@ -168,8 +173,8 @@ class _Forgetting:
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
 
     def _damage(self) -> int:
-        """Damage inside of records belongs to one capture. Where that capture goes, the damage
-        moves to another capture with the same batch."""
+        """Damage inside of records belongs to one capture. Where that capture is removed, the
+        damage moves to another capture with the same batch."""
         damage = read(self.spark, self.lake, bronze.DAMAGE)
         gone = [row.capture_id for row in self._captures_gone.collect()]
         told = damage.where(F.col("kind") == DamageKind.RECORD.value).where(
@@ -186,7 +191,7 @@ class _Forgetting:
 
     @property
     def _captures_gone(self) -> DataFrame:
-        """capture_id of those that no group has any more."""
+        """capture_id of the captures that no group has any more."""
         kept = {self.captures[index]["capture_id"] for index in self.remaining}
         ids = {row["capture_id"] for row in self.captures} - kept
         return self.spark.createDataFrame([(one,) for one in sorted(ids)], "capture_id string")
@@ -195,7 +200,8 @@ class _Forgetting:
         return remove(self.spark, self.lake, contract, self._captures_gone)
 
     def _captures(self) -> int:
-        """Removes the captures in one commit: bronze.captures alone tells what is to go."""
+        """Removes the captures in one commit, because only bronze.captures has the list of captures
+        to remove."""
         names = "capture_group string, capture_id string, ingest_seq long, remaining_group string"
         staying = [
             (row["capture_group"], row["capture_id"], row["ingest_seq"], self.remaining[index])

@@ -1,8 +1,8 @@
 """One round of capture groups, written into the bronze tables.
 
-The order of the writes makes a second run possible. First come writes that may be repeated, because
-their rows have keys or the table itself tells what is missing. bronze.captures comes last and says
-that the round is done.
+The order of the writes makes it possible to run a round again after a kill. First come writes that
+may be repeated, because their rows have keys, or the table itself shows which rows are missing.
+bronze.captures comes last, and marks the round as done.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True)
 class Ingest:
-    """Where and how to ingest. tasks: where the work on parts of logs runs; redaction: None keeps
+    """Where and how to ingest. tasks: where the work on parts of logs runs. redaction: None keeps
     secrets."""
 
     tasks: Tasks
@@ -47,9 +47,10 @@ class Ingest:
     redaction: Redaction | None
 
     def create_tables(self) -> None:
-        """Create what is absent.
+        """Create the tables that are absent.
 
-        UsageError: a table is gone while bronze.captures, the last to be made, says what it held.
+        Raises UsageError where a table is missing though bronze.captures, which is made last, has
+        rows.
         """
         absent = [c.name for c in bronze.BRONZE if open_if_there(self.lake, c.name) is None]
         if absent and bronze.CAPTURES.name not in absent:
@@ -67,10 +68,10 @@ class Ingest:
         progress: Callable[[str], None],
         decoded: Callable[[int], None],
     ) -> Counts:
-        """Ingest one round; groups that the lake has already are left out.
+        """Ingest one round, without the groups that the lake has already.
 
-        now: captured_at of looks without a time of their own; progress: told before each step;
-        decoded: told how many bytes of logs have been decoded since it was told last.
+        now: captured_at of looks without a time of their own. progress: is told before each step.
+        decoded: is told how many bytes of logs were decoded since it was told last.
         """
         captured = place(groups, known_captures(self.lake), now)
         if not captured:
@@ -83,7 +84,7 @@ class Ingest:
         return _Round(self.lake, captured, redactor, self.tasks, decoded).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
-        """Damages that belong to no replica; ones the lake has already are left out."""
+        """Add the damages that belong to no replica and that the lake doesn't have."""
         rows = [small_tables.damage_row(None, damage) for damage in damages]
         return add_missing(self.lake, bronze.DAMAGE, rows)
 
@@ -92,8 +93,9 @@ class Ingest:
 class _Round:
     """The steps of one round of captures.
 
-    captured: what the round has looked at; redactor: None keeps secrets; tasks: where the work on
-    parts runs; decoded: as of Ingest.run_round; known: of its captures' files, by capture and path.
+    captured: the looks of the round. redactor: None keeps secrets. tasks: where the work on parts
+    runs. decoded: as of Ingest.run_round. known: the known files of its captures, by capture and
+    path.
     """
 
     lake: Lake
@@ -142,7 +144,7 @@ class _Round:
         return counts | {bronze.LOG_RECORDS.name: rows}
 
     def _snapshot_records(self) -> Counts:
-        """Writes the records of the snapshots that bronze.snapshots lacks; that table is written
+        """Writes the records of the snapshots that bronze.snapshots lacks. That table is written
         after this one."""
         new = new_snapshots(self.lake, self.captured)
         if not new:
@@ -156,8 +158,8 @@ class _Round:
     def _told(
         self, counts: Counts, capture_of: Mapping[str, str]
     ) -> Callable[[Sequence[Row]], None]:
-        """Adds rows of bronze.damage for what could not be decoded, and counts them. capture_of:
-        capture_id by file."""
+        """Adds rows of bronze.damage for records that could not be decoded, and counts them.
+        capture_of: capture_id by file."""
 
         def keep(records: Sequence[Row]) -> None:
             added = add_missing(self.lake, bronze.DAMAGE, unreadable(records, capture_of))
@@ -174,8 +176,8 @@ class _Round:
         return {bronze.LOG_BATCHES.name: rows}
 
     def _findings(self) -> Counts:
-        """Writes the findings of the captures that are new. An unchanged directory in a new group
-        was judged before."""
+        """Writes the findings of new captures. An unchanged directory in a new group was judged
+        before."""
         seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
         known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}

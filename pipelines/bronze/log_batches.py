@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, Later, Moment, folded
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, FoldedCapture, Later, folded
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
 from replica.model.keys import ReplicaId
 
-__all__ = ["FOLDED_COLUMNS", "Later", "Moment", "fold"]
+__all__ = ["FOLDED_COLUMNS", "FoldedCapture", "Later", "fold"]
 
-Moments = Mapping[ReplicaId, Moment]
+Moments = Mapping[ReplicaId, FoldedCapture]
 """The moment of the capture for each of its replicas."""
 _FACTS = (
     "last_offset",
@@ -102,7 +102,7 @@ def _pairs(seen: pa.Table, known: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     return new_at.astype(np.int64), old_at.astype(np.int64)
 
 
-def _moments_of(rows: pa.Table, moments: Moments) -> list[Moment | None]:
+def _moments_of(rows: pa.Table, moments: Moments) -> list[FoldedCapture | None]:
     columns = [rows[name].to_pylist() for name in REPLICA_KEYS]
     return [moments.get(ReplicaId(*replica)) for replica in zip(*columns, strict=True)]
 

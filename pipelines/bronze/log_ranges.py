@@ -1,4 +1,4 @@
-"""Ranges of segments -> Arrow batches of bronze.log_records, for writing without Spark's rows."""
+"""Ranges of segments as Arrow batches of bronze.log_records, written without Spark's rows."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _WORTH_A_TASK_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """What one task reads: bytes of a segment, and whose log it is.
+    """The bytes of a segment that one task reads, and the replica of the log.
 
-    known: the first bytes of batches whose records the table has already, ascending.
+    known: positions of the first bytes of batches whose records the table has already, ascending.
     """
 
     range: RangePartition
@@ -51,12 +51,11 @@ def log_ranges(
     range_bytes: int | None = None,
     at_once: int = 1,
 ) -> list[LogRange]:
-    """The files cut into ranges of about `range_bytes`, by default MOST_RANGE_BYTES, or less.
+    """The files cut into ranges of about `range_bytes` bytes (by default MOST_RANGE_BYTES) or
+    fewer.
 
-    batches: of each file, as of plan_file; without them files are read.
-
-    at_once: tasks that run side by side; they get about the same work, so that none is left alone
-    at the end.
+    batches: of each file, as of plan_file; without them the files are read. at_once: the number of
+    tasks that run side by side. Their work is about equal, so that no task runs alone at the end.
     """
     range_bytes = range_bytes or MOST_RANGE_BYTES
     total = sum(size_of_file(file) - file.start for file, _ in files)
@@ -74,10 +73,10 @@ def log_ranges(
 def log_record_batches(
     part: LogRange, redactor: Redactor | None, unreadable: list[Row] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the range's records that could be read; redactor None keeps secrets.
+    """The rows of the range's records that could be read. redactor: None keeps secrets.
 
     unreadable: gets file, position, base_offset, leader_epoch, crc, error and value (the batch's
-    bytes, NULL where they may hold a secret) of what could not be read; rare.
+    bytes, NULL where they may hold a secret) of records that could not be read. There are few.
     """
     data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
@@ -89,7 +88,7 @@ def log_record_batches(
 
 
 def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
-    """A row for each batch of the range, as BATCH_COLUMNS, and whose log it is."""
+    """A row for each batch of the range, with BATCH_COLUMNS and the replica of the log."""
     data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
         yield owned(batch, part.replica)
@@ -108,7 +107,7 @@ def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
 
 
 def split(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The rows of records that could be read, and those of what could not."""
+    """The rows of records that could be read, and the rows of those that could not."""
     errors = batch.column("error")
     if errors.null_count == len(errors):
         return batch, batch.slice(0, 0)

@@ -1,8 +1,7 @@
-"""Damage inside of records, where the capture that told of it is forgotten and another one has it,
-too.
+"""Damage inside of records that a forgotten capture reported, and that another capture has too.
 
-An ingest tells of it once, for the first capture that brings the batch. Later captures with the
-batch don't decode it.
+An ingest reports such damage once, for the first capture with the batch. It doesn't decode the
+batch again for later captures.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.bronze.remaining import Moment, Moments, Row, file_in, first_ingested
+from pipelines.bronze.remaining import Moments, ReplicaCapture, Row, file_in, first_ingested
 from replica.format.file_names import FileKind, classify
 from replica.model.keys import ReplicaId
 
 
 def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:
-    """Rows of bronze.damage as captures that stay would tell them.
+    """The rows of bronze.damage that the remaining captures would have reported.
 
-    damage: what the forgotten captures told of records. batches: rows of bronze.log_batches.
+    damage: the rows about records of the forgotten captures. batches: rows of bronze.log_batches.
     """
     positions = sorted({row["position"] for row in damage})
     inside = F.exists(
@@ -67,7 +66,7 @@ def _in_other_snapshots(damage: Row, moments: Moments) -> Iterator[Row]:
                 yield {**damage, "capture_id": owner.capture_id, "file": file}
 
 
-def _told_by(damage: Row, moments: Sequence[Moment]) -> list[Moment]:
+def _told_by(damage: Row, moments: Sequence[ReplicaCapture]) -> list[ReplicaCapture]:
     return [one for one in moments if one.capture_id == damage["capture_id"]][:1]
 
 

@@ -1,8 +1,8 @@
-"""Records that bronze.log_records lacks: tasks read, decode and write them, each byte once.
+"""The records that bronze.log_records lacks: tasks read, decode and write them, each byte once.
 
-Which records are missing is read from the table itself, and they are committed on that version of
+The table itself shows which records are missing, and the new ones are committed on that version of
 the table. So a round that was killed after this step adds nothing twice when it runs again,
-whatever happened to the log.
+whatever happened to the log meanwhile.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from replica.metadata.redact import Redactor
 from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
-"""Delta's application id of these writes; the version counts them."""
+"""Delta's application id of these writes. Its version counts them."""
 _PIECE_BYTES = 4 * 1024**3
-"""Bytes of segments whose records go into one commit. An ingest that is killed decodes at most so
-many again. Such a piece is minutes of work, compared with which its commit and its last tasks are
-short."""
+"""The bytes of segments whose records go into one commit. A killed ingest decodes at most this many
+bytes again. Such a piece is minutes of work, which makes the time of its commit and of its last
+tasks unimportant."""
 
 Keep = Callable[[Sequence[Row]], None]
-"""Takes the places that could not be decoded, and puts them into the lake."""
+"""Takes the places that could not be decoded, and writes them into the lake."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """What a part gave. unreadable: as of log_record_batches."""
+class DecodedPart:
+    """The result of a part. unreadable: as of log_record_batches."""
 
     file: NewFile | None
     unreadable: tuple[Row, ...]
@@ -50,11 +50,11 @@ def write_new_records(
     tasks: Tasks,
     keep_unreadable: Keep,
 ) -> int:
-    """Append them, one commit for each piece of the log; how many they are.
+    """Append the missing records, one commit for each piece of the log. Gives their number.
 
-    redactor: None keeps secrets; keep_unreadable: called before the commit of the records that it
-    explains. CommitFailedError of deltalake: another ingest has written meanwhile, on a machine
-    that doesn't see this one's lock.
+    redactor: None keeps secrets. keep_unreadable: is called before the commit of the records that
+    it explains. Raises deltalake's CommitFailedError where another ingest wrote meanwhile, on a
+    machine that doesn't see this one's lock.
     """
     append = Append.begun(lake, LOG_RECORDS)
     parts = _new_ranges(append, captured, redactor, tasks.at_once)
@@ -70,15 +70,15 @@ def write_new_records(
     return added
 
 
-def decode(part: LogRange, target: Target, redactor: Redactor | None) -> Decoded:
+def decode(part: LogRange, target: Target, redactor: Redactor | None) -> DecodedPart:
     """Runs in a task: decodes the part's records into a file of the table."""
     unreadable: list[Row] = []
     file = target.write(log_record_batches(part, redactor, unreadable))
-    return Decoded(file, tuple(unreadable))
+    return DecodedPart(file, tuple(unreadable))
 
 
 def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
-    """All bytes of the round's segments that were not known."""
+    """All bytes of the round's segments that were not known, as ranges."""
     new = list(new_segments(captured))
     files = [(source_file(one, segment), one.look.replica) for one, segment in new]
     batches = [segment.scan.new_batches for _, segment in new]
@@ -99,7 +99,7 @@ def _new_ranges(
 
 
 def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
-    """The parts in their order, as pieces of one commit each."""
+    """The parts in their order, in groups of one commit each."""
     piece: list[LogRange] = []
     size = 0
     for part in parts:

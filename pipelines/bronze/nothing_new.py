@@ -1,4 +1,4 @@
-"""Whether a lake already has everything that an ingest has looked at, found without Spark.
+"""Whether a lake has everything that an ingest has looked at, found without Spark.
 
 A round writes bronze.captures last, so a group in that table is in all others.
 """
@@ -23,7 +23,7 @@ _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 def holds_all(lake: Lake, looks: Looks) -> bool:
     """Whether every capture group and every damage is in the lake.
 
-    False, too, where a table of bronze is absent, or can't be read: the ingest itself tells why.
+    False, too, where a table of bronze is absent or can't be read: the ingest itself reports why.
     """
     groups = {group.group_id for groups in looks.rounds for group in groups}
     try:

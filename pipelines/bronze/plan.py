@@ -1,8 +1,7 @@
-"""What an ingest would bring into a lake, as a value. It is made without Spark, and nothing is
-written.
+"""What an ingest would bring into a lake, as a value. It is made without Spark, and writes nothing.
 
-The same functions make it by which an ingest decides. What only decoding shows, such as damage
-inside of records, is not in it.
+It uses the functions by which an ingest decides. Facts that only decoding shows, such as damage
+inside of records, are not in it.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from replica.scan.compact import column_of, next_offsets
 
 @dataclass(frozen=True, slots=True)
 class NewRange:
-    """Bytes of a segment, `end` exclusive, that are to be decoded: the lake lacks `batches` of
-    those with base offsets from first_offset on and below end_offset."""
+    """Bytes of a segment (`end` exclusive) to decode: the lake lacks `batches` of the batches with
+    base offsets from first_offset (inclusive) to end_offset (exclusive)."""
 
     file: str
     start: int
@@ -54,8 +53,8 @@ class NewSnapshot:
 class NewCapture:
     """A look at a replica that the lake lacks: one row of bronze.captures.
 
-    round: from 1, the order of ingestion; round_name: of --order; directory: as the user named it;
-    follows: captured_at of the replica's capture before, None without one; damages: places that
+    round: from 1, in the order of ingestion. round_name: of --order. directory: as the user named
+    it. follows: captured_at of the replica's capture before, None without one. damages: places that
     can't be read.
     """
 
@@ -72,22 +71,22 @@ class NewCapture:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """damages: what belongs to no replica, and isn't in the lake."""
+    """damages: those that belong to no replica, and aren't in the lake."""
 
     captures: tuple[NewCapture, ...]
     damages: int
 
     @property
     def new_bytes(self) -> int:
-        """Bytes that are to be decoded."""
+        """The number of bytes to decode."""
         ranges = [part for one in self.captures for part in one.segments]
         found = [snapshot for one in self.captures for snapshot in one.snapshots]
         return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)
 
 
 def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> Plan:
-    """now: captured_at of looks without a time of their own; redactor: of the lake, None where it
-    keeps secrets. UsageError where a table of bronze can't be read."""
+    """The plan. now: captured_at of looks without a time of their own. redactor: of the lake, None
+    where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
     is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
     known = [] if is_new else known_captures(lake)
     batches: Keys = {}

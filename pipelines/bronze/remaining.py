@@ -1,8 +1,8 @@
-"""The rows of bronze once some captures are taken away: pure, from bronze's spans and captures.
+"""The rows of bronze after some captures are removed: pure functions of bronze's spans and
+captures.
 
-A row becomes what it would be if the captures had never been ingested. One fact stays as it was: a
-batch's `position`, which would differ only where the replica wrote the batch again at another
-place.
+A row becomes what it would be if the captures had never been ingested. Only a batch's `position`
+stays as it was: it would differ only where the replica wrote the batch again at another place.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _DELETED = ".deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One look at one replica, as bronze.captures has it.
+class ReplicaCapture:
+    """One capture of one replica, from bronze.captures.
 
-    uncovered: ranges (start, end) that damage may hide, end exclusive and None where open. files:
-    hash of the content by name below the metadata folder. is_kept: whether it stays in the lake.
+    uncovered: ranges (start, end) that damage may hide, end exclusive, None where open. files: hash
+    of the content by name in the metadata folder. is_kept: whether the capture stays in the lake.
     """
 
     capture_id: str
@@ -40,25 +40,25 @@ class Moment:
     is_kept: bool
 
     def shows_absence_of(self, offset: int) -> bool:
-        """Whether the moment would show that a batch at that offset is absent."""
+        """Whether the capture would show that a batch at that offset is absent."""
         return not any(
             start <= offset and (end is None or offset < end) for start, end in self.uncovered
         )
 
     def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
-        """Whether it lies in one of the spans of captured_at; `to` None is open."""
+        """Whether the capture's time is in one of the spans. A span whose `to` is None is open."""
         return any(
             span["from"] <= self.at and (span["to"] is None or self.at <= span["to"])
             for span in spans
         )
 
 
-Moments = Mapping[ReplicaId, tuple[Moment, ...]]
+Moments = Mapping[ReplicaId, tuple[ReplicaCapture, ...]]
 
 
-def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
-    """The moment of a row of bronze.captures."""
-    return Moment(
+def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> ReplicaCapture:
+    """The capture of a row of bronze.captures."""
+    return ReplicaCapture(
         capture_id=row["capture_id"],
         at=row["captured_at"],
         ingest_seq=row["ingest_seq"],
@@ -74,9 +74,9 @@ def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> Moment:
     )
 
 
-def by_replica(moments: Iterable[tuple[ReplicaId, Moment]]) -> Moments:
-    """The moments of each replica, in the order of their time."""
-    found: dict[ReplicaId, list[Moment]] = {}
+def by_replica(moments: Iterable[tuple[ReplicaId, ReplicaCapture]]) -> Moments:
+    """The captures of each replica, in the order of their time."""
+    found: dict[ReplicaId, list[ReplicaCapture]] = {}
     for replica, moment in moments:
         found.setdefault(replica, []).append(moment)
     return {
@@ -86,10 +86,10 @@ def by_replica(moments: Iterable[tuple[ReplicaId, Moment]]) -> Moments:
 
 
 def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int]) -> dict[int, str]:
-    """Of captures, rows of bronze.captures by index: those that stay, each with its group's id.
+    """The captures that stay, each with its group's id. captures: rows of bronze.captures by index.
 
-    A group that loses a capture is another group, and one that the lake has then twice would not
-    have come in a second time.
+    A group that loses a capture becomes another group. If the lake then has that group twice, one
+    of them is left out, as an ingest would have done.
     """
     groups: dict[tuple[int, str], list[int]] = {}
     rows = list(captures)
@@ -110,10 +110,10 @@ def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int])
     return remaining
 
 
-def remaining_batch(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | None:
+def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -> Row | None:
     """A row of bronze.log_batches, None where no capture that stays has the batch.
 
-    moments: all of the row's replica, in the order of their time.
+    moments: all captures of the row's replica, in the order of their time.
     """
     kept = [moment for moment in moments if moment.is_kept]
     seen = [moment for moment in kept if moment.has_in(row["seen"])]
@@ -143,7 +143,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | 
     }
 
 
-def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row | None:
+def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -> Row | None:
     """A row of bronze.snapshots, None where no capture that stays has the snapshot."""
     names = {
         moment.capture_id: name
@@ -169,14 +169,16 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[Moment]) -> Row
     }
 
 
-def first_ingested(moments: Iterable[Moment]) -> Moment:
-    """The moment that brought into the lake what all of them have."""
+def first_ingested(moments: Iterable[ReplicaCapture]) -> ReplicaCapture:
+    """The capture that brought into the lake what all of these captures have."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 
-def spans_over(moments: Iterable[Moment], is_held: Callable[[Moment], bool]) -> list[Row]:
-    """The runs of moments, in the order of their time, that have something. A run with the newest
-    moment is open."""
+def spans_over(
+    moments: Iterable[ReplicaCapture], is_held: Callable[[ReplicaCapture], bool]
+) -> list[Row]:
+    """The runs of captures, in the order of their time, for which `is_held` is true. A run with the
+    newest capture is open."""
     spans: list[Row] = []
     goes_on = False
     for moment in moments:
@@ -191,26 +193,26 @@ def spans_over(moments: Iterable[Moment], is_held: Callable[[Moment], bool]) -> 
     return spans
 
 
-def _spans_of(old: Iterable[Mapping[str, Any]], kept: Sequence[Moment]) -> list[Row]:
-    """The spans of the captures that stay and lie in `spans`."""
+def _spans_of(old: Iterable[Mapping[str, Any]], kept: Sequence[ReplicaCapture]) -> list[Row]:
+    """The spans of the captures that stay and whose times are in `spans`."""
     spans = list(old)
     return spans_over(kept, lambda moment: moment.has_in(spans))
 
 
-def _file(row: Mapping[str, Any], moments: Sequence[Moment], first: Moment) -> str:
-    """The file in which the batch is first seen, by the order of ingestion."""
+def _file(row: Mapping[str, Any], moments: Sequence[ReplicaCapture], first: ReplicaCapture) -> str:
+    """The file in which the batch was first seen, in the order of ingestion."""
     before = first_ingested(moment for moment in moments if moment.has_in(row["seen"]))
     if before.is_kept:
         return str(row["file"])
     return file_in(row, first)
 
 
-def file_in(row: Mapping[str, Any], moment: Moment) -> str:
-    """The segment in which a capture has a batch, as it was named to ingest."""
+def file_in(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
+    """The segment in which a capture has a batch, as ingest was told it."""
     return os.path.join(moment.source, _segment(row, moment))
 
 
-def _segment(row: Mapping[str, Any], moment: Moment) -> str:
+def _segment(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
     """The name of the segment in which a capture has the batch."""
     name: str = os.path.basename(row["file"]).removesuffix(_DELETED)
     in_log = moment.has_in(row["in_log"])
@@ -221,7 +223,7 @@ def _segment(row: Mapping[str, Any], moment: Moment) -> str:
 
 
 def _segment_below(offset: int, names: Iterable[str]) -> str | None:
-    """The segment that has the offset, by its name, where segments begin at other offsets."""
+    """The segment that has the offset, where segments begin at other offsets than before."""
     segments = ((classify(name), name) for name in names)
     bases = [
         (found.base_offset, name)
@@ -234,7 +236,7 @@ def _segment_below(offset: int, names: Iterable[str]) -> str | None:
     return max(bases)[1] if bases else None
 
 
-def _snapshot_name(row: Mapping[str, Any], moment: Moment) -> str | None:
+def _snapshot_name(row: Mapping[str, Any], moment: ReplicaCapture) -> str | None:
     """The name under which a capture has the snapshot."""
     for name, content in moment.files.items():
         found = classify(os.path.basename(name)).snapshot

@@ -1,4 +1,4 @@
-"""Which rows of a table are of one replica: conditions by which files are left out."""
+"""Conditions for the rows of one replica, by which Delta leaves files out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def of_replica(replica: ReplicaId) -> Column:
 
 
 def sql_of_replica(replica: ReplicaId, text: Callable[[str], str] = delta.text) -> str:
-    """The condition as SQL text. text: makes a literal in the SQL of the engine; by default that of
+    """The condition as SQL. text: makes a literal in the SQL of the engine; by default that of
     delta-rs."""
     values = (text(replica.cluster_id), str(replica.node_id), text(replica.directory_id))
     return " AND ".join(f"{name} = {v}" for name, v in zip(REPLICA_KEYS, values, strict=True))

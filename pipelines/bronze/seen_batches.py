@@ -1,5 +1,7 @@
-"""bronze.log_batches brought to what a round's captures hold: window by window, in this process or
-by Spark's tasks, by pipelines.bronze.log_batches.fold."""
+"""bronze.log_batches updated with the batches of a round's captures, window by window.
+
+pipelines.bronze.log_batches.fold does the work, in this process or in Spark's tasks.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,17 @@ _READ = pa.schema(
         for name in (*(column.name for column in REPLICA), *(name for name, _ in BATCH_COLUMNS))
     ]
 )
-"""The columns of LOG_BATCHES that are read of a segment."""
+"""The columns of LOG_BATCHES that are read from a segment."""
 
 
 def write_seen_batches(
     lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, tasks: Tasks
 ) -> int:
-    """How many rows were added to the table. captured: what a round has looked at.
+    """Update the table. Gives the number of added rows. captured: the looks of a round.
 
-    Rows of windows that change none are files of tasks, in one commit; the others are merged, those
-    of a few windows in one commit. What a killed ingest has committed changes nothing when it comes
-    again. Errors: as of pipelines.delta.Append, and deltalake's of a merge.
+    Tasks write files for windows that change no row, and one commit adds them. The rows of other
+    windows are merged, a few windows in one commit. Commits of a killed ingest change nothing when
+    the round runs again. Errors: as of pipelines.delta.Append, and deltalake's of a merge.
     """
     append = Append.begun(lake, LOG_BATCHES)
     parts = ranges_of(captured, tasks.at_once)
@@ -62,7 +64,7 @@ def write_seen_batches(
 
 @dataclass(frozen=True)
 class _Folding:
-    """What all windows of a round share. own: as of with_own_crcs."""
+    """Values that all windows of a round share. own: as of with_own_crcs."""
 
     lake: delta.Lake
     redactor: Redactor | None
@@ -70,13 +72,14 @@ class _Folding:
     moments: log_batches.Moments
 
     def write(self, window: Window, target: Target) -> NewFile | None:
-        """Runs in a task: writes the rows of batches without a known row into a file of the
-        table."""
+        """Runs in a task. Writes the rows of batches without a known row into a file of
+        the table."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
         return target.write(self._fold(nothing, window).to_batches())
 
     def changed(self, window: Window, version: int) -> pa.Table:
-        """Runs in a task: the rows that the window adds to a version of the table, or changes."""
+        """Runs in a task. Gives the rows that the window adds to a version of the table, or
+        changes."""
         known = delta.rows_where(self.lake, LOG_BATCHES, window.where, version)
         return self._fold(known, window)
 
@@ -116,10 +119,10 @@ def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[p
         yield with_own_crcs(pa.RecordBatch.from_arrays(cells, schema=_READ), own)
 
 
-def _moment(one: Captured) -> log_batches.Moment:
+def _moment(one: Captured) -> log_batches.FoldedCapture:
     directory = one.look.directory
     later = [log_batches.Later(row.at, row.log_start_offset, row.uncovered) for row in one.later]
-    return log_batches.Moment(
+    return log_batches.FoldedCapture(
         at=one.at,
         previous_at=one.previous_at,
         next_at=one.next_at,

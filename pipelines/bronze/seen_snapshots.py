@@ -1,4 +1,5 @@
-"""bronze.snapshots brought to what a round's captures hold: few rows, so by the driver."""
+"""bronze.snapshots updated with the snapshots of a round's captures. The driver does it: there are
+few rows."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
 def new_snapshots(
     lake: delta.Lake | None, captured: Sequence[Captured]
 ) -> list[tuple[Captured, SnapshotFile]]:
-    """The snapshots that were read and that the table lacks. lake: None without tables."""
+    """The snapshots that were read and that the table lacks. lake: None where it has no
+    tables yet."""
     unknown: dict[_Key, tuple[Captured, SnapshotFile]] = {}
     for one, snapshot in snapshots(captured):
         if not snapshot.scan.sparse_until:
@@ -57,7 +59,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
 
 
 def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The table's row with one more capture that has the snapshot: pure."""
+    """The table's row after one more capture with the snapshot: a pure function."""
     latest = row if row["last_seen"] >= known["last_seen"] else known
     return {
         **known,

@@ -1,10 +1,9 @@
-"""Rows of the tables that a directory fills with a few values: made on the driver."""
+"""Rows of the tables that get a few values from each directory. The driver makes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,10 @@ Row = dict[str, Any]
 HideRaw = Callable[[str, bytes], bytes]
 """(file name, damaged bytes) -> the bytes to store: a fingerprint where they may hold a secret."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
-    """The row of bronze.captures. known: what the next ingest need not read again, by path."""
+    """The row of bronze.captures. known: the files that the next ingest need not read again, by
+    path."""
     directory = captured.look.directory
     files = [
         {
@@ -87,7 +85,8 @@ def replica_state_row(captured: Captured) -> Row:
 
 
 def index_sanity(directory: MetadataDirectory) -> tuple[int, int]:
-    """Entries of the .index files beside .log files, and how many point at no such batch."""
+    """The number of entries in the .index files beside .log files, and how many of them point at no
+    such batch."""
     segments = {segment.base_offset: segment for segment in directory.segments}
     entries = mismatches = 0
     for base, content in _offset_indexes(directory.indexes):
@@ -140,7 +139,7 @@ def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
 
 
 def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
-    """The rows of bronze.damage for what the directory's reading found."""
+    """The rows of bronze.damage for the damage that reading the directory found."""
     look = captured.look
     copies = {file.path: look.copy_of(file) for file in look.directory.files}
     for damage in look.directory.damages:
@@ -153,7 +152,7 @@ def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
 
 
 def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None) -> Row:
-    """A row of bronze.damage; the damage's file is already named as the user would."""
+    """A row of bronze.damage. The damage already has the file's name in the user's words."""
     return {
         "capture_id": capture_id,
         "file": damage.file,
@@ -163,13 +162,3 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
         "detail": damage.detail,
         "raw": raw,
     }
-
-
-def from_microseconds(value: int) -> datetime:
-    """us since the epoch as an aware time."""
-    return _EPOCH + timedelta(microseconds=value)
-
-
-def to_microseconds(at: datetime | None) -> int | None:
-    """An aware time as us since the epoch."""
-    return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)

@@ -1,5 +1,5 @@
-"""Records of snapshots that bronze.snapshot_records lacks: each snapshot is a task, or one after
-another in this process."""
+"""The records of snapshots that bronze.snapshot_records lacks: each snapshot is a task, or they
+come one after the other in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.log_ranges import Row, owned, split
-from pipelines.bronze.new_records import APPLICATION, Decoded, Keep
+from pipelines.bronze.new_records import APPLICATION, DecodedPart, Keep
 from pipelines.delta import Append, Target
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
@@ -31,7 +31,7 @@ _UNREADABLE = ["file", "position", "error", "value"]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """A snapshot's copy, whose it is, and the hash of its content as the lake shows it."""
+    """A snapshot's copy, its replica, and the hash of its content as the lake shows it."""
 
     file: SourceFile
     replica: ReplicaId
@@ -53,8 +53,8 @@ def write_snapshot_records(
     tasks: Tasks,
     keep_unreadable: Keep,
 ) -> int:
-    """Append the records of snapshots that the table doesn't have, in one commit; how many they
-    are. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
+    """Append the records of snapshots that the table doesn't have, in one commit. Gives their
+    number. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
     append = Append.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), parts)
@@ -63,12 +63,12 @@ def write_snapshot_records(
     return append.commit(files, APPLICATION).rows
 
 
-def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> Decoded:
+def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> DecodedPart:
     """Runs in a task: decodes the snapshot's records into a file of the table."""
     unreadable: list[Row] = []
     batches = snapshot_record_batches(part, redactor, unreadable)
     file = target.write(batch.select(target.schema.names) for batch in batches)
-    return Decoded(file, tuple(unreadable))
+    return DecodedPart(file, tuple(unreadable))
 
 
 def snapshot_record_batches(
@@ -76,7 +76,7 @@ def snapshot_record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the snapshot's records that could be read, one for each index.
 
-    unreadable: gets file, position, error and value of what could not be read.
+    unreadable: gets file, position, error and value of records that could not be read.
     """
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
@@ -94,7 +94,8 @@ def snapshot_record_batches(
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Which indexes come for the first time: a damaged snapshot may have an index twice."""
+    """For each index whether it comes for the first time: a damaged snapshot may have an index
+    twice."""
     is_first = np.zeros(len(indexes), np.bool_)
     is_first[np.unique(indexes, return_index=True)[1]] = True
     if len(indexes) and len(seen) and indexes.min() <= seen.max():

@@ -1,4 +1,4 @@
-"""Which new batches of a round bronze.log_records lacks. Each is wanted once.
+"""The new batches of a round that bronze.log_records lacks, each batch once.
 
 A large log has millions of batches, so their keys are columns of numbers.
 """
@@ -30,8 +30,8 @@ _HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Keys with base offsets from `least` to `most`, both inclusive: keys of a table, or of some
-    chosen batches."""
+    """Keys with base offsets from `least` to `most`, both inclusive: keys of a table, or of chosen
+    batches."""
 
     least: int
     most: int
@@ -85,8 +85,8 @@ _NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class WantedSegment:
-    """A segment with batches that are wanted, and how many. known: first bytes of the others that
-    the lake has, ascending."""
+    """A segment with wanted batches, and their number. known: positions of the first bytes of
+    batches that the lake has, ascending."""
 
     one: Captured
     segment: SegmentFile
@@ -97,10 +97,10 @@ class WantedSegment:
 def wanted_segments(
     captured: Sequence[Captured], known: Keys, redactor: Redactor | None
 ) -> list[WantedSegment]:
-    """The segments with batches that aren't known; `known` gets these batches.
+    """The segments with batches that aren't known. `known` gets these batches.
 
-    redactor: as of the table's rows; whether a batch holds a secret, by which its CRC there is
-    another one, comes out when it is read.
+    redactor: as of the table's rows. A batch with a secret has another CRC in the table; whether a
+    batch holds a secret is known only when it is read.
     """
     wanted = []
     for one, segment in new_segments(captured):
@@ -119,8 +119,8 @@ def wanted_segments(
 
 
 def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) -> Keys:
-    """Batches whose records a version of the table has, from the lowest offset that is new of each
-    replica on."""
+    """The batches whose records a version of the table has: for each replica from its lowest new
+    offset on."""
     known: Keys = {}
     names = ", ".join(_HEADER_KEYS)
     for replica, lowest in _lowest_offsets(captured).items():
@@ -137,7 +137,7 @@ def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:
 
 
 def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
-    """Which keys were seen before, or are equal to a valid key before them."""
+    """For each key whether it was seen before, or is equal to a valid key before it."""
     # the keys of a sound log are in order: no sort, which would take memory
     if not seen.shape[1] and (np.diff(keys[0]) > 0).all():
         return np.zeros(keys.shape[1], np.bool_)
@@ -155,7 +155,7 @@ def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
 
 
 def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
-    """Which keys the table has for batches with a secret, whose CRC is keyed there."""
+    """For each key whether the table has it for a batch with a secret, whose CRC is keyed there."""
     found = np.zeros(keys.shape[1], np.bool_)
     if redactor is None or not seen.shape[1]:
         return found
@@ -168,7 +168,7 @@ def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarra
 
 
 def _lowest_offsets(captured: Sequence[Captured]) -> Mapping[ReplicaId, int]:
-    """How far down the segments' new batches reach."""
+    """For each replica the lowest base offset of new batches in the segments."""
     lowest: dict[ReplicaId, int] = {}
     for one, segment in new_segments(captured):
         replica = one.look.replica

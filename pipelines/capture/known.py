@@ -150,7 +150,7 @@ def _places(rows: list[Mapping[str, Any]]) -> tuple[Place, ...]:
 
 
 def known_column(known: KnownFile, seal: Seal) -> dict[str, Any]:
-    """What `known_file` reads, in the form of bronze.captures.files.known."""
+    """The facts that `known_file` reads, in the form of bronze.captures.files.known."""
     return {
         "sound_bytes": known.sound_bytes,
         "next_offset": known.next_offset,

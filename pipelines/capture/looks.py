@@ -87,11 +87,11 @@ class Look:
         return self.location.shown_file(file if isinstance(file, str) else file.path)
 
     def copy_of(self, file: FoundFile) -> str:
-        """Where the file's copy lies in the spool."""
+        """The path of the file's copy in the spool."""
         return str(self.copies.copy_of(file.path))
 
     def known(self) -> dict[str, KnownFile]:
-        """What was known of the files that were not read whole, by path."""
+        """The known facts about files that were not read as a whole, by path."""
         files = {} if self.base is None else self.base.files
         found = ((file.path, files.get(capture.canonical(file.path))) for file in self._sparse())
         return {path: known for path, known in found if known is not None}

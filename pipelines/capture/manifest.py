@@ -73,8 +73,7 @@ def _difference(here: FoundFile, captured: CapturedFile) -> str:
 
 
 def manifest_of(location: DirectoryPath) -> Manifest:
-    """What the capture.json in the node's folder, or in the folder above it, says of a
-    directory."""
+    """The capture.json of a directory, in the node's folder or in the folder above it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     path = capture_file(location)
     if path is None:

@@ -42,8 +42,7 @@ _NAME = re.compile("[0-9a-f]{32}")
 
 @dataclass
 class BytesRead:
-    """Of the files that were looked at: how many bytes were read, and how many bytes the files
-    have."""
+    """How many bytes of the files were read, and how many bytes the files have."""
 
     read: int = 0
     held: int = 0
@@ -230,5 +229,5 @@ class Copying:
         return count
 
     def copy_of(self, relative: str) -> Path:
-        """Where the copy of a file lies, by its path below the node's log directory."""
+        """The path of a file's copy, by the file's path below the node's log directory."""
         return self.copies / relative

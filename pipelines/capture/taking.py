@@ -39,7 +39,7 @@ _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CapturedDirectory:
     """One directory of a capture. folder: its place in the capture. shown: its place in the user's
     words.
 
@@ -78,10 +78,10 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
 def take(
     found: Sequence[DirectoryPath],
     destination: str,
-    progress: Callable[[Taken], None] = lambda taken: None,
+    progress: Callable[[CapturedDirectory], None] = lambda taken: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     redactor: RecordRedactor | None = None,
-) -> tuple[Taken, ...]:
+) -> tuple[CapturedDirectory, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
     The directories are neither locked nor changed. progress: called after each directory. redactor:
@@ -160,7 +160,7 @@ class _Target:
             ) from error
         return files
 
-    def copy(self, folder: str, one: DirectoryPath) -> Taken:
+    def copy(self, folder: str, one: DirectoryPath) -> CapturedDirectory:
         node_folder = os.path.dirname(os.path.abspath(one.path))
         sending = _Sending(self, folder, node_folder, *_log_folder(one))
         directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
@@ -169,7 +169,7 @@ class _Target:
             # The file belongs to a look that was repeated, because the node deleted the file
             # meanwhile.
             self.wanted.pop(path)
-        return Taken(
+        return CapturedDirectory(
             folder=folder,
             shown=one.shown,
             files=len(kept),

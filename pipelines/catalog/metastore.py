@@ -82,5 +82,5 @@ _HEAD = """\
 
 
 def _escaped(value: str) -> str:
-    """As java.util.Properties reads it back."""
+    """The text in the form that java.util.Properties reads back."""
     return value.replace("\\", "\\\\")

@@ -38,7 +38,7 @@ class CatalogError(KraftlakeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """What the catalog knows by a name. kind: table or view; lake: of a view that we made."""
+    """The catalog's entry for a name. kind: table or view. lake: of a view that we made."""
 
     name: str
     kind: str
@@ -110,7 +110,7 @@ def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[Change
 
 
 def entry_of(name: str, information: str) -> Entry:
-    """From what SHOW TABLE EXTENDED says of a table or view."""
+    """The entry of a table or view, from the text of SHOW TABLE EXTENDED."""
     kind = _line("Type", information)
     properties = _line("Table Properties", information)
     owner = re.search(rf"[\[ ]{re.escape(OWNER)}=([^,\]]*)", properties)
@@ -171,7 +171,7 @@ def _require_metastore(spark: SparkSession) -> None:
 
 
 def _entries(spark: SparkSession, prefix: str) -> dict[str, Entry]:
-    """What the catalog has in the databases of this prefix, by name."""
+    """The catalog's entries in the databases of this prefix, by name."""
     found: dict[str, Entry] = {}
     for layer in LAYERS:
         database = f"{prefix}{layer}"
@@ -226,7 +226,7 @@ def _causes(error: Exception) -> str:
 
 
 def explained(said: str) -> KraftlakeError:
-    """For a user. said: the messages of an error and its causes, a line each."""
+    """The error for a user. said: the messages of an error and its causes, a line each."""
     locked = re.search(r"may have already booted the database (.+?)\.?$", said, re.MULTILINE)
     if locked:
         return CatalogError(

@@ -24,8 +24,8 @@ _GROWING = (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)
 
 
 def digests_of(layer: Opened, clusters: Sequence[str]) -> dict[str, str]:
-    """By cluster_id, in hexadecimal: equal digests of two builds mean equal rows in all tables of
-    bronze.DERIVED_FROM. layer: bronze. Raises what delta-rs raises."""
+    """Digests by cluster_id, in hexadecimal: equal digests of two builds mean equal rows in all
+    tables of bronze.DERIVED_FROM. layer: bronze. Raises what delta-rs raises."""
     digests = {cluster_id: hashlib.sha256() for cluster_id in clusters}
     for contract in bronze.DERIVED_FROM:
         table = layer.tables[contract.name]

@@ -1,14 +1,14 @@
 """The only place that writes Delta.
 
-creation     tables made and held to their contracts, by delta-rs
+creation     makes tables, and checks them against their contracts, by delta-rs
 tables       thin functions over delta-spark: append, overwrite, merge, read
 committing   one commit of files that tasks or the driver wrote, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
-merging      rows of the driver brought into a table by their keys, by delta-rs
+merging      merges rows of the driver into a table by their keys, by delta-rs
 small        small tables read into one partition, by delta-rs
-replacing    content replaced, and rows of the driver added, in the same way, by delta-rs
-actions      what a commit says of a file's rows
-changing     the same for a table with a change data feed, by what changed
+replacing    replaces a table's content, and adds rows of the driver, by delta-rs
+actions      the statistics of a file's rows in a commit
+changing     replaces the content of a table with a change data feed by the rows that change
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
 

@@ -1,4 +1,4 @@
-"""What a commit says of a data file's rows: Delta's statistics.
+"""Delta's statistics of a data file's rows, for the commit that adds the file.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Per-file Statistics".
 """
@@ -18,22 +18,22 @@ from pipelines.data_files import Bound, DataFile
 _BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")
 """Names of the types, as pyspark and Delta's schemas have them."""
 _INDEXED = 32
-"""Columns that Delta keeps statistics of, where a table doesn't say otherwise."""
+"""How many columns get statistics by Delta's default."""
 _TEXT_LENGTH = 32
-"""Characters that Delta keeps of a text's bounds."""
+"""How many characters of a text's bounds Delta keeps."""
 _LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticsColumns:
-    """bounded: columns with least and largest value; counted: those with a count of NULLs."""
+    """bounded: the columns with least and greatest value. counted: those with a count of NULLs."""
 
     bounded: frozenset[str]
     counted: frozenset[str]
 
     @staticmethod
     def of_contract(schema: StructType) -> StatisticsColumns:
-        """Delta's default: of the first 32 columns, counting those inside of structs one by one.
+        """Delta's default: the first 32 columns, where each column inside of a struct counts.
         Fields inside of structs are left out."""
         fields = [
             f for f, begin in zip(schema.fields, _begins(schema), strict=True) if begin < _INDEXED
@@ -45,7 +45,7 @@ class StatisticsColumns:
 
 
 def _begins(schema: StructType) -> Iterator[int]:
-    """For each column how many columns are before it, those inside of structs counted."""
+    """For each column how many columns come before it, with those inside of structs."""
     return accumulate((_leaves(field.dataType) for field in schema.fields[:-1]), initial=0)
 
 
@@ -56,8 +56,8 @@ def _leaves(kind: DataType) -> int:
 
 
 def statistics(file: DataFile, columns: StatisticsColumns) -> dict[str, Any]:
-    """Statistics of a file without deleted rows. Bounds are exact; texts and times are cut as Delta
-    cuts them."""
+    """The statistics of a file without deleted rows. Bounds are exact; texts and times are cut as
+    Delta cuts them."""
     bounds = {name: both for name, both in file.bounds.items() if name in columns.bounded}
     largest = {name: _largest(high) for name, (_, high) in bounds.items()}
     return {
@@ -73,7 +73,7 @@ def _least(value: Bound) -> int | str:
 
 
 def _largest(value: Bound) -> int | str | None:
-    """A cut text that is not less than the whole one; None where no such text exists."""
+    """A cut text that is not less than the whole text; None where no such text exists."""
     if not isinstance(value, str) or len(value) <= _TEXT_LENGTH:
         return _scalar(value)
     if value[_TEXT_LENGTH] == _LAST_CHARACTER:
@@ -82,7 +82,7 @@ def _largest(value: Bound) -> int | str | None:
 
 
 def _scalar(value: Bound) -> int | str:
-    """The value as Delta has it. Times are cut to ms: a reader adds a ms to the largest time."""
+    """The value in Delta's form. Times are cut to ms: a reader adds a ms to the greatest time."""
     if not isinstance(value, datetime):
         return value
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -1,6 +1,6 @@
-"""New content of a table with a change data feed, as the rows that change.
+"""Replaces the content of a table with a change data feed by the rows that change.
 
-`replace` would give the feed every row twice, as gone and as new.
+`replace` would put every row into the feed twice, as deleted and as inserted.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _IS_GONE = "_is_gone"
 def replace_by_merge(
     spark: SparkSession, lake: Lake, contract: Contract, source: DataFrame
 ) -> Merged:
-    """Makes `source`, whose keys must be unique, the table's whole content by what changed.
+    """Makes `source`, whose keys must be unique, the table's whole content, and commits only the
+    difference.
 
-    The change data feed then has new, vanished and changed rows alone. Where nothing changed there
-    is no commit, which MERGE would make.
+    The change data feed then has only new, deleted and changed rows. Where nothing changed there is
+    no commit; MERGE would make one.
     """
     table = read_newest(spark, lake, contract)
     if not table.row_count:  # an overwrite of nothing gives the feed only added rows
@@ -70,7 +71,7 @@ def replace_by_files(
 
 
 def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
-    """Those of `rows` that the table lacks or has otherwise, and those of the table that `rows`
+    """The rows that the table lacks or has with other values, and the table's rows that `rows`
     lacks, marked by _IS_GONE."""
     both = (
         table.withColumn("_held", F.lit(True))

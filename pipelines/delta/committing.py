@@ -1,5 +1,7 @@
-"""One commit of delta-rs for Parquet files that tasks, or the driver, wrote. It takes milliseconds;
-Spark's own writer runs five to eight jobs."""
+"""One commit of delta-rs for Parquet files that tasks, or the driver, wrote.
+
+It takes milliseconds; Spark's own writer runs five to eight jobs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """version: of the table by this write; None where nothing had to be committed."""
+    """version: the table's version after the write; None where nothing had to be committed."""
 
     version: int | None
     files: int
@@ -33,7 +35,8 @@ NOTHING = Written(None, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file that no commit names yet. modified: ms since the epoch; stats: Delta's, as JSON."""
+    """A file that no commit names yet. modified: ms since the epoch. stats: Delta's statistics as
+    JSON."""
 
     name: str
     size_bytes: int
@@ -49,7 +52,7 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Target:
-    """What a task that writes files of a table needs to know of the table."""
+    """The facts about a table that a task needs to write the table's files."""
 
     folder: str
     schema: pa.Schema
@@ -57,15 +60,15 @@ class Target:
 
     @staticmethod
     def of(lake: Lake, contract: Contract) -> Target:
-        """Of a table without partitions."""
+        """The target of a table without partitions."""
         name = contract.name
         assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
         columns = StatisticsColumns.of_contract(contract.schema)
         return Target(lake.path_of(contract), contract.arrow_schema, columns)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> NewFile | None:
-        """The rows as a new file in the table's folder, None where there are none. The errors of
-        pipelines.data_files.write_data_file."""
+        """Writes the rows as a new file in the table's folder. None where there are no rows. Raises
+        the errors of pipelines.data_files.write_data_file."""
         file = write_data_file(self.folder, self.schema, batches, bounded=self.columns.bounded)
         return None if file is None else self._told(file)
 
@@ -82,12 +85,12 @@ def commit(
     application: str | None = None,
     seen: int | None = None,
 ) -> Written:
-    """Adds the files to the table, or makes them its whole content: mode "append", "overwrite".
+    """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
-    application: counts its writes to the table, as Delta's app transactions. seen: the version of
-    the table that the caller has read, None for the newest. Where the application has written to
-    the table since then: deltalake's CommitFailedError. Files of a commit that fails are such that
-    nothing refers to: VACUUM removes them.
+    application: counts its writes to the table, as Delta's app transactions do. seen: the table's
+    version that the caller has read, None for the newest. Raises deltalake's CommitFailedError
+    where the application has written to the table since that version. After a failed commit nothing
+    refers to the files: VACUUM removes them.
     """
     table = open_table(lake.table_uri(contract.name), seen)
     rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)

@@ -1,7 +1,7 @@
-"""Tables brought to new content in this process, piece by piece, without Spark.
+"""Replaces the content of tables in this process, piece by piece, without Spark.
 
-Rows have the types of the table's contract; a VARIANT is struct<value, metadata>. At no time more
-than a few pieces are in memory.
+Rows have the types of the table's contract; a VARIANT is struct<value, metadata>. Memory holds only
+a few pieces at a time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Row = dict[str, Any]
 _IS_GONE = "_is_gone"
 _ROWS_AT_ONCE = 50_000
 _ROWS_OF_A_FILE = 10_000
-"""At least, but for the last file: a cluster with as many has files of its own, so that what
-changes of other clusters leaves them as they are."""
+"""The least rows of a file, except the last one. A cluster with as many rows has files of its own,
+so changes of other clusters don't rewrite them."""
 
 
 class Piece(Protocol):
-    """All rows that a table is to have for some clusters."""
+    """All rows that a table shall have of some clusters."""
 
     @property
     def clusters(self) -> Sequence[str]:
-        """Their ids."""
+        """The ids of these clusters."""
 
     def read(self) -> pa.Table:
         """The rows, in the contract's types. Raises OSError."""
@@ -52,11 +52,12 @@ class _Held:
 
 
 def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[str] = ()) -> None:
-    """Makes the pieces' rows, whose keys must be unique, all rows of their clusters in the table,
-    which ensure_table has made. Of other clusters the rows of those in `kept` stay, and others go.
+    """Makes the rows of the pieces all rows of their clusters in the table. Their keys must be
+    unique; ensure_table has made the table. Rows of the clusters in `kept` stay, and rows of all
+    other clusters are deleted.
 
-    Where nothing changes there is no commit. A table with a change data feed is changed by what
-    differs, so that its feed has new, vanished and changed rows alone. Raises UnwritableFileError,
+    Where nothing changes there is no commit. A table with a change data feed gets only the
+    difference, so its feed has only new, deleted and changed rows. Raises UnwritableFileError,
     OSError, and deltalake's errors for the commit.
     """
     table = open_table(lake.table_uri(contract.name))
@@ -74,14 +75,14 @@ def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[
 
 
 def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
-    """`put` of all rows that the table is to have."""
+    """`put` with all rows that the table shall have."""
     clusters = tuple(rows["cluster_id"].unique().to_pylist())
     put(lake, contract, [_Held(clusters, rows)])
 
 
 def _joined(pieces: Iterable[Piece], least: int) -> Iterator[_Held]:
-    """The pieces with neighbours joined, so that each but the last one has at least so many
-    rows."""
+    """The pieces, where neighbours are joined so that each piece except the last has at least
+    `least` rows."""
     waiting: list[tuple[Sequence[str], pa.Table]] = []
     for piece in pieces:
         waiting.append((piece.clusters, piece.read()))
@@ -106,7 +107,7 @@ def _replace(
     pieces: Sequence[Piece],
     gone: Sequence[str],
 ) -> None:
-    """All rows of the clusters of which a row differs."""
+    """Replaces all rows of the clusters of which a row differs."""
     differing = {
         cluster_id
         for some in _joined(pieces, _ROWS_AT_ONCE)
@@ -134,7 +135,7 @@ def _replace(
 
 
 def _is_held(table: DeltaTable, contract: Contract, some: _Held) -> bool:
-    """Whether the table has just these rows of their clusters."""
+    """Whether the table has exactly these rows of their clusters."""
     held = content(table, contract, of_clusters(some.clusters))
     return held.num_rows == some.rows.num_rows and bool(
         _in_order(contract, held).equals(_in_order(contract, some.rows))
@@ -148,7 +149,7 @@ def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
 def _change(
     table: DeltaTable, contract: Contract, pieces: Iterable[Piece], gone: Sequence[str]
 ) -> None:
-    """What differs, by one commit."""
+    """Commits the difference, in one commit."""
     changes: list[Row] = []
     touched = [*gone]
     for some in _joined(pieces, _ROWS_AT_ONCE):
@@ -178,7 +179,8 @@ def _differences(
 def _merge(
     table: DeltaTable, contract: Contract, changes: Sequence[Row], clusters: Sequence[str]
 ) -> None:
-    """clusters: those of the changes, so that files of others aren't read."""
+    """Merges the changes. clusters: those of the changes, so that files of other clusters aren't
+    read."""
     schema = contract.arrow_schema.append(pa.field(_IS_GONE, pa.bool_()))
     columns = {name: f's."{name}"' for name in contract.column_names}
     equal = " AND ".join(

@@ -1,4 +1,5 @@
-"""Tables made and held to their contracts, by delta-rs: in milliseconds, not in seconds."""
+"""Makes tables, and checks them against their contracts, by delta-rs: in milliseconds, not in
+seconds."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
 _ALL_FEATURES = {"delta.minWriterVersion": "7"}
-"""For a table with a VARIANT, whose protocol lists its features: with it delta-rs lists the older
-ones, too. Spark refuses a table that doesn't."""
+"""The feature that a table with a VARIANT needs, whose protocol lists its features: with it
+delta-rs lists the older features, too. Spark refuses a table that doesn't list them."""
 
 
 def ensure_table(lake: Lake, contract: Contract) -> None:
-    """Creates the table, empty, where it is absent; an existing one is held to its contract.
+    """Creates the table, empty, where it is absent. Checks an existing table against its contract.
 
-    UsageError: the lake's table has other columns, so it was written by another release.
+    Raises UsageError where the lake's table has other columns, because another release wrote it.
     """
     table = open_if_there(lake, contract.name)
     if table is not None:
@@ -56,7 +57,7 @@ def _check_columns(table: DeltaTable, path: str, contract: Contract) -> None:
 
 
 def _types(schema: str) -> dict[str, str]:
-    """Each column's type as text; what is nullable in it, and comments, make no difference."""
+    """Each column's type as text. Whether it can be NULL, and comments, make no difference."""
     return {
         field["name"]: json.dumps(_shape(field["type"])) for field in json.loads(schema)["fields"]
     }
@@ -73,7 +74,8 @@ def _shape(kind: object) -> object:
 
 
 def _set_missing_properties(table: DeltaTable, contract: Contract) -> None:
-    """Those that an older release's table lacks; one that was set to something else is left."""
+    """Sets the properties that an older release's table lacks. A property with another
+    value stays."""
     present = table.metadata().configuration
     missing = {key: value for key, value in contract.properties.items() if key not in present}
     if missing:

@@ -1,8 +1,8 @@
-"""Append for bulk loads: the tasks that decode write the Parquet files, the driver commits them.
+"""Append for bulk loads: the tasks that decode write the Parquet files, and the driver commits
+them.
 
-Through Spark's own writer each row goes from Python to the JVM, which encodes it again. The files
-are ordinary ones, so everything that reads, merges or optimizes the table afterwards works as
-before.
+With Spark's own writer each row goes from Python to the JVM, which encodes it again. The files are
+ordinary ones, so everything that reads, merges or optimizes the table afterwards works as before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identi
 
 @dataclass(frozen=True)
 class Append:
-    """An append that began at a version of the table, and is to be committed upon it."""
+    """An append that began at a version of the table, and is committed upon that version."""
 
     lake: Lake
     contract: Contract
@@ -48,9 +48,10 @@ class Append:
 
     @staticmethod
     def begun(lake: Lake, contract: Contract) -> Append:
-        """At the newest version.
+        """An append at the table's newest version.
 
-        UsageError: no such table, or one with rules for its rows that only Spark's writer keeps.
+        Raises UsageError where there is no such table, or where it has rules for its rows that only
+        Spark's writer enforces.
         """
         table = open_if_there(lake, contract.name)
         path = lake.path_of(contract)
@@ -64,10 +65,10 @@ class Append:
     def in_tasks(
         self, tasks: Tasks, function: Callable[[Part, Target], Result], parts: Sequence[Part]
     ) -> list[Result]:
-        """What the function makes of each part; it may write a file of the table.
+        """The function's result for each part; it may write a file of the table.
 
-        Raises whatever KraftlakeError a part raises, and UnwritableFileError for an OSError. Files
-        of a write that fails, or isn't committed, are such that nothing refers to.
+        Raises the KraftlakeError that a part raises, and UnwritableFileError for an OSError. After
+        a write that fails or isn't committed, nothing refers to the files.
         """
         target = Target.of(self.lake, self.contract)
         writing = partial(_with_target, function=function, target=target)
@@ -102,7 +103,8 @@ def results_of(
 def _caught(
     part: Any, *, function: Callable[[Any], Result], folder: str
 ) -> Result | KraftlakeError:
-    """In a task. Our own errors are results, as Spark would bury them in a traceback."""
+    """Runs in a task. Our own errors become results, because Spark would hide them in a
+    traceback."""
     try:
         return function(part)
     except KraftlakeError as error:
@@ -121,9 +123,9 @@ def _metadata(table: DeltaTable) -> dict[str, Any]:
 
 
 def refusal(features: set[str], metadata: Mapping[str, Any]) -> str | None:
-    """Why rows may not be added by files alone, None where they may.
+    """The reason for which rows may not be added by files alone, None where they may.
 
-    features: the protocol's writer features, none of an older protocol. metadata: the table's
+    features: the protocol's writer features, none for an older protocol. metadata: the table's
     metaData action.
     """
     configuration = metadata.get("configuration", {})

@@ -1,4 +1,4 @@
-"""What exceptions of Spark and Delta mean to a user of a lake, or of a cluster, as one line that
+"""The meaning of exceptions of Spark and Delta for a user of a lake or a cluster, as one line that
 says what to do."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _REFUSED = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|AccessDeniedException"
     r"|Mkdirs failed to create"
 )
-"""What the operating system refused, in Java's words and in Rust's. Java calls it
-FileNotFoundException, too."""
+"""Texts for which the operating system refused something, in Java's words and in Rust's. Java calls
+such an error FileNotFoundException, too."""
 _MISSING = re.compile(
     r"(?:FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND\w*|DELTA_TRUNCATED_TRANSACTION_LOG|"
     r"DELTA_LOG_FILE_NOT_FOUND\w*|FileNotFoundException[^\n]*(?:No such file|does not exist)|"
@@ -27,7 +27,7 @@ _MISSING = re.compile(
 )
 _GONE = re.compile(r"Object at location (/\S+) not found")
 _BROKEN = re.compile(r"(?:Parquet|Kernel|Arrow) error: [^\n]*")
-"""A broken file, in the words of delta-rs."""
+"""Texts of delta-rs about a broken file."""
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
@@ -40,7 +40,7 @@ _CONFLICT = re.compile(
 
 @contextmanager
 def told(lake: Lake) -> Iterator[None]:
-    """KraftlakeErrors in the place of what Spark raises where the lake itself is the cause."""
+    """Raises KraftlakeErrors instead of Spark's exceptions where the lake itself is the cause."""
     try:
         yield
     except KraftlakeError:
@@ -86,7 +86,8 @@ def meaning_of(text: str, lake: Lake) -> KraftlakeError | None:
 
 
 def _of_executors(text: str, lake: Lake) -> KraftlakeError | None:
-    """What the executors of a cluster lack; see docs/how-to/cluster.md."""
+    """The error for a package or file that the executors of a cluster lack; see
+    docs/how-to/cluster.md."""
     if _UNSEEN_SPOOL.search(text):
         return UsageError(
             f"{lake}: Spark's executors don't see this folder: on a cluster a lake lies on a file "

@@ -1,4 +1,4 @@
-"""Rows of the driver brought into a table by their keys, by delta-rs: for what few rows change."""
+"""Merges rows of the driver into a table by their keys, by delta-rs: for changes of few rows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def merge_values(
     columns: Sequence[str],
     where: str | None = None,
 ) -> Merged:
-    """Adds the rows whose keys the table lacks, and sets `columns` of those that it has: in one
-    commit, none where there are no rows.
+    """Adds the rows whose keys the table lacks, and sets `columns` of the rows that it has: in one
+    commit, or none where there are no rows.
 
-    rows: in the contract's Arrow schema, their keys unique and none of them NULL. seen: the version
-    of the table by which the rows were made. where: what rows of the table, `t`, that can match
-    fulfil, in SQL with literals, by which files are left out. deltalake's errors for the commit.
+    rows: in the contract's Arrow schema, with unique keys without NULL. seen: the version of the
+    table by which the rows were made. where: SQL condition with literals that all matching rows of
+    the table, `t`, fulfil; by it files are left out. Raises deltalake's errors for the commit.
     """
     if not rows.num_rows:
         return Merged(0, 0, 0)

@@ -1,7 +1,7 @@
-"""Rows brought into a table: Spark's tasks, or the driver, write the Parquet files, and the driver
+"""Writes rows into a table: Spark's tasks, or the driver, write the Parquet files, and the driver
 makes one commit by delta-rs.
 
-Spark's own writer runs five to eight jobs more, to plan and to look at what it wrote: for small
+Spark's own writer runs five to eight jobs more, for its plan and to read what it wrote: for small
 tables they take far longer than the rows.
 """
 
@@ -23,8 +23,8 @@ from replica.errors import UnwritableFileError
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a task says of the file that it wrote; or, in `refused`, the path and the reason for
-    which it could not, as JSON: an exception would come out of Spark buried in a traceback."""
+    """A task's result: the file that it wrote; or, in `refused`, as JSON, the path and the reason
+    for which it could not. Spark would hide an exception in a traceback."""
 
     name: str = ""
     size_bytes: int = 0
@@ -35,7 +35,7 @@ class _Answer:
 
     @property
     def file(self) -> NewFile:
-        """UnwritableFileError where it could not be written."""
+        """The file. Raises UnwritableFileError where it could not be written."""
         if self.refused is not None:
             raise UnwritableFileError(*json.loads(self.refused))
         return NewFile(self.name, self.size_bytes, self.modified, self.rows, self.stats)
@@ -51,7 +51,7 @@ _RESULT = pa.schema(
         "refused": pa.string(),
     }
 )
-"""_Answer's."""
+"""The columns of _Answer."""
 _RESULT_DDL = (
     "name string, size_bytes bigint, modified bigint, rows bigint, stats string, refused string"
 )
@@ -60,9 +60,9 @@ _RESULT_DDL = (
 def replace(lake: Lake, contract: Contract, rows: DataFrame) -> Written:
     """Makes `rows` the whole content of the table, which ensure_table has made, in one commit.
 
-    Where the table is empty and stays so, nothing is committed. Raises UnwritableFileError for what
-    a task could not write, and deltalake's errors for the commit. A write that fails leaves files
-    that nothing refers to: VACUUM removes them.
+    Where the table is empty and stays so, nothing is committed. Raises UnwritableFileError where a
+    task could not write, and deltalake's errors for the commit. After a write that fails nothing
+    refers to its files: VACUUM removes them.
     """
     return commit(lake, contract, _files_of_tasks(lake, contract, rows), "overwrite")
 
@@ -80,10 +80,10 @@ def add_values(
     application: str | None = None,
     seen: int | None = None,
 ) -> Written:
-    """Adds rows that the driver has, by column name, in one commit. The errors of `replace`.
+    """Adds rows that the driver has, by column name, in one commit. Raises the errors of `replace`.
 
-    application, seen: as of pipelines.delta.committing.commit; seen is the version in which the
-    caller saw that the rows are missing. Whoever has written since then may have added them.
+    application, seen: as of pipelines.delta.committing.commit. seen is the version in which the
+    caller saw that the rows are missing: a writer that committed since then may have added them.
     """
     files = _files_of_values(lake, contract, pa.Table.from_pylist([*values], contract.arrow_schema))
     return commit(lake, contract, files, "append", application, seen)
@@ -125,8 +125,8 @@ def _write(batches: Iterable[pa.RecordBatch], target: Target) -> Iterator[pa.Rec
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Spark derives from its plan what can be NULL inside of arrays and structs; the contract says
-    what the table's schema says."""
+    """The batch in the contract's schema. Spark derives from its plan what can be NULL inside of
+    arrays and structs; the contract has what the table's schema says."""
     arrays = [_as(batch.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -1,7 +1,7 @@
 """Small tables, read by delta-rs into one partition of Spark.
 
-Spark runs three jobs to open a Delta table and one more for each query of it, and what it computes
-of several partitions it shuffles: for some thousand rows that takes far longer than the rows.
+Spark runs three jobs to open a Delta table and one more for each query of it, and it shuffles what
+it computes from several partitions: for some thousand rows this takes far longer than the rows.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from pipelines.tables.contract import Contract
 
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 16 * 1024 * 1024
-"""Bytes of Parquet files, which take a few times as much in memory. A larger table is not small."""
+"""A table with more bytes of Parquet files than this is not small. In memory the rows take a few
+times as much."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A table's newest version, and its rows by its log; None where the log doesn't tell."""
+    """A table's newest version, and its number of rows by its log; None where the log doesn't have
+    it."""
 
     version: int
     row_count: int | None
@@ -35,7 +37,7 @@ class Size:
 
     @property
     def is_small(self) -> bool:
-        """Whether the rows are better read once, in one partition."""
+        """Whether it is faster to read the rows once, into one partition."""
         few = self.row_count is not None and self.row_count <= _SMALL_ROWS
         return few and self.size_bytes <= _SMALL_BYTES
 
@@ -51,14 +53,15 @@ class Reading:
 
 
 def size(lake: Lake, contract: Contract) -> Size:
-    """UsageError where the lake has no such table."""
+    """The size of the table. Raises UsageError where the lake has no such table."""
     return size_of(_opened(lake, contract))
 
 
 def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
-    """The rows of a small table pass through this process's memory; others are left to Spark.
+    """The table's rows. The rows of a small table pass through this process's memory; Spark reads
+    the others.
 
-    UsageError where the lake has no such table.
+    Raises UsageError where the lake has no such table.
     """
     table = _opened(lake, contract)
     held = size_of(table)
@@ -105,9 +108,10 @@ def columns_where(
 
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
-    """What a query in SQL says of the table, which it names t, by default at its newest version.
+    """The answer to an SQL query about the table, which the query names t; by default at its newest
+    version.
 
-    UsageError where the lake has no such table.
+    Raises UsageError where the lake has no such table.
     """
     table = _opened(lake, contract)
     if version is not None and version != table.version():
@@ -121,7 +125,7 @@ def text(value: str) -> str:
 
 
 def of_clusters(clusters: Iterable[str]) -> str:
-    """SQL: the rows of some clusters, of none where there are none."""
+    """SQL condition: the rows of these clusters; no rows where there are none."""
     ids = ", ".join(map(text, clusters))
     return f"cluster_id IN ({ids})" if ids else "false"
 
@@ -139,7 +143,7 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
 
 
 def size_of(table: DeltaTable) -> Size:
-    """At the version at which the table was opened."""
+    """The size at the version at which the table was opened."""
     files = pa.table(table.get_add_actions())
     counts = files.column("num_records").to_pylist()
     row_count = None if None in counts else sum(counts)
@@ -162,18 +166,19 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
 
 
 def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
-    """What delta-rs answers, in the contract's Arrow schema."""
+    """delta-rs's answer in the contract's Arrow schema."""
     return in_types(found, contract.arrow_schema)
 
 
 def in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:
-    """What delta-rs answers, in the types of a schema."""
+    """delta-rs's answer in the types of a schema."""
     columns = [_as(found.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """delta-rs gives texts and bytes as views, and a VARIANT's fields in another order."""
+    """The column in the field's type. delta-rs gives texts and bytes as views, and a VARIANT's
+    fields in another order."""
     if not _is_variant(field):
         return column.cast(field.type)
     return pa.chunked_array([_variant(chunk, field.type) for chunk in column.chunks], field.type)

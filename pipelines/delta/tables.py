@@ -21,7 +21,7 @@ from replica.errors import UsageError
 
 @dataclass(frozen=True)
 class Merged:
-    """What one MERGE did, in rows."""
+    """The numbers of rows of one MERGE."""
 
     inserted: int
     updated: int
@@ -60,7 +60,7 @@ def read(
 
 
 def no_table(lake: Lake, contract: Contract) -> UsageError:
-    """What to say of a table that the lake lacks."""
+    """The error for a table that the lake lacks."""
     return UsageError(
         f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
         "`kraftlake build --lake` first, or name another lake."
@@ -191,7 +191,7 @@ def _and(condition: str, where: str | None) -> str:
 
 
 def merged(builder: DeltaMergeBuilder) -> Merged:
-    """By the command's own result, not the history's last entry, which may be another writer's."""
+    """The numbers in the command's own result: the history's last entry may be another writer's."""
     row = builder.execute().collect()[0]
     return Merged(
         inserted=row["num_inserted_rows"],

@@ -1,8 +1,7 @@
 """Upkeep of a table within what its properties promise.
 
 Small files become large ones. Data files of old versions (VACUUM) and old entries of Delta's log
-are deleted, once nobody may ask for them: delta.deletedFileRetentionDuration and
-delta.logRetentionDuration say when.
+are deleted after the times of delta.deletedFileRetentionDuration and delta.logRetentionDuration.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """retention_days: how long what a commit removed stays on disk. files: of the newest version,
-    before and after. deleted_files: data files deleted, or that would be; deleted_log_entries: of
-    _delta_log. What a dry run can't tell is None."""
+    """retention_days: how long files that a commit removed stay on disk. files, files_after: of the
+    newest version, before and after. deleted_files: data files deleted, or that would be.
+    deleted_log_entries: of _delta_log. None where a dry run can't know."""
 
     retention_days: int
     files: int
@@ -39,10 +38,10 @@ class Upkeep:
 
 
 def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
-    """Of the table at `path`. Run twice, the second run finds nothing to do.
+    """The upkeep of the table at `path`. A second run finds nothing to do.
 
-    retain_days: keep more than the table asks for, which its properties say from then on, as VACUUM
-    goes by them alone. dry_run: change nothing.
+    retain_days: keep files for more days than the table asks for. The table's properties say so
+    from then on, because VACUUM only obeys these. dry_run: change nothing.
     """
     table = DeltaTable.forPath(spark, path)
     log = _Log(spark, path)
@@ -70,7 +69,7 @@ def _unneeded(spark: SparkSession, path: str) -> int:
 
 
 class _Log:
-    """A table's DeltaLog, which Delta's Python API doesn't have; no public API, as that of
+    """A table's DeltaLog, which Delta's Python API doesn't have. It is no public API, as that of
     pipelines.delta.transaction."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -80,15 +79,15 @@ class _Log:
         self._table = DeltaTable.forPath(spark, path)
 
     def file_retention_days(self) -> int:
-        """Of the table's properties, or Delta's default; whole days, not less."""
+        """The days of the table's properties, or Delta's default, rounded up to whole days."""
         retention = self._delta_log.tombstoneRetentionMillis(self._snapshot().metadata())
         return -(-int(retention) // _DAY_MS)
 
     def clean_up(self) -> int:
-        """Delete expired entries, as Delta does at every tenth commit, which some tables never see;
-        how many they were.
+        """Deletes expired entries, as Delta does at every tenth commit, which some tables never
+        reach. Gives their number.
 
-        Entries that newer versions are made from stay, whatever their age.
+        Entries from which newer versions are made stay, whatever their age.
         """
         snapshot = self._snapshot()
         retention = int(self._log.deltaRetentionMillis(snapshot.metadata()))
@@ -99,7 +98,7 @@ class _Log:
         return len(before) - len(self._commit_times())
 
     def _commit_times(self) -> list[int]:
-        """In ms, of the versions whose entries are there."""
+        """In ms, for the versions whose entries exist."""
         times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
         return [row["at"] for row in times]
 

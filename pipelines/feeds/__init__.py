@@ -1,9 +1,9 @@
-"""Feeds: gold tables' changes, read from Delta without Spark and published.
+"""Feeds: the changes of gold tables, read from Delta without Spark and published.
 
-values       what is published, and how far
-tables       which tables have a feed
+values       what is published, and the progress
+tables       the tables that have a feed
 change_feed  a table's changes, version by version
-message      a change as key and JSON; schema: what that JSON looks like
-publishing   from a feed to a target, going on where it stopped
+message      a change as key and JSON; schema: the JSON Schema of it
+publishing   from a feed to a target, continuing where it stopped
 kafka, files, webhook   the targets
 """

@@ -1,7 +1,8 @@
-"""Findings as the webhooks of Slack, PagerDuty (Events API v2) and Alertmanager (API v2) take them.
+"""Findings in the forms that the webhooks of Slack, PagerDuty (Events API v2) and Alertmanager (API
+v2) take.
 
-An alert is a finding under a key of its own: what changes in the words of a rule of health is the
-same alert. Pure functions of values; the shapes are written down in docs/how-to/feed-others.md.
+An alert is a finding with a key of its own: a finding of a rule of health whose words change stays
+the same alert. Pure functions of values; docs/how-to/feed-others.md has the forms.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pipelines.feeds.message import compact
 from pipelines.feeds.values import Row
 
 FIRING_MS = 30 * 24 * 60 * 60 * 1000
-"""How long Alertmanager takes a finding to last that nobody resolves: as long as the change feed
-could tell of it."""
+"""For how long Alertmanager takes an unresolved finding as firing: as long as the change feed could
+still report it."""
 _SUBJECTS = 5
 _SLACK_CHARACTERS = 2_900
 _SUMMARY_CHARACTERS = 1_024
@@ -27,9 +28,9 @@ _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A finding that has come, or is resolved. row: of gold.findings, the last one where it is
-    resolved. key: names the alert, the same each time. at_ms: since the epoch, when the build told
-    it. routing_key: PagerDuty's of the service, else empty."""
+    """A finding that is new, or resolved. row: of gold.findings, the last one where it is resolved.
+    key: names the alert, the same each time. at_ms: since the epoch, the time of the build that
+    reported it. routing_key: PagerDuty's key of the service, otherwise empty."""
 
     row: Row
     key: str
@@ -39,12 +40,13 @@ class Alert:
 
 
 Shape = Callable[[Alert], bytes]
-"""The body of the request that tells of an alert."""
+"""Makes the body of the request for an alert."""
 
 
 def alert_key(row: Row) -> str:
-    """The same for a finding in each capture that shows it: of a rule of health its cluster and
-    rule, else also its place and words. SHA-256 in hexadecimal digits."""
+    """The alert's key, the same for a finding in each capture that shows it. It is made of cluster
+    and rule; for a finding that is not of health also of its place and words. SHA-256 in
+    hexadecimal digits."""
     parts = [row["cluster_id"], row["family"], row["rule"]]
     if row["family"] != "health":
         parts += [row["file"].rpartition("/")[2], *(row[name] for name in _OF_FILES)]
@@ -52,7 +54,8 @@ def alert_key(row: Row) -> str:
 
 
 def slack(alert: Alert) -> bytes:
-    """An incoming webhook's message, also of one that is resolved, for Slack knows no alerts."""
+    """The message of an incoming webhook. A resolved finding is a message too, because Slack has no
+    alerts."""
     row = alert.row
     state = "resolved" if alert.is_resolved else row["severity"]
     rule, cluster = _escaped(row["rule"]), _escaped(row["cluster_id"])
@@ -71,7 +74,7 @@ def slack(alert: Alert) -> bytes:
 
 
 def pagerduty(alert: Alert) -> bytes:
-    """An event of the Events API v2: trigger, or resolve under the same dedup_key."""
+    """An event of the Events API v2: trigger, or resolve with the same dedup_key."""
     row = alert.row
     event = {
         "routing_key": alert.routing_key,
@@ -94,7 +97,7 @@ def pagerduty(alert: Alert) -> bytes:
 
 
 def alertmanager(alert: Alert) -> bytes:
-    """A list of one alert, as POST /api/v2/alerts takes it. One that is resolved has ended."""
+    """A list of one alert, as POST /api/v2/alerts takes it. A resolved alert has an end."""
     row = alert.row
     labels = {
         "alertname": row["rule"],
@@ -145,13 +148,13 @@ def _component(row: Row) -> str:
 
 
 def _told(row: Row) -> str:
-    """In one line. A message may hold names that somebody else chose."""
+    """The finding in one line. A message may hold names that a stranger chose."""
     where = "" if row["family"] == "health" else f"node {row['node_id']}, {row['file']}: "
     return " ".join(f"{where}{row['message']}".split())
 
 
 def _subjects(row: Row) -> list[str]:
-    """The first few things for which a rule of health holds, a line each."""
+    """The first few subjects of a finding of health, a line each."""
     found = json.loads(row["subjects"] or "[]")
     shown = [" ".join(f"{one['name']}: {one['what']}".split()) for one in found[:_SUBJECTS]]
     rest = len(found) - len(shown)
@@ -159,7 +162,7 @@ def _subjects(row: Row) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """For Slack, which takes these three for its own."""
+    """The text with the three characters escaped that Slack interprets."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

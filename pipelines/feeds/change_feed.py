@@ -1,8 +1,8 @@
-"""A table's changes by Delta's change data feed, read by delta-rs without a JVM.
+"""A table's changes from Delta's change data feed, read by delta-rs without a JVM.
 
 The feed's rows come in any order. A commit that replaced whole files has each row of these files
-twice, as gone and as new. Here the rows of a version are paired by the table's keys, and only what
-differs is a change.
+twice, as deleted and as inserted. Here the rows of a version are paired by the table's keys, and
+only differences are changes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _Read = Callable[[Sequence[str], str | None], pa.Table]
 
 
 class ChangeFeed:
-    """The feed of one table. uri: of its folder, as delta-rs names it.
+    """The feed of one table. uri: of its folder, in delta-rs's form.
 
-    UsageError: there is no such table, or it is another release's. UnreadableFileError: the store
-    refused. Both name the table.
+    Raises UsageError where there is no such table, or another release wrote it, and
+    UnreadableFileError where the store refuses. Both name the table.
     """
 
     def __init__(self, uri: str, feed: Feed) -> None:
@@ -56,8 +56,8 @@ class ChangeFeed:
             )
 
     def newest(self) -> int:
-        """The newest version of the table. UsageError where another table has taken its place since
-        it was opened."""
+        """The newest version of the table. Raises UsageError where another table has replaced it
+        since it was opened."""
         self._table = self._opened(None)
         if str(self._table.metadata().id) != self.table_id:
             raise UsageError(f"{self._uri} was made anew: begin anew with --restart")
@@ -129,7 +129,7 @@ class ChangeFeed:
 def _paired(
     rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
 ) -> Iterator[Change]:
-    """What became of each key, from the rows of one version, which are sorted by key."""
+    """The change of each key, from the rows of one version, which are sorted by key."""
     ordinal = 0
     for _, same in groupby(rows, key=itemgetter(*keys)):
         before = after = committed_at = None
@@ -178,7 +178,7 @@ def _slices(read: _Read, column: str) -> Iterator[str | None]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Times become ms since the epoch. Texts become a type that pyarrow can sort."""
+    """The table with times as ms since the epoch, and texts in a type that pyarrow can sort."""
     for index, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             times = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False)

@@ -1,8 +1,8 @@
-"""Changes as files of JSON lines, one for each version that has any.
+"""Changes as files of JSON lines, one for each version that has changes.
 
 DIR/00000000000000000012.jsonl has the changes of version 12, 00000000000000000007.snapshot.jsonl
-all rows of version 7. A file is there whole or not at all, and its content is the same whenever
-it is written: its name is what makes it once only.
+all rows of version 7. A file is complete or not there, and has the same content whenever it is
+written: its name makes sure that it exists once only.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class FileTarget:
 
 @contextmanager
 def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
-    """The folder, made where it is missing, for one publisher at a time. UsageError, also where it
-    holds other things and no feed; BusyError, UnwritableFileError."""
+    """The folder, made where it is missing, for one publisher at a time. Raises UsageError, also
+    where the folder holds other things and no feed; BusyError; UnwritableFileError."""
     if "://" in folder:
         raise UsageError(f"--to {folder}: expected a folder on a local or mounted file system")
     path = Path(folder)
@@ -65,7 +65,8 @@ def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether it is a part of a file that a run left which ended before it wrote its progress."""
+    """Whether the file is part of a file of an earlier run that ended before it wrote its
+    progress."""
     return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 

@@ -1,8 +1,8 @@
 """Changes as records of a Kafka topic, exactly once for readers with read_committed.
 
-As Kafka Connect's exactly-once sources do it (KIP-618): a transaction brings records and the
-progress behind them, which lies in a compacted topic. A publisher that comes back ends what its
-predecessor left open, by the same transactional.id (KIP-98), and then reads the progress.
+It works as Kafka Connect's exactly-once sources do (KIP-618): one transaction writes records and,
+to a compacted topic, the progress. A publisher that comes back first ends the open transaction of
+its predecessor, which has the same transactional.id (KIP-98), and then reads the progress.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _OURS = {
     # Java's clients put the same key onto the same partition
     "partitioner": "murmur2_random",
 }
-"""Properties that may not be set: exactly-once and the order of a key depend on them. With
-transactional.id no other publisher can take part."""
+"""Properties that a user may not set: exactly-once and the order of a key depend on them.
+transactional.id keeps every other publisher out."""
 _OUT_OF_RANGE = re.compile(r"value \S+ is outside")
 _LONG_VALUE = 8
-"""A value of so many characters does not stand in another text by chance."""
+"""A value of this many characters is not in another text by chance."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Destination:
 
     @property
     def servers(self) -> str:
-        """The servers to connect to; also shown to people."""
+        """The servers to connect to. They are also shown to people."""
         return self.properties["bootstrap.servers"]
 
 
@@ -162,10 +162,11 @@ class KafkaTarget:
 
 @contextmanager
 def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTarget]:
-    """Topics that are missing are made with the cluster's defaults, the progress topic compacted.
+    """The target. Missing topics are made with the cluster's defaults, the progress topic
+    compacted.
 
-    UsageError: a property or a topic that won't do. PeerError: the cluster refuses, or another
-    publisher took over. UnreachablePeerError: no answer.
+    Raises UsageError for a property or topic that can't be used, PeerError where the cluster
+    refuses or another publisher took over, UnreachablePeerError where no broker answers.
     """
     heard = deque[KafkaError](maxlen=20)
     try:
@@ -192,7 +193,8 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
 def _translated(
     to: Destination, error: KafkaError, heard: Iterable[KafkaError]
 ) -> PeerError | UsageError:
-    """heard: what librdkafka had to say meanwhile, which knows why nobody answered."""
+    """The error as one of ours. heard: librdkafka's messages of that time, which say why no broker
+    answered."""
     servers, code, text = to.servers, error.code(), _without_values(error.str(), to.properties)
     if code == KafkaError._INVALID_ARG:
         return UsageError(f"{text}; see --producer-config and -X")
@@ -212,9 +214,9 @@ def _translated(
 
 
 def _without_values(text: str, properties: Mapping[str, str]) -> str:
-    """librdkafka's text in one line, without the values of properties: a password may have been put
-    in the place of another one. It quotes values, says them last, or as a number of its own form;
-    a long one is hidden wherever it stands."""
+    """librdkafka's text in one line, without the values of properties: a user may have given a
+    password as the value of another property. librdkafka quotes values, writes them last, or as a
+    number in its own form; a long value is hidden wherever it is."""
     text = _OUT_OF_RANGE.sub("value *** is outside", " ".join(text.split()))
     for name, value in properties.items():
         if not value or name == "bootstrap.servers":

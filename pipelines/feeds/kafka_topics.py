@@ -35,8 +35,9 @@ _SILENT.propagate = False
 
 
 class Cluster:
-    """properties: librdkafka's, for all clients of the cluster. hear: told what librdkafka says of
-    errors that it gets over, in the place of its log on stderr. All raises KafkaException."""
+    """properties: librdkafka's, for all clients of the cluster. hear: is told librdkafka's messages
+    about errors that it recovers from, instead of its log on stderr. All methods raise
+    KafkaException."""
 
     def __init__(self, properties: Mapping[str, str], hear: Callable[[KafkaError], object]) -> None:
         self.properties: dict[str, Any] = {
@@ -47,7 +48,8 @@ class Cluster:
         self._admin = AdminClient(dict(self.properties))
 
     def make_topics(self, topic: str, compacted: str) -> None:
-        """Both where they are missing. UsageError: the compacted one is there, and isn't."""
+        """Makes both topics where they are missing. Raises UsageError where the topic that must be
+        compacted exists, and isn't."""
         present = self._partitions()
         wanted = {topic: {}, compacted: {"cleanup.policy": "compact"}}
         missing = [
@@ -66,7 +68,8 @@ class Cluster:
         self._wait_for(wanted.keys())
 
     def newest_value(self, topic: str, key: bytes) -> bytes | None:
-        """Of the committed records with the key; waits for others' transactions to end first."""
+        """The value of the newest committed record with the key. Waits until transactions of others
+        have ended."""
         partitions = [TopicPartition(topic, index) for index in self._partitions()[topic]]
         ends = self._ends(partitions)
         consumer = Consumer(
@@ -106,7 +109,7 @@ class Cluster:
         return found
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
-        """Log ends, exclusive, open transactions among them."""
+        """The log ends, exclusive, with the records of open transactions."""
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = self._admin.list_offsets(
             dict.fromkeys(partitions, latest),

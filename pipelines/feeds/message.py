@@ -1,4 +1,5 @@
-"""A change as consumers get it: a key, and an envelope in JSON that schema.py describes."""
+"""A change in the form that consumers get: a key, and an envelope in JSON that schema.py
+describes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def key(feed: Feed, change: Change) -> bytes:
 
 
 def value(feed: Feed, change: Change) -> bytes:
-    """The envelope as one line of JSON in UTF-8, without its end."""
+    """The envelope as one line of JSON in UTF-8, without a line end."""
     return compact(
         {
             "table": feed.name,

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the progress that one of them holds."""
+"""Files that are written completely or not at all, and the progress that one of them holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class ProgressFile:
         self._path = path
 
     def read(self) -> Progress | None:
-        """None where there is no such file. DataError: it is another one."""
+        """The progress, None where there is no such file. Raises DataError where the file has other
+        content."""
         try:
             return Progress.from_json(json.loads(self._path.read_bytes()))
         except FileNotFoundError:
@@ -42,7 +43,7 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
     """Writes a file under another name, and renames it when it is on disk. Returns the number of
     lines.
 
-    Without lines there is no file. UnwritableFileError.
+    Without lines no file is made. Raises UnwritableFileError.
     """
     part = path.with_name(f".{path.name}.part")
     count = 0
@@ -67,8 +68,8 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file, so that no second process publishes to the same place. BusyError: another
-    process holds it. The file stays; it means nothing without the lock."""
+    """Holds a lock file, so that no second process publishes to the same place. Raises BusyError
+    where another process holds it. The file stays; without the lock it has no meaning."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:
@@ -86,7 +87,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that a file's new name outlives a power cut."""
+    """Syncs the folder, so that a file's new name survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""From a table's feed to a target. What was published before is not published again."""
+"""From a table's feed to a target. No change is published a second time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pipelines.feeds.values import Position, Progress, Unit
 from replica.errors import UsageError
 
 Start = Literal["snapshot", "latest"]
-"""Where the first run begins: with all rows that the table holds, or with the next change."""
+"""Where the first run begins: with all rows of the table, or with the next change."""
 
 
 class Target(Protocol):
-    """Where changes go. A target keeps the progress, together with the changes in one step where it
-    can."""
+    """A place to publish to. It keeps the progress, where it can in one step with the changes."""
 
     @property
     def name(self) -> str:
@@ -23,7 +22,7 @@ class Target(Protocol):
         ...
 
     def progress(self) -> Progress | None:
-        """The progress that was kept last; None where none was."""
+        """The progress that was kept last; None where there is none."""
         ...
 
     def keep(self, position: Position) -> None:
@@ -31,8 +30,8 @@ class Target(Protocol):
         ...
 
     def publish(self, unit: Unit) -> int:
-        """Takes the changes of the unit from its start on, and keeps that the version behind it is
-        next. Returns the number of changes."""
+        """Publishes the changes of the unit from its start on, and keeps the version behind it as
+        the next one. Returns the number of changes."""
         ...
 
 
@@ -45,11 +44,12 @@ def publish(
     restart: bool = False,
     wait: Callable[[], object] | None = None,
 ) -> None:
-    """Publish what the target lacks, up to the table's newest version.
+    """Publish the changes that the target lacks, up to the table's newest version.
 
-    report: told of each version what was published of it. restart: begin at `start` also where
-    there is progress. wait: called whenever all is published, to go on afterwards; None: to end
-    then. UsageError: the target was fed from another table, or from a version that isn't there.
+    report: is told for each version what was published. restart: begin at `start` even where there
+    is progress. wait: is called when all is published, to continue afterwards; None: to end then.
+    Raises UsageError where the target has changes of another table, or of a version that doesn't
+    exist.
     """
     position = None if restart else _kept(feed, target)
     if position is None:

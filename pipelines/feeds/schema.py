@@ -1,4 +1,4 @@
-"""The JSON Schema of what is published, made from the table's contract.
+"""The JSON Schema of messages, made from the table's contract.
 
 https://json-schema.org/draft/2020-12/schema. Objects are open: a later release may add a column.
 """

@@ -18,13 +18,13 @@ class Feed:
 
     @property
     def name(self) -> str:
-        """The table's."""
+        """The table's name."""
         return self.contract.name
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The columns by which the changes of one version are sorted: the log's order, then the
-        rest of the table's keys."""
+        """The columns by which the changes of one version are sorted: the order of the log, then
+        the rest of the table's keys."""
         return ("offset", *(key for key in self.contract.keys if key != "offset"))
 
 

@@ -9,20 +9,20 @@ from typing import Any, Literal
 from replica.errors import DataError
 
 Op = Literal["read", "insert", "update", "delete"]
-"""The operations, as Delta names them. `read`: a row that the table held before publishing
-began."""
+"""The operations by Delta's names. `read`: a row that the table held before publishing began."""
 
 Row = Mapping[str, Any]
-"""Column -> value as JSON has it: times in ms since the epoch."""
+"""Column -> value in JSON's types: times in ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row's change in one commit.
+    """The change of one row in one commit.
 
-    version: the commit's. ordinal: the change's place among the version's, from 0; with the table
-    it names the change, and is the same each time it is read. committed_at: the commit's time in
-    ms since the epoch, None for a row that is read. before, after: None where there was, is none.
+    version: of the commit. ordinal: the change's place in the version, from 0; table, version and
+    ordinal identify the change, each time it is read. committed_at: the commit's time in ms since
+    the epoch, None for a row that is read. before, after: the row; None where there was, or is,
+    none.
     """
 
     op: Op
@@ -34,7 +34,7 @@ class Change:
 
     @property
     def row(self) -> Row:
-        """The row after the change; of a row that is gone, the row before."""
+        """The row after the change; for a deleted row, the row before."""
         found = self.before if self.after is None else self.after
         assert found is not None, "a change of nothing"
         return found
@@ -42,8 +42,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is published next: the changes of a version, or, where is_snapshot, all rows of it.
-    Changes below `ordinal` are done."""
+    """The changes that come next: those of a version, or, where is_snapshot, all its rows. Changes
+    below `ordinal` are done."""
 
     version: int
     ordinal: int = 0
@@ -51,21 +51,21 @@ class Position:
 
     @property
     def following(self) -> Position:
-        """The version behind this one's."""
+        """The position of the version behind this one."""
         return Position(self.version + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a table has been published. table_id: Delta's id of the table; no other table has
-    it."""
+    """How far a table was published. table_id: Delta's id of the table, which no other
+    table has."""
 
     table: str
     table_id: str
     position: Position
 
     def to_json(self) -> dict[str, Any]:
-        """As targets keep it."""
+        """The progress in the form that targets keep."""
         return {
             "table": self.table,
             "table_id": self.table_id,
@@ -76,7 +76,7 @@ class Progress:
 
     @staticmethod
     def from_json(value: Any) -> Progress:
-        """The inverse. DataError: it isn't that."""
+        """The inverse of to_json. Raises DataError where the value has another form."""
         try:
             position = Position(
                 int(value["version"]), int(value["ordinal"]), bool(value["is_snapshot"])
@@ -88,8 +88,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one version brings. start: where to begin in it. changes: all of them from ordinal 0 on,
-    in order, to be read once."""
+    """The changes of one version. start: where to begin. changes: all of them from ordinal 0 on, in
+    order; they can be read once."""
 
     start: Position
     changes: Iterable[Change]

@@ -1,11 +1,11 @@
 """New findings, of severity error or also warning, each sent by POST to a URL: at least once.
 
-A finding that a later capture of the same replica shows again is not new: what has been sent is
-what the table's version before had, so nothing but the progress is kept. The Idempotency-Key of a
-finding that is sent again, after a crash between the answer and the progress, is the same.
+A finding that a later capture of the same replica shows again is not new: what was sent follows
+from the table's version before, so only the progress is kept. A finding that is sent again, after a
+crash between the answer and the progress, has the same Idempotency-Key.
 
-As JSON a finding is sent when it is new. In a shape of alert_shapes it is also told when it is
-resolved: when the last row that shows it is gone, or is of a lesser severity.
+As JSON, a finding is sent when it is new. In a form of alert_shapes it is also sent when it is
+resolved: when its last row is gone, or has a lesser severity.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from replica.errors import AuthenticationError, PeerError, UnreachablePeerError,
 JSON = "json"
 FORMATS = (JSON, *SHAPES)
 SEVERITIES = {"error": frozenset({"error"}), "warning": frozenset({"error", "warning"})}
-"""By the least severity that is sent."""
+"""The severities that are sent, by the least one."""
 _IDENTITY = (
     "cluster_id", "node_id", "directory_id",
     "rule", "position", "offset", "epoch", "message",
 )  # fmt: skip
-"""The columns by which two findings are the same, besides the file's own name. The capture is not
-one of them."""
+"""The columns that identify a finding, besides the file's own name. The capture is not
+among them."""
 _T = TypeVar("_T")
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """headers: sent along. timeout_s: for the connection, and for each wait for the answer.
-    attempts: in a row; the second comes at once, then after twice backoff_s, doubling each time up
-    to a minute, or when a Retry-After says. limit_s: for all of it, however slowly an answer drips.
-    form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's of the service."""
+    """headers: sent with each request. timeout_s: for the connection, and for each wait for the
+    answer. attempts: in a row; the second comes at once, then after twice backoff_s, doubling each
+    time up to a minute, or when a Retry-After says. limit_s: for one request, however slowly the
+    answer arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of
+    the service."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -65,7 +66,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """The URL without what may be a secret: user, path and query."""
+        """The URL without its parts that may be secret: user, path and query."""
         parts = urlsplit(self.url)
         port = "" if parts.port is None else f":{parts.port}"
         return f"{parts.scheme}://{parts.hostname}{port}"
@@ -78,8 +79,8 @@ def endpoint(
     least: str = "error",
     routing_key: str = "",
 ) -> Endpoint:
-    """The endpoint of a URL. UsageError: not an http or https URL, a form or severity that there
-    isn't, or a key where none belongs."""
+    """The endpoint of a URL. Raises UsageError for a text that is no http or https URL, an unknown
+    form or severity, and a key for a form that takes none."""
     if form not in FORMATS:
         raise UsageError(f"--webhook-format {form}: expected one of {', '.join(FORMATS)}")
     if least not in SEVERITIES:
@@ -99,8 +100,9 @@ def endpoint(
 
 
 class Webhook:
-    """Made by `webhook`. tell: where given, an endpoint that doesn't answer is told of and tried
-    again without end; else that is UnreachablePeerError. PeerError: it refuses what it is sent."""
+    """Made by `webhook`. tell: where given, it is told of an endpoint that doesn't answer, and the
+    finding is sent again without end; otherwise that raises UnreachablePeerError. Raises PeerError
+    where the endpoint refuses."""
 
     def __init__(
         self,
@@ -150,7 +152,7 @@ class Webhook:
         return row is not None and row["severity"] in SEVERITIES[self._to.least]
 
     def _new(self, change: Change, known: set[tuple[object, ...]]) -> bytes | None:
-        """What is to be sent where the change brings a finding that wasn't known."""
+        """The request for a new finding of this change, None where the change has none."""
         row = change.after
         if row is None or not self._counts(row) or _identity(row) in known:
             return None
@@ -160,7 +162,7 @@ class Webhook:
         return self._told(change, row)
 
     def _ended(self, change: Change, resolved: _Resolved) -> bytes | None:
-        """What is to be sent where the change takes away the last row of a finding."""
+        """The request for a finding whose last row this change removes."""
         row = change.before
         if self._to.form == JSON or row is None or not self._counts(row):
             return None
@@ -218,7 +220,7 @@ class Webhook:
         raise PeerError(self.name, f"{reason}: is it the right URL?")
 
     def _answer(self, body: bytes, headers: Mapping[str, str]) -> requests.Response:
-        """The status and headers of an answer; nobody reads its content."""
+        """The status and headers of an answer; its content is not read."""
         with self._session.post(
             self._to.url,
             data=body,
@@ -244,7 +246,7 @@ def webhook(
     progress: str,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Webhook]:
-    """progress: the file where it is kept, for one publisher at a time."""
+    """progress: the file that keeps the progress, for one publisher at a time."""
     path = Path(progress)
     with locked(path.with_name(f".{path.name}.lock")):
         made = Webhook(to, feed, ProgressFile(path), tell)
@@ -259,7 +261,7 @@ def _identity(row: Row) -> tuple[object, ...]:
 
 
 class _Resolved:
-    """Which findings a version has no row of any more, each once."""
+    """The findings of which a version has no row any more, each once."""
 
     def __init__(
         self, feed: ChangeFeed, version: int, counts: Callable[[Row | None], bool]
@@ -271,7 +273,7 @@ class _Resolved:
         self._told: set[str] = set()
 
     def takes(self, key: str) -> bool:
-        """Whether this alert is over, and nobody asked before."""
+        """Whether this alert is over, for the first call with it."""
         if self._left is None:
             rows = self._feed.rows(self._version)
             self._left = {alert_key(row) for row in rows if self._counts(row)}
@@ -281,8 +283,8 @@ class _Resolved:
 
 
 def _within(limit_s: float, work: Callable[[], _T]) -> _T:
-    """What the work gives, or raises; TimeoutError where it takes longer, which then goes on in a
-    thread that ends with the process."""
+    """The result of the work, or its exception. Raises TimeoutError where it takes longer; the work
+    then continues in a thread that ends with the process."""
     found: list[_T] = []
     failed: list[BaseException] = []
 

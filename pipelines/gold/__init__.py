@@ -1,7 +1,7 @@
-"""Gold, as far as Spark's workers make it, and the rules that all of gold is judged by.
+"""The health of a cluster, judged by Spark's workers, and the rules by which all of gold is judged.
 
-- `health`: judgements on the newest state.
+- `health`: judgements of the newest state.
 - `rules`: check's rules on single rows, without Spark.
 
-All other tables are made by pipelines.in_memory.
+pipelines.in_memory makes all other tables.
 """

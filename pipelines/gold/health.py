@@ -1,7 +1,7 @@
-"""The health of each cluster, and what failures would take away, by its newest known state.
+"""The health of each cluster in its newest known state, and what failures would do to it.
 
-A cluster is judged by one worker, which holds its state, and reads its past only as far back as
-somebody asks.
+One worker judges a cluster. It holds the cluster's state, and reads earlier versions only as far
+back as the judgement needs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _Row = dict[str, Any]
 
 
 def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
-    """JUDGEMENT; to be persisted, as two tables read it.
+    """The rows of JUDGEMENT. Persist them, because two tables read them.
 
-    history: gold.metadata_history; looks: from pipelines.gold.rules.looks.
+    history: gold.metadata_history; looks: of pipelines.gold.rules.looks.
     """
     ends = [(look["cluster_id"], look["from_offset"], look["end_offset"]) for look in looks]
     known = history.sparkSession.createDataFrame(
@@ -52,7 +52,8 @@ def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
 
 
 def _history(versions: DataFrame) -> tuple[DataFrame, ...]:
-    """HISTORY: the entities of the state, and the earlier values of those of WATCHED_ENTITIES."""
+    """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
+    in WATCHED_ENTITIES."""
     is_held = "valid_to_offset IS NULL OR valid_to_offset >= end_at"
     state = versions.where(f"valid_from_offset < end_at AND ({is_held})")
     watched = versions.where(F.col("entity").isin(*WATCHED_ENTITIES))

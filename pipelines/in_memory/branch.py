@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches, Places, first_of_each
-from pipelines.in_memory.committed import COMMITMENTS, Committed
+from pipelines.in_memory.committed import COMMITMENTS, AgreedBranch
 from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row
@@ -18,7 +18,7 @@ from pipelines.in_memory.rows import Row
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
-def branch_batches(committed: Committed, batches: Batches) -> Batches:
+def branch_batches(committed: AgreedBranch, batches: Batches) -> Batches:
     """The batches of the branch, each once, as the first of the replicas that held it undamaged has
     it. batches: all of the cluster, in which each replica has its own."""
     is_agreed = batches.is_sound & _is_agreed(committed, batches)
@@ -26,11 +26,11 @@ def branch_batches(committed: Committed, batches: Batches) -> Batches:
     return sound.at(first_of_each([sound.base_offset, sound.leader_epoch, sound.crc]))
 
 
-def _is_agreed(committed: Committed, batches: Batches) -> Any:
+def _is_agreed(committed: AgreedBranch, batches: Batches) -> Any:
     return committed.has(batches.base_offset, batches.leader_epoch, batches.crc)
 
 
-def branch_records(committed: Committed, records: Iterable[Row]) -> list[Row]:
+def branch_records(committed: AgreedBranch, records: Iterable[Row]) -> list[Row]:
     """The records of the branch, each once: a row of silver.committed_log with the record as
     bronze.log_records has it."""
     rows = [*records]
@@ -59,7 +59,7 @@ class Tail(NamedTuple):
     places: Places
 
 
-def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
+def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[Tail]:
     """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
     are equal. Two such branches may begin with the same batches."""
     batches = held.batches
@@ -83,7 +83,7 @@ def tails_of(held: HeldBatches, committed: Committed) -> list[Tail]:
     return found
 
 
-def lost_tails(held: HeldBatches, committed: Committed, records: Iterable[Row]) -> Iterator[Row]:
+def lost_tails(held: HeldBatches, committed: AgreedBranch, records: Iterable[Row]) -> Iterator[Row]:
     """The records that replicas once held behind the agreed branch.
 
     A row has position, tail_id and commitment of a Tail, and the columns of bronze.log_records.

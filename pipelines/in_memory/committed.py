@@ -60,19 +60,19 @@ class _Ranges:
 
 
 @dataclass(frozen=True)
-class Committed(_Ranges):
+class AgreedBranch(_Ranges):
     """The agreed branch: ranges that don't overlap, ascending. Offsets that no replica holds are in
     no range."""
 
     cluster_id: str = ""
 
     @staticmethod
-    def of_table(cluster_id: str, rows: pa.Table) -> Committed:
+    def of_table(cluster_id: str, rows: pa.Table) -> AgreedBranch:
         """The branch of rows of silver.committed_log, which are sorted by offset."""
         names = ("offset", "leader_epoch", "crc")
         offsets, epochs, crcs = (rows[name].to_numpy().astype(np.int64) for name in names)
         is_proven = pc.equal(rows["commitment"], _PROVEN).to_numpy().astype(bool)
-        return Committed(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
+        return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
 
     @property
     def entries(self) -> int:
@@ -160,7 +160,7 @@ class _Pieces(_Ranges):
     moment: Longs
 
 
-def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> Committed:
+def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> AgreedBranch:
     """The branch. groups: from group_findings."""
     in_order = sorted(groups, key=moment)
     pieces = _cut(_newest_of_each(_pieces(held, in_order)), in_order)
@@ -170,7 +170,7 @@ def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> 
     )
     chosen = pieces.at(best.claim)
     columns = chosen.leader_epoch, chosen.crc, chosen.is_proven
-    return Committed(best.low, best.high, *columns, cluster_id)
+    return AgreedBranch(best.low, best.high, *columns, cluster_id)
 
 
 def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:

@@ -18,7 +18,7 @@ from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.branch import branch_batches, branch_records, lost_tails
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.capture_groups import group_findings
-from pipelines.in_memory.committed import Committed, committed_log, proven_ranges
+from pipelines.in_memory.committed import AgreedBranch, committed_log, proven_ranges
 from pipelines.in_memory.control import (
     BatchKey,
     ControlRecords,
@@ -66,7 +66,7 @@ class Silver:
         return group_findings(self.bronze.captures, logs)
 
     @cached_property
-    def committed(self) -> Committed:
+    def committed(self) -> AgreedBranch:
         return committed_log(self.cluster_id, self.held, self.groups)
 
 
@@ -96,7 +96,7 @@ class Gold:
     the gate behind silver passed it."""
 
     silver: Silver
-    committed: Committed
+    committed: AgreedBranch
     records: Records
 
     @property
@@ -146,7 +146,7 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """Of pipelines.gold.rules.looks."""
+        """The rows of pipelines.gold.rules.looks."""
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 
@@ -160,7 +160,7 @@ class SmallRecords:
     """The records of a small cluster, replayed in this process."""
 
     silver: Silver
-    committed: Committed
+    committed: AgreedBranch
 
     @cached_property
     def lengths(self) -> pa.Table:

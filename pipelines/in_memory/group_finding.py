@@ -15,7 +15,7 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import diverge_compared
+from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
 from replica.history.progress import Progress, progress_of
 from replica.model.epochs import EpochStart
@@ -68,7 +68,7 @@ def _pair(
     commitment: Commitment,
 ) -> dict[str, Any]:
     (capture_a, a), (capture_b, b) = one, other
-    found = diverge_compared(a, b, group.between(a.key, b.key))
+    found = diverge(a, b, group.between(a.key, b.key))
     lost = losses(found, commitment)
     conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
     return {

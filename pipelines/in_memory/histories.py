@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.capture_groups import moment
-from pipelines.in_memory.committed import Batch, Committed
+from pipelines.in_memory.committed import AgreedBranch, Batch
 from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row
 from replica.history.log import OffsetRange
@@ -123,7 +123,7 @@ class _Gone(NamedTuple):
 
 def truncations(
     batches: Batches,
-    committed: Committed,
+    committed: AgreedBranch,
     proven: Callable[[Iterable[Batch]], Mapping[Batch, Ranges]],
     captures: Iterable[Row],
 ) -> Iterator[Row]:
@@ -178,7 +178,7 @@ def _runs(entries: Iterable[_Gone]) -> Iterator[list[_Gone]]:
         yield run
 
 
-def _of_run(run: Sequence[_Gone], committed: Committed, proven: Mapping[Batch, Ranges]) -> Row:
+def _of_run(run: Sequence[_Gone], committed: AgreedBranch, proven: Mapping[Batch, Ranges]) -> Row:
     lost = [_lost(one, committed, proven) for one in run]
     return {
         "from_offset": run[0].start,
@@ -190,7 +190,7 @@ def _of_run(run: Sequence[_Gone], committed: Committed, proven: Mapping[Batch, R
     }
 
 
-def _lost(one: _Gone, committed: Committed, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
+def _lost(one: _Gone, committed: AgreedBranch, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
     """How many entries were lost, by commitment. committed: the vanished entry itself is proven.
     superseded: another entry at its offset is."""
     whole = (OffsetRange(one.start, one.end),)

@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.gold.rules.lineage import of_group, refusal
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
@@ -31,7 +31,7 @@ def findings(
     bronze: BronzeRows,
     judged: Sequence[Row],
     replayed: Sequence[Row],
-    committed: Committed,
+    committed: AgreedBranch,
     groups: Iterable[Row],
     of_health: Iterable[Row] = (),
 ) -> list[Row]:
@@ -55,7 +55,7 @@ def findings(
     return without_repetitions(found)
 
 
-def refused_records(replayed: Iterable[Row], committed: Committed) -> list[Row]:
+def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
     """A row for each cluster whose log holds records that can't be applied: cluster_id, refused
     (how many), first_refused (dict: offset, record_type, reason, because) and its leader_epoch.
 

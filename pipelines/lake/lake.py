@@ -56,16 +56,16 @@ class Lake:
         return Path(self.place.removeprefix("file://").removeprefix("file:"))
 
     def table_uri(self, table: str) -> str:
-        """Where a table such as bronze.captures lies, in delta-rs's form."""
+        """The place of a table such as bronze.captures, in delta-rs's form."""
         root = self.place.replace("s3a://", "s3://", 1) if self.is_remote else str(self.folder)
         return f"{root.rstrip('/')}/{table.replace('.', '/')}"
 
     def path(self, schema: str, table: str) -> str:
-        """Where a table lies, in Spark's form."""
+        """The place of a table, in Spark's form."""
         return f"{self.root}/{schema}/{table}"
 
     def path_of(self, contract: Contract) -> str:
-        """Where the contract's table lies, in Spark's form."""
+        """The place of the contract's table, in Spark's form."""
         return self.path(contract.schema_name, contract.table_name)
 
     def read(self, name: str) -> bytes | None:

@@ -1,5 +1,5 @@
-"""What Spark and delta-rs have of a lake whose clusters aren't small, for the functions that make
-the tables of one cluster: bronze without the records, and what Spark's workers made of these."""
+"""The tables of a lake whose clusters aren't small, for the functions that make the tables of one
+cluster: bronze without the records, and the results of Spark's workers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _CONTROL = {
 
 @dataclass
 class LargeRecords:
-    """What Spark's workers found in the records of one cluster. judged: rows of JUDGEMENT, known
-    last."""
+    """The results of Spark's workers for the records of one cluster. judged: rows of JUDGEMENT,
+    which come last."""
 
     lengths: pa.Table
     compared: Sequence[Row]
@@ -47,16 +47,16 @@ class LargeRecords:
 
 @dataclass(frozen=True)
 class Bronze:
-    """The tables of bronze. admitted: the rows that may be derived from; whole: the versions of
-    those tables of which these are all rows."""
+    """The tables of bronze. admitted: the rows from which tables may be derived. whole: the
+    versions of those tables of which all rows are admitted."""
 
     lake: Lake
     admitted: Mapping[Contract, DataFrame]
     whole: Mapping[Contract, int]
 
     def clusters(self) -> list[Silver]:
-        """Each cluster with what this process reads of it: all but records that are no control
-        records."""
+        """Each cluster with the rows that this process reads: all except records that are no
+        control records."""
         captures, snapshots, state, found = map(self._rows, _SMALL)
         in_log, in_snapshots = (by_cluster(self._control(one).to_pylist()) for one in _CONTROL)
         batches = self._read(bronze.LOG_BATCHES, COLUMNS)
@@ -105,7 +105,7 @@ def by_cluster(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
 
 
 def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
-    """LENGTHS of each cluster; lengths: from record_lengths."""
+    """LENGTHS of each cluster. lengths: of record_lengths."""
     found = lengths.select("cluster_id", *LENGTHS.names).toArrow()
     return {
         cluster_id: found.filter(pc.equal(found["cluster_id"], cluster_id))
@@ -116,5 +116,5 @@ def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
 
 
 def rows_by_cluster(rows: DataFrame) -> defaultdict[str, list[Row]]:
-    """Few rows with a cluster_id."""
+    """The rows by cluster_id. rows: few rows, which have that column."""
     return by_cluster(rows.toArrow().to_pylist())

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.delta.small import text
 from pipelines.in_memory.batches import Batches, Longs
 from pipelines.in_memory.branch import tails_of
-from pipelines.in_memory.committed import COMMITMENTS, Committed
+from pipelines.in_memory.committed import COMMITMENTS, AgreedBranch
 from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.rows import Row, microseconds
 from pipelines.quality.admitted import Admitted
@@ -76,13 +76,13 @@ class ClusterLog:
     pieces: of it, ascending, which together are all of it."""
 
     admitted: Admitted
-    committed: Committed
+    committed: AgreedBranch
     pieces: tuple[Piece, ...]
     tails: tuple[LostTail, ...]
     snapshots: tuple[WholeSnapshot, ...]
 
     @staticmethod
-    def of(admitted: Admitted, silver: Silver, committed: Committed) -> ClusterLog:
+    def of(admitted: Admitted, silver: Silver, committed: AgreedBranch) -> ClusterLog:
         """committed: the agreed branch as the gate admits it."""
         is_whole = bronze.LOG_RECORDS.name not in admitted.queries
         pieces = pieces_of(committed, silver.bronze.batches if is_whole else None)
@@ -191,7 +191,7 @@ def _longs(column: pa.ChunkedArray) -> Longs:
     return np.asarray(column.to_numpy(), np.int64)
 
 
-def pieces_of(committed: Committed, batches: Batches | None) -> Iterator[Piece]:
+def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[Piece]:
     """The agreed branch in pieces. batches: all of the cluster; None where a replica may lack
     records of batches that it has."""
     parts = (np.cumsum(committed.high - committed.low) - 1) // _OFFSETS_AT_ONCE
@@ -204,7 +204,7 @@ def pieces_of(committed: Committed, batches: Batches | None) -> Iterator[Piece]:
             yield Piece(low, high, _enough(of_piece, end - first))
 
 
-def _held(committed: Committed, batches: Batches) -> dict[ReplicaId, npt.NDArray[np.bool_]]:
+def _held(committed: AgreedBranch, batches: Batches) -> dict[ReplicaId, npt.NDArray[np.bool_]]:
     """Which ranges of the branch each replica holds in an undamaged batch. It may hold others."""
     wanted = _identity(committed.leader_epoch, committed.crc)
     found = {}
@@ -243,7 +243,7 @@ def _enough(
     return tuple(chosen)
 
 
-def _lost_tails(silver: Silver, committed: Committed) -> Iterator[LostTail]:
+def _lost_tails(silver: Silver, committed: AgreedBranch) -> Iterator[LostTail]:
     batches = silver.bronze.batches
     for tail in tails_of(silver.held, committed):
         of = tail.places

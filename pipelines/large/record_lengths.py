@@ -1,4 +1,4 @@
-"""How long the records of the agreed branch are, counted by Spark's workers."""
+"""The lengths of the agreed branch's records, counted by Spark's workers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ _KINDS = ("hour", "record_type")
 
 
 def record_lengths(log_records: DataFrame, holders: pa.Table) -> DataFrame:
-    """cluster_id and LENGTHS of the records of which `holders` tells which replica's count.
-
-    holders: cluster_id, node_id, directory_id, from (inclusive) and to (inclusive) of the base
-    offsets of batches.
-    """
+    """cluster_id and LENGTHS. holders: for each range of base offsets the replica whose copy is
+    counted: cluster_id, node_id, directory_id, from (inclusive) and to (inclusive)."""
     spans = F.broadcast(dataframe_of(log_records.sparkSession, holders))
     replica = ["cluster_id", "node_id", "directory_id"]
     records = log_records.select(

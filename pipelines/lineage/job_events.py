@@ -40,7 +40,7 @@ def job_events(
     if file is None:
         yield run_id
         return
-    told = _Told(job, run_id, lake, warn, writes)
+    told = _RunEvents(job, run_id, lake, warn, writes)
     told.attempt(lambda: told.start(file, paths, tables))
     try:
         yield run_id
@@ -51,8 +51,8 @@ def job_events(
     told.attempt(lambda: told.end(None))
 
 
-class _Told:
-    """What has been told of one run, and what is still to be told."""
+class _RunEvents:
+    """The events of one run that were sent, and those that are still to be sent."""
 
     def __init__(
         self,

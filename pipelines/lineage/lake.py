@@ -70,7 +70,7 @@ def rows_written(metrics: Mapping[str, Any]) -> int:
 
 
 def assertions(lake: Lake, run_id: str) -> list[Assertion]:
-    """What the run found, from gold.quality_results; none where it judged nothing."""
+    """The results of the run, from gold.quality_results; none where it judged nothing."""
     table = open_if_there(lake, QUALITY_RESULTS.name)
     if table is None:
         return []

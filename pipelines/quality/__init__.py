@@ -1,19 +1,19 @@
-"""Whether the lake's tables hold what they promise, judged between the layers of a build.
+"""Whether the lake's tables keep their promises, judged between the layers of a build.
 
 expectation  what an expectation and a suite are
-suites       one suite a table, as data
-predicates   conditions that only Spark's SQL can say, as functions of a value
-rows         a table's rows with what its expectations need to know of their neighbours, by Spark
+suites       one suite for each table, as data
+predicates   conditions that only Spark's SQL can express, as functions of a value
+rows         the rows that a suite judges, with facts about their neighbours, by Spark
 datafusion   the same as SQL for delta-rs, without Spark
-unbroken     how many rows break what is expected, without Spark
-in_parts     the same of large tables, some clusters at a time
-admitted     rows that the gate admits, for any process
-frames       rows that are judged without Spark, as pandas has them
-verdicts     what a run found of a table
+unbroken     how many rows break each expectation, without Spark
+in_parts     the same for large tables, some clusters at a time
+admitted     the rows that the gate admits, for any process
+frames       the rows that a suite judges without Spark, for pandas
+verdicts     the result for one table
 validation   the only judge by great_expectations, which takes seconds to import: import it late
-pages        its Data Docs as pages that need no network
-results      what a run leaves in the lake: rows and pages
-left_out     rows left out by a build without Spark
-gate         warn, quarantine or stop, by Spark
+pages        Great Expectations' Data Docs as pages that need no network
+results      what a run writes into the lake: rows and pages
+left_out     the rows that a build without Spark leaves out
+gate         warns, quarantines or stops, by Spark
 small_gate   the gate of a build without Spark
 """

@@ -19,17 +19,18 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Admitted:
-    """versions: of the tables that were judged, by name. queries: SQL of the admitted rows of those
-    of which rows are left out."""
+    """The rows that a gate admits. versions: of the judged tables, by name. queries: SQL of the
+    admitted rows, for tables of which rows are left out."""
 
     lake: Lake
     versions: Mapping[str, int]
     queries: Mapping[str, str] = field(default_factory=dict)
 
     def rows_of(self, contract: Contract, clusters: Iterable[str] | None = None) -> pa.Table:
-        """A table's admitted rows, by default of all clusters, in the contract's Arrow schema.
+        """A table's admitted rows in the contract's Arrow schema. clusters: their ids; by default
+        all.
 
-        Raises what delta-rs raises: just Exception where a data file is gone.
+        Raises what delta-rs raises, which is a plain Exception where a data file is missing.
         """
         return self.rows_where(contract, "true" if clusters is None else of_clusters(clusters))
 
@@ -58,5 +59,5 @@ class Admitted:
 
 @lru_cache(maxsize=16)
 def _opened(lake: Lake, name: str, version: int) -> DeltaTable:
-    """Opened once by each process, which reads the same tables for many clusters."""
+    """The table, opened once by each process: it reads the same tables for many clusters."""
     return open_table(lake.table_uri(name), version)

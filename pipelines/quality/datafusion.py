@@ -1,7 +1,7 @@
-"""The SQL of a suite for DataFusion, the engine of delta-rs. It means the same as
+"""The SQL of a suite for DataFusion, the engine of delta-rs. It gives the same as
 pipelines.quality.rows.
 
-Tables have no schema there, so bronze.captures is bronze_captures.
+Tables have no schema in DataFusion: bronze.captures is named bronze_captures.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pipelines.quality.expectation import (
 
 
 def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
-    """SQL: as pipelines.quality.rows.judged_rows.
+    """SQL that gives the rows of pipelines.quality.rows.judged_rows.
 
-    admitted: by table name, SQL of the rows that count of tables of which others are left out, such
-    as `without_broken`.
+    admitted: by table name, SQL of the rows that count, for tables of which other rows are left out
+    (such as `without_broken`).
     """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
     rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
@@ -43,21 +43,23 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
 
 
 def source_of(name: str, admitted: Mapping[str, str]) -> str:
-    """SQL: a table's rows, or those of it that are admitted; admitted: as of `judged_rows`."""
+    """SQL that gives a table's rows, or only the admitted ones. admitted: as of `judged_rows`."""
     return f"({admitted[name]})" if name in admitted else table_name(name)
 
 
 def without_broken(judged: str, suite: Suite, expectations: Sequence[Expectation]) -> str:
-    """SQL: the table's rows that satisfy all of the expectations, with its own columns only.
+    """SQL that gives the table's rows which satisfy all of the expectations, with the table's own
+    columns.
 
-    judged: of its judged rows.
+    judged: SQL of the judged rows.
     """
     good = " AND ".join(f"NOT ({is_broken(one)})" for one in expectations)
     return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {good}"  # noqa: S608 - the suites are our own text
 
 
 def only_broken(judged: str, suite: Suite, expectation: Expectation) -> str:
-    """SQL: the table's rows that break the expectation. judged: as of `without_broken`."""
+    """SQL that gives the table's rows which break the expectation. judged: as of
+    `without_broken`."""
     return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {is_broken(expectation)}"  # noqa: S608 - the suites are our own text
 
 
@@ -66,14 +68,15 @@ def _own_columns(suite: Suite) -> str:
 
 
 def broken_count(expectation: Expectation) -> str:
-    """SQL: how many of the judged rows break the expectation."""
+    """SQL that counts the judged rows which break the expectation."""
     if expectation.type == ROW_COUNT:
         return f"CASE WHEN count(*) < {expectation.kwargs['min_value']} THEN 1 ELSE 0 END"
     return f"count(*) FILTER (WHERE {is_broken(expectation)})"
 
 
 def is_broken(expectation: Expectation) -> str:
-    """SQL: as of pipelines.quality.rows; a row for which it is NULL is not counted."""
+    """SQL condition: whether a row breaks the expectation, as of pipelines.quality.rows. A row for
+    which it is NULL is not counted."""
     if expectation.type == ROW:
         return f"NOT coalesce(({expectation.kwargs['condition']}), FALSE)"
     (column,) = quoted(expectation.columns)
@@ -88,5 +91,5 @@ def quoted(names: Sequence[str]) -> Iterator[str]:
 
 
 def table_name(name: str) -> str:
-    """A table's name where names have no schema."""
+    """A table's name in DataFusion, where names have no schema."""
     return name.replace(".", "_")

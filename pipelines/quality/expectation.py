@@ -1,8 +1,8 @@
-"""What is expected of a table, as data.
+"""Expectations of a table, as data.
 
-The types are Great Expectations' names, and `expect_row_to_satisfy`, which is ours: an SQL
-condition over a row, its neighbours and other tables. What a table's contract promises (keys that
-are unique, columns without NULL) is expected of each table without being written down again.
+The types are Great Expectations' names, and our own `expect_row_to_satisfy`: an SQL condition over
+a row, its neighbours and other tables. Each table is also expected to keep its contract (unique
+keys, no NULL in columns that promise none), without a line in its suite.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ IN_SET = "expect_column_values_to_be_in_set"
 BETWEEN = "expect_column_values_to_be_between"
 
 ROWS_OF_KEY = "rows_of_key"
-"""A column that every judged table gets: how many rows have the row's keys."""
+"""A column that every judged table gets: how many rows have the same keys as the row."""
 
 
 class Action(StrEnum):
-    """What follows from rows that break an expectation. The values are those of the table."""
+    """What a build does with rows that break an expectation. The values are those of the column
+    `action`."""
 
     WARN = "warn"
-    """The build records it and goes on: damaged or hostile input may look like that."""
+    """The build records the rows and continues: damaged or hostile input may look like that."""
     QUARANTINE = "quarantine"
-    """The rows are left out of what is derived, and kept in gold.quarantined_rows with the
-    reason."""
+    """The build leaves the rows out of all that it derives, and keeps them in gold.quarantined_rows
+    with the reason."""
     STOP = "stop"
-    """The build ends before anything derived is overwritten: no input can cause it."""
+    """The build ends before it overwrites a derived table: no input can cause such rows."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """type: as Great Expectations names it; kwargs: its arguments but for the columns.
+    """type: the name in Great Expectations. kwargs: the expectation's arguments except the columns.
 
-    columns: those it is about; none for the table as a whole. meaning: what holds, in a sentence.
-    predicate: of a condition that only Spark's SQL can say: the same in Python, a function of the
-    values of `columns`.
+    columns: the columns that the expectation is about; none for the table as a whole. meaning: a
+    sentence that holds for every good row. predicate: set for a condition that only Spark's SQL can
+    express: the same condition as a Python function of the values of `columns`.
     """
 
     type: str
@@ -67,29 +68,30 @@ def satisfy(
     action: Action,
     predicate: Callable[..., bool] | None = None,
 ) -> Expectation:
-    """condition: SQL, of which Spark and DataFusion make the same; a row for which it is NULL
-    breaks it. predicate: as of Expectation; with it the condition is Spark's SQL."""
+    """An expectation of type ROW. condition: SQL that Spark and DataFusion understand alike; a row
+    for which it is NULL breaks it. predicate: as of Expectation; with it the condition is Spark's
+    SQL."""
     return Expectation(ROW, columns, {"condition": condition}, action, meaning, predicate)
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
-    """NULL is no value, so it breaks nothing here."""
+    """Expects one of the values. NULL is no value, and breaks nothing here."""
     kwargs = {"value_set": [str(value) for value in values]}
     return Expectation(IN_SET, (column,), kwargs, action, f"{column} is one of its known values")
 
 
 def at_least(column: str, least: int, *, action: Action) -> Expectation:
-    """NULL is no value, so it breaks nothing here."""
+    """Expects this value or a greater one. NULL is no value, and breaks nothing here."""
     meaning = f"{column} is {least} or more"
     return Expectation(BETWEEN, (column,), {"min_value": least}, action, meaning)
 
 
 @dataclass(frozen=True)
 class Join:
-    """What a row of a table may know of another table, of the same layer.
+    """What a suite adds to each row of its table from another table of the same layer.
 
-    on: columns that both have; columns: name -> SQL aggregate over the other's rows that are equal
-    in them, NULL where there is none.
+    on: the columns that must be equal in both. columns: name -> SQL aggregate over the equal rows
+    of the other table, NULL where there are none.
     """
 
     contract: Contract
@@ -99,12 +101,12 @@ class Join:
 
 @dataclass(frozen=True)
 class Suite:
-    """What is expected of one table.
+    """The expectations of one table.
 
-    own: besides what the contract says. derived, and the columns of joined: further columns that
-    conditions may use; derived: name -> SQL over the table's row `t` and its neighbours (window
-    functions), of which Spark and DataFusion make the same: where it orders rows, it says NULLS
-    FIRST. least_rows: fewer rows than that break the suite.
+    own: the expectations besides those of the contract. derived, and the columns of joined: more
+    columns that conditions may use. derived: name -> SQL over the table's row `t` and its
+    neighbours (window functions), which Spark and DataFusion understand alike: where it orders
+    rows, it says NULLS FIRST. least_rows: a table with fewer rows breaks the suite.
     """
 
     contract: Contract

@@ -1,8 +1,8 @@
 """The judged rows of a small table as Great Expectations reads them with pandas.
 
-A frame has the columns that are shown of rows which break an expectation, as the Python values that
-Spark would give for them, and for each condition whether a row satisfies it, as DataFusion or the
-condition's predicate says; `verdict_column` names that column.
+A frame has the columns that are shown of rows which break an expectation, with the Python values
+that Spark would give. For each condition it has a column, named by `verdict_column`, that says
+whether a row satisfies the condition, by DataFusion or by the condition's predicate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Values = npt.NDArray[np.object_]
 
 
 def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
-    """In the order of the table's keys, as of pipelines.quality.rows.in_order.
+    """The rows in the order of the table's keys, as of pipelines.quality.rows.in_order.
 
     judged: SQL of the suite's judged rows. Raises what delta-rs raises.
     """
@@ -58,7 +58,7 @@ def _condition(expectation: Expectation) -> str:
 
 
 def _shown(suite: Suite) -> list[str]:
-    """The keys, and the column that Great Expectations takes for an expectation's own."""
+    """The keys, and the column by which Great Expectations names an expectation."""
     first = (one.columns[0] for one in suite.expectations if one.columns)
     return list(dict.fromkeys((*suite.contract.keys, *first)))
 
@@ -74,7 +74,8 @@ def _query(suite: Suite, judged: str, by_sql: Sequence[Expectation]) -> str:
 
 
 def _satisfied(rows: pa.Table, expectation: Expectation, name: str | None) -> npt.NDArray[np.bool_]:
-    """name: of the column in which DataFusion says it; None where the predicate does."""
+    """Whether each row satisfies the condition. name: the column in which DataFusion says so; None
+    where the predicate decides."""
     if name is not None:
         return np.asarray(rows[name].to_numpy(), dtype=np.bool_)
     assert expectation.predicate is not None, expectation.meaning
@@ -84,9 +85,9 @@ def _satisfied(rows: pa.Table, expectation: Expectation, name: str | None) -> np
 
 
 def _values(column: pa.ChunkedArray, is_shown: npt.NDArray[np.bool_]) -> _Values:
-    """Equal values are one object: keys are long texts, and there are few of them. Nested values
-    are JSON, as pandas has no hash of lists; those of rows that break nothing are empty texts, as
-    a table of payloads would need much memory."""
+    """The column's values. Equal values are one object: keys are long texts, and few differ. Nested
+    values are JSON, because pandas can't hash lists. Where is_shown is False, nested values are
+    empty texts: a table of payloads would need much memory."""
     found = np.empty(len(column), dtype=object)
     if pa.types.is_nested(column.type):
         found[np.asarray(column.is_valid().to_numpy(), dtype=np.bool_)] = ""
@@ -108,7 +109,7 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _as_of_spark(value: Any) -> Any:
-    """Spark gives times in the local time zone, without saying so."""
+    """The time as Spark gives it: in the local time zone, without naming it."""
     if isinstance(value, datetime):
         return value.astimezone().replace(tzinfo=None)
     return value

@@ -1,8 +1,8 @@
-"""The gate between two layers: only rows that it admits go into what is derived next.
+"""The gate between two layers: only rows that it admits are used to derive the next layer.
 
-Rows that an expectation quarantines stay in their own table. They are left out of the DataFrame
-that the gate gives, and are written to gold.quarantined_rows with the reason. All verdicts of a run
-go to gold.quality_results in one commit, and to pages below <lake>/_quality, also where the run
+Rows that an expectation quarantines stay in their own table. The gate leaves them out of the
+DataFrame that it gives, and writes them to gold.quarantined_rows with the reason. All verdicts of a
+run go to gold.quality_results in one commit, and to pages in <lake>/_quality, also where the run
 ends early.
 """
 
@@ -36,7 +36,7 @@ from pipelines.quality.rows import (
     without_broken,
 )
 from pipelines.quality.suites import suites_of
-from pipelines.quality.verdicts import Judged, TableResult, Verdict, broken_text, unbroken
+from pipelines.quality.verdicts import JudgedSuite, TableResult, Verdict, broken_text, unbroken
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 class Gate:
-    """The gates of one run. Leaving the context writes what was found.
+    """The gates of one run. Leaving the context writes the results.
 
-    progress: told a line for each expectation that is broken. run_id: of the results' rows, a UUID;
-    those of an earlier attempt with the same id are replaced.
+    progress: is told a line for each broken expectation. run_id: a UUID for the rows of results;
+    rows of an earlier attempt with the same id are replaced.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Gate:
 
     @property
     def whole(self) -> dict[Contract, int]:
-        """The versions of those judged tables of which no rows are left out."""
+        """The versions of those judged tables of which no row is left out."""
         return {
             one.table: one.version
             for one in self.results
@@ -118,13 +118,14 @@ class Gate:
                 raise
 
     def judge(self, tables: Sequence[Contract]) -> None:
-        """Judges the tables of one layer. Nothing follows from it."""
+        """Judges the tables of one layer. Leaves no row out, and never ends the build."""
         self._judge(tables)
 
     def admit(self, tables: Sequence[Contract]) -> dict[Contract, DataFrame]:
-        """Judges the tables, of one layer; their rows without those to be left out.
+        """Judges the tables of one layer. Gives their rows without those that are quarantined.
 
-        CorruptDataError names the table, the expectation and some keys where one says to stop.
+        Raises CorruptDataError, which names the table, the expectation and some keys, where an
+        expectation whose action is STOP is broken.
         """
         found, rows = self._judge(tables)
         stop_if_broken(self._lake, found)
@@ -134,7 +135,7 @@ class Gate:
     def _judge(
         self, tables: Sequence[Contract]
     ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
-        """For each table its result, its judged rows, and those that are admitted."""
+        """For each table its result, its judged rows, and its admitted rows."""
         read = {one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables}
         admitted = {
             name: self._keep(one.rows) if one.is_small else one.rows for name, one in read.items()
@@ -169,7 +170,7 @@ class Gate:
         self.results += found
         return found, rows
 
-    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.Reading) -> Judged:
+    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.Reading) -> JudgedSuite:
         if self._validation is None:
             from pipelines.quality.validation import Validation  # this import takes seconds
 

@@ -1,6 +1,7 @@
-"""Large tables judged some clusters at a time: by several processes, and in bounded memory.
+"""Large tables judged some clusters at a time, by several processes and in bounded memory.
 
-What is expected of a table whose keys name the cluster is about rows of one cluster at a time.
+This is possible because the expectations of a table whose keys name the cluster are about rows of
+one cluster at a time.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _FEW_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Parts:
-    """groups: all clusters, those together that tasks judge together. changed: those of which rows
-    may have changed since all rows of the tables in `unbroken` satisfied their suites."""
+    """groups: all clusters, in groups that one task judges. changed: the clusters whose rows may
+    have changed since all rows of the tables in `unbroken` satisfied their suites."""
 
     groups: Sequence[Sequence[str]]
     tasks: Tasks
@@ -35,8 +36,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some clusters' rows of one table. tables: versions of the table and of the one that it joins,
-    by name."""
+    """The rows of some clusters in one table. tables: the versions of the table and of the one that
+    it joins, by name."""
 
     lake: Lake
     tables: tuple[tuple[str, int], ...]
@@ -47,7 +48,7 @@ class _Part:
 def counted_in_parts(
     lake: Lake, layer: Opened, tables: Sequence[Contract], parts: Parts
 ) -> list[Counted]:
-    """`counted`, of the same tables; the lake's clusters are those of the parts."""
+    """The result of `counted` for the same tables. parts: have all clusters of the lake."""
     return [
         _by_clusters(lake, layer, suite, parts) or count_broken(layer, suite)
         for suite in suites_of(tables)
@@ -55,8 +56,8 @@ def counted_in_parts(
 
 
 def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
-    """The table cut by clusters. None where it has to be judged as a whole: it is small, has rows
-    of other clusters, or rows that are not looked at are not known to break nothing."""
+    """The table in parts by clusters. None where it must be judged as a whole: it is small, has
+    rows of other clusters, or has rows outside of the parts that may break an expectation."""
     row_count = size_of(layer.tables[suite.name]).row_count
     if row_count is None or "cluster_id" not in suite.contract.keys:
         return None
@@ -89,7 +90,7 @@ def _of_table(expectation: Expectation, row_count: int, counts: Sequence[int]) -
 
 
 def _count(part: _Part) -> tuple[int, tuple[int, ...]]:
-    """Runs in a task: counts the rows, and how many break each expectation."""
+    """Runs in a task. Counts the rows, and the rows that break each expectation."""
     suite, where = SUITES[part.suite], of_clusters(part.clusters)
     rows = {suite.name: _rows(suite.name, where)}
     if suite.joined is not None and "cluster_id" in suite.joined.on:
@@ -105,6 +106,6 @@ def _rows(name: str, where: str) -> str:
 
 @lru_cache(maxsize=8)
 def _opened(lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
-    """Opened once by each process, which judges the same tables for many clusters."""
+    """The tables, opened once by each process: it judges the same tables for many clusters."""
     versions: Mapping[str, int] = dict(tables)
     return opened_at(lake, versions)

@@ -1,4 +1,4 @@
-"""Rows that a build without Spark leaves out, as gold.quarantined_rows has them.
+"""The rows that a build without Spark leaves out, in the form of gold.quarantined_rows.
 
 The texts are those of Spark's to_json, which Jackson writes.
 """
@@ -33,7 +33,8 @@ _PLAIN_NUMBERS = (1e-3, 1e7)
 def write_left_out(
     lake: delta.Lake, tables: Sequence[Contract], rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Makes `rows`, with the columns of gold.quarantined_rows, all that it has of the tables."""
+    """Makes `rows` all rows that gold.quarantined_rows has of the tables. rows: with its
+    columns."""
     if not rows:
         forget_quarantined(lake, tables)
         return
@@ -46,7 +47,7 @@ def write_left_out(
 
 
 def texts(contract: Contract, rows: pa.Table) -> Iterable[dict[str, str]]:
-    """For each row of a table its row_key and its content. rows: in the contract's types."""
+    """For each row of a table its row_key and its content. rows: with the types of the contract."""
     variants = {one.name for one in contract.columns if isinstance(one.data_type, VariantType)}
     for row in rows.to_pylist():
         told = {
@@ -63,7 +64,8 @@ def _json_of_variant(value: Mapping[str, bytes]) -> str:
 
 
 def _json(value: Any, *, with_nulls: bool = False) -> str:
-    """with_nulls: whether an object has its fields that are NULL, as in a VARIANT."""
+    """The value as JSON. with_nulls: whether an object gets its fields that are NULL, as in a
+    VARIANT."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
@@ -102,8 +104,8 @@ def _text(value: str) -> str:
 
 
 def _number(value: float) -> str:
-    """As Double.toString of Java 19 and later: for a few numbers, such as 1e23, Java 17 writes more
-    digits than it needs."""
+    """The text of Double.toString of Java 19 and later. For a few numbers, such as 1e23, Java 17
+    writes more digits than needed."""
     least, most = _PLAIN_NUMBERS
     if not math.isfinite(value):
         return '"NaN"' if math.isnan(value) else f'"{"-" * (value < 0)}Infinity"'

@@ -1,8 +1,9 @@
 """Great Expectations' Data Docs, as pages that need no network.
 
-Its own site loads styles and scripts from elsewhere, without which its index stays empty. So its
-renderers make what is in the page of a table that breaks an expectation, and the frame around it is
-ours; so is the whole page of any other table, as Great Expectations takes seconds to import.
+Its own site loads styles and scripts from elsewhere, and without them its index stays empty. So its
+renderers make only the content of the page of a table that breaks an expectation, and this module
+makes the frame around it. This module also makes the whole page of any other table, because Great
+Expectations takes seconds to import.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pipelines.quality.verdicts import Judged, Verdict
+from pipelines.quality.verdicts import JudgedSuite, Verdict
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -33,20 +34,20 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def pages(judged: Sequence[Judged], at: datetime) -> dict[str, bytes]:
-    """index.html, and a page for each table, of one run, by file name.
+def pages(judged: Sequence[JudgedSuite], at: datetime) -> dict[str, bytes]:
+    """index.html and a page for each table of one run, by file name.
 
-    at: when the run was, in UTC.
+    at: the time of the run, in UTC.
     """
     found = {_file_name(one): _page(one.suite.name, _table_page(one)) for one in judged}
     return found | {"index.html": _page("Quality of the lake", _index(judged, at))}
 
 
-def _file_name(judged: Judged) -> str:
+def _file_name(judged: JudgedSuite) -> str:
     return f"{judged.suite.name}.html"
 
 
-def _table_page(judged: Judged) -> str:
+def _table_page(judged: JudgedSuite) -> str:
     rows = judged.verdicts[0].evaluated_rows
     content = _kept(judged.verdicts) if judged.result is None else _data_docs(judged.result)
     return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
@@ -82,7 +83,7 @@ def _data_docs(judged: ExpectationSuiteValidationResult) -> str:
 
 
 def _escaped(value: Any) -> Any:
-    """The same with every text in it fit for HTML."""
+    """The same value, with every text in it escaped for HTML."""
     if isinstance(value, str):
         return html.escape(value)
     if isinstance(value, Mapping):
@@ -92,7 +93,7 @@ def _escaped(value: Any) -> Any:
     return value
 
 
-def _index(judged: Sequence[Judged], at: datetime) -> str:
+def _index(judged: Sequence[JudgedSuite], at: datetime) -> str:
     rows = "".join(_index_row(one) for one in judged)
     return (
         f"<p>Judged at {at:%Y-%m-%d %H:%M:%S} UTC.</p>"
@@ -101,7 +102,7 @@ def _index(judged: Sequence[Judged], at: datetime) -> str:
     )
 
 
-def _index_row(judged: Judged) -> str:
+def _index_row(judged: JudgedSuite) -> str:
     broken = [
         f"{one.expectation.action}: {one.expectation.meaning} ({one.unexpected_rows} rows)"
         for one in judged.verdicts

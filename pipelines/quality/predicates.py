@@ -1,6 +1,6 @@
-"""Conditions on one value that delta-rs's SQL can't say, as functions of the value.
+"""Conditions on one value that delta-rs's SQL can't express, as functions of the value.
 
-Each says the same as the Spark SQL beside which a suite names it: True where the value satisfies
+Each gives the same as the Spark SQL beside which a suite names it: True where the value satisfies
 the condition, False where the condition is false or NULL.
 """
 
@@ -16,13 +16,13 @@ from typing import Any
 _Struct = Mapping[str, Any]
 """A value of Spark's struct type, by field name."""
 _NUMBER_LENGTH = 1000
-"""Of Jackson, which reads JSON for Spark: maxNumberLength of its StreamReadConstraints."""
+"""maxNumberLength of StreamReadConstraints in Jackson, which reads JSON for Spark."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def epochs_ascend(entries: Sequence[_Struct | None] | None) -> bool:
-    """Whether each entry of leader-epoch-checkpoint has a larger epoch than the one before it, and
-    no smaller start_offset. Fewer than two entries, and no file, satisfy it."""
+    """Whether each entry of leader-epoch-checkpoint has a larger epoch than the entry before it,
+    and no smaller start_offset. True for fewer than two entries, and without a file."""
     found = [entry or {} for entry in entries or ()]
     return all(_follows(after, before) for before, after in pairwise(found))
 
@@ -38,7 +38,7 @@ def _follows(after: _Struct, before: _Struct) -> bool:
 
 
 def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
-    """Whether there are voters, and none has the voter_id and the directory_id of another one."""
+    """Whether there are voters, and no two have the same voter_id and directory_id."""
     if not voters:
         return False
     found = [voter or {} for voter in voters]
@@ -47,11 +47,10 @@ def voters_once(voters: Sequence[_Struct | None] | None) -> bool:
 
 @lru_cache(maxsize=100_000)  # many values occur many times
 def is_json_or_null(text: str | None) -> bool:
-    """Whether the text is JSON that Spark makes a VARIANT of: in no object a key is there twice, no
-    number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone. NULL
-    satisfies it.
+    """Whether the text is NULL, or JSON that Spark makes a VARIANT of: no object has a key twice,
+    no number is NaN, infinite or longer than 1,000 characters, and no surrogate is alone.
 
-    Of text behind the JSON, as in "1 2", Spark takes no notice; here it makes the answer False.
+    For text behind the JSON, as in "1 2", the answer is False, though Spark ignores that text.
     """
     if text is None:
         return True
@@ -92,4 +91,4 @@ _JSON = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_refuse
 )
 _SHORT_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
-"""A short JSON text is judged without a call of Python for each number."""
+"""A JSON text up to this length is judged without a call of Python for each number."""

@@ -1,4 +1,4 @@
-"""What a run leaves in the lake: gold.quality_results, gold.quarantined_rows and the pages."""
+"""What a run writes into the lake: gold.quality_results, gold.quarantined_rows and the pages."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 from replica.errors import CorruptDataError
 
 PAGES = "_quality"
-"""The folder of the pages, below the lake's."""
+"""The folder of the pages, in the lake's folder."""
 
 
 def write_results(
     lake: delta.Lake, run_id: str, at: datetime, results: Sequence[TableResult]
 ) -> None:
-    """Makes the rows and the pages of a run. Rows of an earlier attempt with the same run_id, and
-    the pages of the run before, are replaced.
+    """Writes the rows and the pages of a run. They replace the rows of an earlier attempt with the
+    same run_id, and the pages of the run before.
 
-    at: when the run was, in UTC.
+    at: the time of the run, in UTC.
     """
     rows = [
         {
@@ -44,7 +44,8 @@ def write_results(
 
 
 def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
-    """CorruptDataError names the table, the expectation and some keys where one says to stop."""
+    """Raises CorruptDataError, which names the table, the expectation and some keys, where an
+    expectation whose action is STOP is broken."""
     stopped = [(one, verdict) for one in results for verdict in one.judged.broken(Action.STOP)]
     if not stopped:
         return
@@ -58,21 +59,21 @@ def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
 
 
 def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:
-    """The results of a run with the same id."""
+    """Removes the results of a run with the same id."""
     table = open_if_there(lake, QUALITY_RESULTS.name)
     assert table is not None, "ensure_table has made it"
     table.delete(f"run_id = {delta.text(run_id)}", WRITER)
 
 
 def of_tables(tables: Iterable[Contract]) -> str:
-    """SQL: the rows of gold.quarantined_rows that are of one of the tables."""
+    """SQL condition: whether a row of gold.quarantined_rows is of one of the tables."""
     names = ", ".join(delta.text(table.name) for table in tables)
     return f"table_name IN ({names})"
 
 
 def forget_quarantined(lake: delta.Lake, tables: Sequence[Contract]) -> None:
-    """Removes the rows of the tables from gold.quarantined_rows: the newest run left none out.
-    Where there are none, nothing is committed."""
+    """Removes the rows of the tables from gold.quarantined_rows, because the newest run left none
+    out. Commits nothing where there are no such rows."""
     held = open_if_there(lake, QUARANTINED_ROWS.name)
     if held is None:
         return

@@ -1,4 +1,4 @@
-"""A table's rows as its suite judges them."""
+"""The rows that a suite judges, by Spark."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from pipelines.quality.expectation import (
 
 
 def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """The table's columns, those that the suite derives and joins, and ROWS_OF_KEY.
+    """The table's rows with its own columns, those that the suite derives and joins, and
+    ROWS_OF_KEY.
 
-    tables: the suite's own and the one it joins, by table name without the schema.
+    tables: the suite's own table and the one that it joins, by table name without the schema.
     """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
     rows = spark.sql(f"SELECT t.*{derived} FROM {{rows}} t", rows=tables[suite.contract.table_name])  # noqa: S608 - the suites are our own text
@@ -38,23 +39,23 @@ def judged_rows(spark: SparkSession, suite: Suite, tables: Mapping[str, DataFram
 
 
 def in_order(rows: DataFrame, suite: Suite) -> DataFrame:
-    """Judged rows of a table in one partition, in the order of its keys, NULL first: of rows that
-    break an expectation, the first ones are told."""
+    """The judged rows in one partition, in the order of the table's keys with NULL first. So the
+    first broken rows are the ones that are shown."""
     return rows.sortWithinPartitions(*(F.col(f"`{key}`") for key in suite.contract.keys))
 
 
 def is_satisfied(expectation: Expectation) -> Column:
-    """Whether a row of judged_rows satisfies an expectation of type ROW; never NULL."""
+    """Condition: whether a row of judged_rows satisfies an expectation of type ROW; never NULL."""
     return F.coalesce(F.expr(expectation.kwargs["condition"]), F.lit(False))
 
 
 def broken_rows(
     suites: Sequence[tuple[Suite, DataFrame]],
 ) -> dict[str, tuple[int, ...]]:
-    """By table name, how many rows break each of the suite's expectations, in its order; for one
-    about the table as a whole 1 where it is broken.
+    """By table name, how many rows break each of the suite's expectations, in the suite's order.
+    For an expectation about the table as a whole: 1 where it is broken.
 
-    suites: with their judged rows. All are counted by one query, whatever their number.
+    suites: with their judged rows. One query counts for all suites.
     """
     counts = [_broken_counts(suite, rows) for suite, rows in suites]
     told = reduce(DataFrame.unionAll, counts).collect() if counts else []
@@ -75,7 +76,8 @@ def _broken_count(expectation: Expectation) -> Column:
 
 
 def _is_broken(expectation: Expectation) -> Column:
-    """As Great Expectations judges a row: by value, where there is one, or by its condition."""
+    """Whether a row breaks the expectation by Great Expectations' rule: by its value, where there
+    is one, or by its condition."""
     if expectation.type == ROW:
         return ~is_satisfied(expectation)
     column = F.col(f"`{expectation.columns[0]}`")
@@ -86,6 +88,6 @@ def _is_broken(expectation: Expectation) -> Column:
 
 
 def without_broken(rows: DataFrame, suite: Suite, expectations: Sequence[Expectation]) -> DataFrame:
-    """The table's rows that satisfy all of the expectations, with its own columns only."""
+    """The table's rows that satisfy all of the expectations, with the table's own columns."""
     good = reduce(and_, [is_satisfied(one) for one in expectations])
     return rows.where(good).select(*(F.col(f"`{name}`") for name in suite.contract.column_names))

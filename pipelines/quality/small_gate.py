@@ -1,4 +1,4 @@
-"""The gate of a build without Spark: it does as pipelines.quality.gate does."""
+"""The gate of a build without Spark. It does what pipelines.quality.gate does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.left_out import texts, write_left_out
 from pipelines.quality.results import stop_if_broken, write_results
 from pipelines.quality.unbroken import Counted, Opened, counted, opened
-from pipelines.quality.verdicts import Judged, TableResult, broken_text, unbroken
+from pipelines.quality.verdicts import JudgedSuite, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class SmallGate:
-    """The gates of one run. Leaving the context writes what Gate writes, and nothing where a layer
+    """The gates of one run. Leaving the context writes what Gate writes, or nothing where a layer
     is left to Gate.
 
-    progress: told a line for each expectation that is broken. run_id: as of Gate.
+    progress: is told a line for each broken expectation. run_id: as of Gate.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class SmallGate:
         layer: Opened | None = None,
         parts: Parts | None = None,
     ) -> bool:
-        """Whether what follows may be derived from the tables, which are all of one layer, without
-        the rows that `admitted` leaves out.
+        """Judges the tables of one layer. Gives whether the next layer may be derived from them,
+        without the rows that `admitted` leaves out.
 
-        leave_out: where it is False and rows are to be left out, the whole build is Gate's, which
-        judges the layers before again. layer: the tables, where they have been opened. parts: of
-        the lake's clusters. CorruptDataError as of Gate. UsageError where the lake lacks a table.
-        Raises what delta-rs raises.
+        leave_out: where it is False and rows are to be left out, Gate does the whole build, and
+        judges the layers before again. layer: the tables, where they were opened before. parts:
+        have all clusters of the lake. Raises CorruptDataError as Gate does, UsageError where the
+        lake lacks a table, and what delta-rs raises.
         """
         layer = opened(self._lake, tables) if layer is None else layer
         if parts is None:
@@ -112,18 +112,18 @@ class SmallGate:
         return True
 
     def leave_to_spark(self) -> None:
-        """The whole build is Gate's, so nothing of what was found here is written."""
+        """Leaves the whole build to Gate, so nothing that was found here is written."""
         self._refused = True
 
     @property
     def admitted(self) -> Admitted:
-        """The rows of all tables that were judged, as they were read."""
+        """The admitted rows of all tables that were judged, at the judged versions."""
         versions = {one.table.name: one.version for one in self.results}
         return Admitted(self._lake, versions, dict(self._queries))
 
     @property
     def unbroken(self) -> frozenset[str]:
-        """The names of the tables of which no row breaks anything."""
+        """The names of the tables in which no row breaks an expectation."""
         return frozenset(
             one.table.name
             for one in self.results
@@ -132,7 +132,7 @@ class SmallGate:
 
     def _judged(
         self, layer: Opened, one: Counted, rows: str, admitted: Mapping[str, str]
-    ) -> Judged:
+    ) -> JudgedSuite:
         join = one.suite.joined
         # rows are left out of the joined table, which may break this one
         joins_fewer = join is not None and join.contract.name in admitted

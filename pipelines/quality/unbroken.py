@@ -1,8 +1,8 @@
 """How many rows of a layer's tables break their suites, counted without Spark.
 
-The same as pipelines.quality.rows counts, by delta-rs's SQL, which is DataFusion's: some
-milliseconds for each small table. Where the suites' SQL can't be DataFusion's, an expectation has
-a predicate, and the values pass through this process's memory.
+The counts are those of pipelines.quality.rows, by delta-rs's SQL engine, DataFusion: some
+milliseconds for each small table. Where a suite's SQL doesn't run on DataFusion, the expectation
+has a predicate, and the values pass through this process's memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Opened:
-    """Tables that are asked by SQL, each at one version, by name."""
+    """Tables that can be queried with SQL, each at one version, by name."""
 
     builder: QueryBuilder
     tables: Mapping[str, DeltaTable]
@@ -43,14 +43,15 @@ class Opened:
         return {name: table.version() for name, table in self.tables.items()}
 
     def answer(self, query: str) -> pa.Table:
-        """What a query says, which names the tables as pipelines.quality.datafusion does."""
+        """The answer to a query, which names the tables as pipelines.quality.datafusion does."""
         return pa.table(self.builder.execute(query).read_all())
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A table's newest version, its rows, and how many of them break each expectation of its suite,
-    in the suite's order; for one about the table as a whole 1 where it is broken."""
+    """A table's newest version, its number of rows, and how many of them break each expectation of
+    its suite, in the suite's order. For an expectation about the table as a whole: 1 where it is
+    broken."""
 
     suite: Suite
     version: int
@@ -58,19 +59,13 @@ class Counted:
     broken: tuple[int, ...]
 
 
-def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
-    """What Counted has as `broken`, by table name; tables and errors are those of `counted`."""
-    found = counted(opened(lake, tables), tables)
-    return {one.suite.name: one.broken for one in found}
-
-
 def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
-    """The tables at their newest versions. UsageError where the lake lacks one of them."""
+    """The tables at their newest versions. Raises UsageError where the lake lacks one of them."""
     return _registered({one.name: _opened(lake, one) for one in tables})
 
 
 def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
-    """Tables of a lake at known versions, by name. Raises what delta-rs raises."""
+    """Tables of a lake at these versions, by name. Raises what delta-rs raises."""
     return _registered(
         {name: open_table(lake.table_uri(name), at) for name, at in versions.items()}
     )
@@ -84,9 +79,10 @@ def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
 
 
 def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
-    """In the order of SUITES. tables: with all that their suites join, and all opened.
+    """The counts of the tables, in the order of SUITES. tables: with all tables that their suites
+    join; all are in `layer`.
 
-    Raises what delta-rs raises: just Exception where a data file is gone.
+    Raises what delta-rs raises, which is a plain Exception where a data file is missing.
     """
     return [count_broken(layer, suite) for suite in suites_of(tables)]
 
@@ -101,8 +97,8 @@ def _opened(lake: Lake, contract: Contract) -> DeltaTable:
 def count_broken(
     layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
 ) -> Counted:
-    """Counts for one table. rows: SQL of the rows that are judged, by table name; a table without
-    it is judged whole. Raises as `counted`."""
+    """The counts of one table. rows: by table name, SQL of the rows that are judged; a table
+    without an entry is judged as a whole. Raises as `counted`."""
     by_sql = [one for one in suite.expectations if one.predicate is None]
     counts = ", ".join(f"{broken_count(one)} AS c{number}" for number, one in enumerate(by_sql))
     query = f"SELECT count(*) AS row_count, {counts} FROM ({judged_rows(suite, rows)})"  # noqa: S608 - the suites are our own text
@@ -119,7 +115,8 @@ def count_broken(
 def _broken_by_predicate(
     layer: Opened, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
 ) -> int:
-    """Of a table's columns a piece at a time, so that they don't fill this process's memory."""
+    """How many rows break the expectation by its predicate. It reads some of the column at a time,
+    so that the values don't fill this process's memory."""
     assert expectation.predicate is not None, expectation.meaning
     columns = ", ".join(quoted(expectation.columns))
     source = source_of(suite.name, rows)

@@ -1,7 +1,7 @@
 """Suites judged by Great Expectations: the only module that imports it, which takes seconds.
 
-Great Expectations counts and collects what breaks a suite, by Spark in some jobs for each table, or
-by pandas, so only a table that is known to break its suite comes here.
+Great Expectations counts and collects broken rows by Spark, with some jobs for each table, or by
+pandas. So only a table that is known to break its suite comes here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from pipelines.quality.expectation import (
     Suite,
 )
 from pipelines.quality.frames import verdict_column
-from pipelines.quality.verdicts import Judged, Verdict
+from pipelines.quality.verdicts import JudgedSuite, Verdict
 
 SAMPLE = 5
-"""So many keys of rows that break an expectation are kept."""
+"""How many keys of broken rows are kept."""
 
 _SEVERITY = {Action.WARN: "info", Action.QUARANTINE: "warning", Action.STOP: "critical"}
 """Great Expectations' own three severities."""
@@ -82,23 +82,24 @@ class _RowSatisfies(ColumnMapMetricProvider):
 
 
 class ExpectRowToSatisfy(ColumnMapExpectation):
-    """An SQL condition over the row; `column` is the first that it is about."""
+    """An SQL condition over the row. `column`: the first column that the condition is about."""
 
     condition: str
     map_metric = "row.satisfies"
     success_keys = ("condition", "mostly")
 
     def _validate(self, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The condition says what NULL means, so every row counts. Great Expectations compares the
-        rows that break it with those that have a value in the column: it takes a column of NULLs
-        alone for kept, and refuses its own result where more rows break it than have a value."""
+        """The condition decides what NULL means, so every row counts. Great Expectations' own rule
+        compares the broken rows with the rows that have a value in the column: it calls a column of
+        NULLs satisfied, and refuses its own result where more rows are broken than have a value."""
         return super()._validate(metrics | {_NULLS: 0}, *args, **kwargs)
 
 
 class Validation:
-    """A run of suites; holds Great Expectations' context, which keeps nothing on disk.
+    """A run of suites. It holds Great Expectations' context, which keeps nothing on disk.
 
-    by_spark: whether rows are DataFrames of Spark, else they are those of pipelines.quality.frames.
+    by_spark: whether rows are Spark's DataFrames; otherwise they are frames of
+    pipelines.quality.frames.
     """
 
     def __init__(self, *, by_spark: bool = True) -> None:
@@ -110,8 +111,8 @@ class Validation:
             sources.add_spark("lake", persist=False) if by_spark else sources.add_pandas("lake")
         )
 
-    def judge(self, suite: Suite, rows: DataFrame | pd.DataFrame, row_count: int) -> Judged:
-        """What breaks the suite. rows: from judged_rows, or from frame, of one version of the
+    def judge(self, suite: Suite, rows: DataFrame | pd.DataFrame, row_count: int) -> JudgedSuite:
+        """The rows that break the suite. rows: of judged_rows, or of frame, at one version of the
         table, which has row_count rows."""
         asset = self._source.add_dataframe_asset(suite.name)
         batch = asset.add_batch_definition_whole_dataframe("table").get_batch({"dataframe": rows})
@@ -122,14 +123,14 @@ class Validation:
         result = batch.validate(expected, result_format=_detailed(suite, with_keys=not in_pandas))
         if in_pandas:
             _put_keys(result, rows, suite.contract.keys)
-        return Judged(suite, _verdicts(suite, result, row_count), result)
+        return JudgedSuite(suite, _verdicts(suite, result, row_count), result)
 
 
 def _put_keys(
     result: ExpectationSuiteValidationResult, rows: pd.DataFrame, keys: Sequence[str]
 ) -> None:
-    """Puts keys in the place of the numbers of rows in pandas' results. Asked for keys, Great
-    Expectations looks up those of all broken rows one by one, and then drops all but SAMPLE."""
+    """Replaces the row numbers in pandas' results by keys. If Great Expectations is asked for keys,
+    it looks up those of all broken rows one by one, and then drops all but SAMPLE."""
     told = "partial_unexpected_index_list"
     for one in result.results:
         if one.result and told in one.result:
@@ -168,7 +169,7 @@ def _detailed(suite: Suite, *, with_keys: bool) -> dict[str, Any]:
 def _verdicts(
     suite: Suite, result: ExpectationSuiteValidationResult, row_count: int
 ) -> tuple[Verdict, ...]:
-    """Great Expectations sorts its results by column: here they get the suite's order back."""
+    """The verdicts in the suite's order. Great Expectations sorts its results by column."""
     told = {_identity(one.expectation_config): one for one in result.results}
     return tuple(
         _verdict(one, told[_identity(_great(one).configuration)], row_count, suite.contract.keys)
@@ -196,9 +197,10 @@ def _verdict(expectation: Expectation, found: Any, rows: int, keys: Sequence[str
 
 
 def _raised(info: Mapping[str, Any]) -> str | None:
-    """What went wrong where nothing was judged: the suite has a bug, or the table can't be read.
+    """The error where nothing was judged: the suite has a bug, or the table can't be read.
 
-    Told of the expectation itself, or of each metric that could not be computed.
+    Great Expectations reports it for the expectation, or for each metric that could not be
+    computed.
     """
     told = [info, *(one for one in info.values() if isinstance(one, Mapping))]
     messages = [str(one["exception_message"]) for one in told if one.get("raised_exception")]

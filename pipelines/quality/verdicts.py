@@ -1,4 +1,4 @@
-"""What a run found of a table: a verdict for each expectation of its suite."""
+"""The result of a run for one table: a verdict for each expectation of its suite."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Verdict:
     """Whether a table meets one expectation. evaluated_rows: rows of the table. unexpected_rows:
-    rows that break the expectation; 0 for one about the table as a whole. sample: keys of some of
-    these rows, each as a JSON object."""
+    rows that break the expectation; 0 for an expectation about the table as a whole. sample: keys
+    of some of these rows, each as a JSON object."""
 
     expectation: Expectation
     success: bool
@@ -26,7 +26,7 @@ class Verdict:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As columns of gold.quality_results."""
+        """The verdict as columns of gold.quality_results."""
         return {
             "expectation": self.expectation.type,
             "meaning": self.expectation.meaning,
@@ -40,16 +40,17 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A suite's verdicts in its order. result: Great Expectations' own, for the page; None of a
-    table that Great Expectations did not judge, as nothing in it is broken."""
+class JudgedSuite:
+    """The verdicts of a suite, in the suite's order. result: Great Expectations' own result, for
+    the page; None where Great Expectations did not judge the table, because no row breaks the
+    suite."""
 
     suite: Suite
     verdicts: tuple[Verdict, ...]
     result: ExpectationSuiteValidationResult | None = None
 
     def broken(self, action: Action) -> tuple[Verdict, ...]:
-        """Those that failed and ask for `action`."""
+        """The verdicts that failed and have this action."""
         return tuple(
             one for one in self.verdicts if not one.success and one.expectation.action is action
         )
@@ -57,20 +58,20 @@ class Judged:
 
 @dataclass(frozen=True)
 class TableResult:
-    """What a run found of one table at one version of it."""
+    """The result of a run for one table at one version."""
 
     table: Contract
     version: int
-    judged: Judged
+    judged: JudgedSuite
 
 
-def unbroken(suite: Suite, row_count: int) -> Judged:
-    """The result for a table of so many rows, none of which breaks an expectation."""
-    return Judged(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))
+def unbroken(suite: Suite, row_count: int) -> JudgedSuite:
+    """The result for a table with this number of rows, none of which breaks an expectation."""
+    return JudgedSuite(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))
 
 
 def broken_text(verdict: Verdict) -> str:
-    """A broken expectation in a line: how many rows, what they break, and some keys."""
+    """A broken expectation in a line: how many rows, which expectation, and some keys."""
     expectation = verdict.expectation
     sample = f", such as {verdict.sample[0]}" if verdict.sample else ""
     count = f"{verdict.unexpected_rows} of {verdict.evaluated_rows} rows"

@@ -1,12 +1,13 @@
-"""The agreed branch replayed: pure functions of rows, which both ways to build a lake call.
+"""The replay of the agreed branch: pure functions of rows, which builds with and without Spark
+call.
 
-- `plan`: the runs without a hole, and where snapshots belong; `parts`: how a part walks the log.
-- `columns`: which records a part has to see; `stored`: records as the tables keep them, back as
-  values; `entries`: in columns, and one by one.
+- `plan`: the runs without a hole, and the offsets of snapshots; `parts`: how a part walks the log.
+- `columns`: the records that a part needs, chosen in columns; `stored`: records of the tables as
+  values; `entries`: records in columns, and one by one.
 - `history`: versions of entities, and changes; `partitions`: those of partitions, by a kernel;
-  `written`: both as rows. `compared`: every snapshot beside the log; `folded`: what several parts
-  say of one.
+  `written`: both as rows. `compared`: every snapshot compared with the log.
+- `folded`: rows of several parts as those of one.
 
-pipelines.large hands the rows of a large log to Spark's tasks, pipelines.in_memory those of a small
+pipelines.large gives the rows of a large log to Spark's tasks, pipelines.in_memory those of a small
 one to this process. No module here imports pyspark.
 """

@@ -1,5 +1,5 @@
-"""Every snapshot beside the agreed branch and beside those of its id, and the records that the
-branch refuses."""
+"""Every snapshot compared with the agreed branch and with other snapshots of its id, and the
+records of the branch that can't be applied."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from replica.metadata.image import (
 Row = dict[str, Any]
 
 SAMPLE = 20
-"""Differences of one snapshot that are kept with their values."""
+"""How many differences of one snapshot are kept with their values."""
 
 _DIFFERENCE = pa.struct(
     [
@@ -56,12 +56,12 @@ REPLAYED = pa.schema(
         ("first_refused", _REFUSAL),
     ]
 )
-"""What one part of a replay says of a snapshot, or, with content_sha256 and epoch NULL, of a run of
-the log from base_offset to end_offset (exclusive).
+"""A row is what one part of a replay found about a snapshot; or, with content_sha256 and epoch
+NULL, about a run of the log from base_offset to end_offset (exclusive).
 
-against_sha256: the other content of one id with which the snapshot is compared, NULL where it is
-the log. refused: records that can't be applied. orphans, dropped: see check.snapshots.Differing.
-sample: the first of the other differences (place: see PLACE_OF); explained_sample: the first
+against_sha256: the other content of the snapshot's id that it was compared with, NULL for the log.
+refused: how many records can't be applied. orphans, dropped: as of check.snapshots.Differing.
+sample: the first of the other differences (place: as of PLACE_OF). explained_sample: the first
 orphans and dropped ones, of two contents.
 """
 
@@ -70,7 +70,7 @@ SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 
 class Comparing:
-    """Tells of the steps of one part, which it is given in their order, rows of REPLAYED."""
+    """Makes the rows of REPLAYED of one part. It must be given the part's steps in their order."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -78,23 +78,23 @@ class Comparing:
         self._same_id: list[Content] = []
 
     def refuse(self, record: ReplayedRecord, refusal: Refusal) -> None:
-        """The next step is an entry whose record can't be applied; other entries tell nothing."""
+        """Notes that the record of the next step can't be applied. Entries whose records can be
+        applied are not given to this class."""
         assert self._run is not None, "entries belong to a run"
         if self._part.owns_record(record):
             self._run.refused += 1
             self._run.first = self._run.first or refusal
 
     def refuse_more(self, count: int) -> None:
-        """So many records can't be applied, which the part owns, behind one that it was told of."""
+        """Notes that `count` more records of this part can't be applied. They come after a record
+        that `refuse` was given."""
         if count:
             assert self._run is not None, "entries belong to a run"
             self._run.refused += count
 
     def take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
-        """The rows that a step completes, which is no entry; to be read before the next step.
-
-        image: gives what the run adds up to, up to this step.
-        """
+        """The rows that a step other than an entry completes. Read them before the next step.
+        image: gives the state of the run up to this step."""
         for row in self._take(step, image):
             yield {"cluster_id": self._part.cluster_id} | row
 
@@ -121,8 +121,8 @@ class Comparing:
 
 @dataclass
 class _Run:
-    """A run that has begun. refused: how many of its records, which the part owns, can't be
-    applied; first: the first of them."""
+    """A run that has begun. refused: how many of its records, which this part owns, can't be
+    applied. first: the first of these records."""
 
     run: Run
     refused: int = 0
@@ -137,7 +137,7 @@ class _Run:
 
 
 def _of_contents(part: Part, contents: list[Content]) -> Iterator[Row]:
-    """Each two contents of one id, as far as this part's keys go."""
+    """The comparisons of each two contents of one snapshot id, for this part's keys."""
     for one, other in combinations(contents, 2):
         found = _owned(part, one.image, other.image)
         yield {
@@ -152,7 +152,7 @@ def _of_contents(part: Part, contents: list[Content]) -> Iterator[Row]:
 
 
 def _owned(part: Part, a: Image, b: Image) -> Differing:
-    """compare_images of this part's keys; other keys are judged in theirs."""
+    """compare_images for this part's keys. Other parts compare the other keys."""
     found = compare_images(a, b)
     orphans, dropped, others = (
         [one for one in differing if part.owns(one.kind, one.key)]

@@ -1,4 +1,4 @@
-"""Rows of a part as they come: records of the log in columns, and one by one."""
+"""The rows of a part: records of the log in columns, and one by one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from replica.scan.version_input import rows_of as kernel_rows
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
 _ROWS_AT_ONCE = 16_384
 _MOST_SINGLY = 20
-"""Rows that are read by themselves, before all are read together."""
+"""How many rows are read one by one before all rows are read together."""
 _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
 class Entry(NamedTuple):
-    """A record of the log. timestamp_us: its time, None where Kafka has none; commitment: as in
-    silver.committed_log, on a tail superseded or unproven."""
+    """A record of the log. timestamp_us: us since the epoch, None where Kafka has no time.
+    commitment: as in silver.committed_log; on a tail superseded or unproven."""
 
     offset: int
     timestamp_us: int | None
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Entries:
-    """Records of the log one behind another. rows: SPREAD's."""
+    """Consecutive records of the log. rows: with the columns of SPREAD."""
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._rows = rows
@@ -47,15 +47,15 @@ class Entries:
         return int(self._rows.num_rows)
 
     def part(self, low: int, high: int) -> Entries:
-        """Those from the row `low` to the row `high` (exclusive)."""
+        """The entries from row `low` (inclusive) to row `high` (exclusive)."""
         return self if (low, high) == (0, len(self)) else Entries(self._rows.slice(low, high - low))
 
     def each(self) -> Iterator[Entry]:
-        """One by one."""
+        """The entries one by one."""
         return map(_entry, rows_of(self._rows))
 
     def entry(self, row: int) -> Entry:
-        """One of them."""
+        """The entry of a row."""
         if self._is_other[row]:
             return _entry(self._others[row])
         self._singly += 1
@@ -66,7 +66,7 @@ class Entries:
 
     @cached_property
     def kernel_rows(self) -> Rows:
-        """As replica.scan.partition_versions takes them."""
+        """The rows in the form that replica.scan.partition_versions takes."""
         values, is_control = self._rows.column("value"), self._rows.column("is_control")
         return kernel_rows(values, self.offsets, self.times, self.epochs, is_control)
 
@@ -80,7 +80,7 @@ class Entries:
 
     @cached_property
     def times(self) -> Longs:
-        """NOWHEN where Kafka has none."""
+        """us since the epoch; NOWHEN where Kafka has no time."""
         return _longs(pc.fill_null(self._rows.column("timestamp").cast(pa.int64()), NOWHEN))
 
     @cached_property
@@ -93,7 +93,7 @@ class Entries:
 
     @cached_property
     def _is_other(self) -> npt.NDArray[np.bool_]:
-        """Whether each is of a type that the kernel never takes."""
+        """For each row whether its type is one that the kernel never takes."""
         return ~self.kernel_rows.taken
 
     @cached_property
@@ -102,13 +102,13 @@ class Entries:
 
     @cached_property
     def _others(self) -> dict[int, tuple[Any, ...]]:
-        """Those rows, read together."""
+        """The rows of types that the kernel never takes, read together."""
         others = self._rows.filter(pa.array(self._is_other))
         return dict(zip(np.flatnonzero(self._is_other).tolist(), rows_of(others), strict=True))
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """In SPREAD's columns, times as microseconds."""
+    """The rows of a batch with the columns of SPREAD; times are us since the epoch."""
     columns = (
         column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns
@@ -117,7 +117,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def batches_of_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """The other way round, some thousand rows at a time."""
+    """Batches of such rows, some thousand rows each."""
     for low in range(0, len(rows), _ROWS_AT_ONCE):
         columns = zip(*rows[low : low + _ROWS_AT_ONCE], strict=True)
         arrays = (
@@ -130,7 +130,8 @@ def batches_of_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]
 
 
 def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch, neighbours together that are alike in these columns without NULLs."""
+    """The rows of a batch, cut wherever one of these columns, which have no NULLs, changes its
+    value."""
     if not batch.num_rows:
         return
     differ = np.zeros(batch.num_rows - 1, np.bool_)

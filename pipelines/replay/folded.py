@@ -1,4 +1,4 @@
-"""What the parts of a replay say of one thing, together."""
+"""The results of several parts of a replay, added up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SAMPLES = ("sample", "explained_sample")
 
 
 def folded(rows: Iterable[Row]) -> list[Row]:
-    """REPLAYED's rows of all parts of a replay as those of one part: a row for each content of a
-    snapshot beside the log, for each two contents of one id, and for each run of the log."""
+    """The rows of REPLAYED of all parts as those of one part: a row for each content of a snapshot
+    compared with the log, for each two contents of one id, and for each run of the log."""
     of_one: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         run = row["base_offset"] if row["content_sha256"] is None else None
@@ -37,13 +37,13 @@ def _folded(parts: list[Row]) -> Row:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """None where no part counts."""
+    """The sum; None where no part has a count."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
 def _first(samples: Iterable[list[Row] | None]) -> list[Row] | None:
-    """Of all parts' first differences the first ones, by place; None where no part has any."""
+    """The first differences of all parts, by place; None where no part has any."""
     known = [sample for sample in samples if sample is not None]
     if not known:
         return None
@@ -51,5 +51,5 @@ def _first(samples: Iterable[list[Row] | None]) -> list[Row] | None:
 
 
 def _place(difference: Row) -> list[tuple[bool, Any]]:
-    """None is before all else."""
+    """The sort key of a difference. None sorts before all else."""
     return [(value is not None, value) for value in difference.values()]

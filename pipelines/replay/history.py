@@ -1,4 +1,4 @@
-"""The versions and changes of a part, as its steps make them."""
+"""The versions and changes of a part, made from its steps."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ROWS_AT_ONCE = 8192
 
 
 class History:
-    """The versions that are open, and the rows of those that ended: told of the steps of one part,
-    which it is given in their order."""
+    """Holds the versions that are open, and the rows of versions that ended. It must be given the
+    steps of one part in their order."""
 
     def __init__(self, part: Part) -> None:
         self._versions: list[tuple[Any, ...]] = []
@@ -39,13 +39,13 @@ class History:
         self._partitions = Partitions(part.cluster_id)
 
     def image(self) -> Image:
-        """What the run adds up to, as the last step left it."""
+        """The state of the run after the last step."""
         self._partitions.hand_over(self._of)
         return self._of.replay.image()
 
     def read(self, entries: Entries) -> Iterator[tuple[ReplayedRecord, Refusal]]:
-        """The next step, where it is entries: those of their records that can't be applied, but for
-        those that `refused` counts."""
+        """Applies a step of entries. Gives the records that can't be applied, except those that
+        only `refused` counts."""
         row = 0
         while row < len(entries):
             row = self._partitions.take(entries, row, self._of)
@@ -61,13 +61,13 @@ class History:
         self._partitions.tell(entries, self._of)
 
     def refused(self) -> int:
-        """How many records can't be applied, besides those that were told of, since this was asked
-        last. All of them are this part's, and behind the first such record of the run."""
+        """How many more records can't be applied since the last call. `read` didn't give them. All
+        of them belong to this part, and come after the first such record of the run."""
         count, self._of.refused = self._of.refused, 0
         return count
 
     def take(self, step: Step) -> None:
-        """The next step, which is no entries; a Tail's entries are read."""
+        """Applies a step other than entries. It reads the entries of a Tail."""
         if isinstance(step, Begin):
             self._begin(step)
         elif isinstance(step, Tail):
@@ -76,7 +76,8 @@ class History:
             self._end(step)
 
     def _begin(self, step: Begin) -> None:
-        """What a snapshot holds is valid from its last contained record on."""
+        """Begins a run. The entities of its snapshot are valid from the snapshot's last contained
+        record on."""
         before, replay = self._of, VersionedReplay(step.image)
         self._of = Replaying(self._part, replay, changes=before.changes, batches=before.batches)
         self._partitions.forget()
@@ -98,8 +99,8 @@ class History:
         self._tell(self._of.teller, writes, entry, names)
 
     def _tell_tail(self, tail: Tail) -> None:
-        """The changes of a branch that lost, up to a record that this release doesn't know; nothing
-        of such a branch is ever valid."""
+        """Adds the changes of a lost branch, up to a record that this release doesn't know. No
+        version of a lost branch is ever valid."""
         self._partitions.hand_over(self._of)
         replay, teller = self._of.replay.copy(), ChangeTeller(self._of.teller.former)
         for entry in tail.entries:
@@ -110,7 +111,8 @@ class History:
             self._tell(teller, writes, entry, names)
 
     def _end(self, step: End) -> None:
-        """Versions that are open at the log's end stay so; behind another end nobody knows."""
+        """Ends a run. Versions that are open at the log's end stay open; at another end it is
+        unknown until when they are valid."""
         if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end
@@ -125,12 +127,12 @@ class History:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are enough rows to be taken."""
+        """Whether there are enough rows for a batch."""
         count = len(self._versions) + len(self._of.changes)
         return bool(self._of.batches) or count >= _ROWS_AT_ONCE
 
     def taken(self) -> Iterator[pa.RecordBatch]:
-        """The rows so far, which are forgotten."""
+        """The rows made so far, which History then forgets."""
         yield from self._of.batches
         self._of.batches.clear()
         told = (
@@ -190,6 +192,6 @@ class History:
                 self._of.changes.append((*what, *when, *change, commitment))
 
     def _owns(self, kind: Kind, key: Any) -> bool:
-        """Whether this part has to write it. Of the records that every part sees, only topics are
-        state; other records are here because this part owns them."""
+        """Whether this part writes the entity's versions. Records that every part gets have state
+        only for topics; all other records are here because this part owns their key."""
         return kind.name != "topic" or self._part.owns(kind.name, key)

@@ -1,8 +1,9 @@
-"""The partitions of a run, by the kernel of replica.scan.partition_versions where it can.
+"""The partitions of a run, replayed by the kernel of replica.scan.partition_versions where
+possible.
 
-The scalar replay has the truth about everything else. About partitions it lags behind: before it
-applies a record that reads or removes some, it is given these; and what it writes to partitions and
-topics, the kernel is told.
+The scalar replay has the true state of everything except partitions. Before it applies a record
+that reads or removes partitions, `hand_over` gives it these partitions. What it writes to
+partitions and topics, `learn` tells the kernel.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ _CHANGE_TYPES = pa.array(CHANGES, pa.string())
 _OF_ONE_TOPIC = frozenset({"TOPIC_RECORD", "REMOVE_TOPIC_RECORD", *RECORD_TYPES})
 _OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
 _NOWHERE = -1
-"""The record's offset of a version that a snapshot began."""
+"""The record offset of a version that began in a snapshot."""
 _REFILL_SHARE = 8
-"""To tell the kernel of a partition takes about as long as so many-th of a record by the scalar
-replay, and a log with transactions goes back and forth."""
+"""To tell the kernel of one partition takes this share of the time of a record by the scalar
+replay. A log with transactions switches between the two often."""
 
 
 @dataclass
 class Replaying:
-    """A run as it is replayed. refused: records that can't be applied, of which only their number
-    is told; is_explained: whether that is enough from now on. changes, batches: rows that were
-    made, changes one by one, and rows of WRITTEN."""
+    """A run that is being replayed. refused: how many records can't be applied. is_explained:
+    whether from now on only this number is wanted. changes, batches: rows made so far: changes one
+    by one, and rows of WRITTEN."""
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
@@ -60,7 +61,8 @@ class Replaying:
 
 
 class Partitions:
-    """Those of one run at a time. are_open: whether the kernel has them, and so their versions."""
+    """The partitions of one run at a time. are_open: whether the kernel has the partitions and
+    their versions."""
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
@@ -73,11 +75,12 @@ class Partitions:
         return self._book is not None
 
     def forget(self) -> None:
-        """Another run begins."""
+        """Forgets the run, because another one begins."""
         self._book, self._one_by_one = None, 0
 
     def take(self, entries: Entries, row: int, of: Replaying) -> int:
-        """The first row from `row` on that is for the scalar replay."""
+        """Replays entries by the kernel. Gives the first row from `row` on that is for the scalar
+        replay."""
         if self._book is None:
             self._one_by_one += 1
             self._begin(of)
@@ -93,7 +96,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: Replaying) -> None:
-        """What these entries made and nobody was told yet."""
+        """The rows of these entries that were not given yet."""
         if self._book is None:
             return
         self._tell_new_topics(entries, of)
@@ -119,7 +122,7 @@ class Partitions:
                 of.changes.append((*what, "topic_created", None, value, commitment))
 
     def hand_over(self, of: Replaying, topic_id: str | None = None) -> None:
-        """Gives the replay what the kernel has changed of partitions, of one topic or of all."""
+        """Gives the replay the partitions that the kernel has changed, of one topic or of all."""
         if self._book is None:
             return
         state = of.replay.state
@@ -130,7 +133,7 @@ class Partitions:
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
     def before(self, record: ReplayedRecord, entries: Entries, of: Replaying) -> None:
-        """The record, one of the entries, is the next one that the replay applies."""
+        """Prepares for `record`, one of the entries, which the scalar replay applies next."""
         if not isinstance(record, MetadataRecord) or self._book is None:
             return
         if record.type in _OF_ONE_TOPIC:
@@ -143,7 +146,8 @@ class Partitions:
                 self.forget()
 
     def learn(self, writes: Sequence[Write], entries: Entries, row: int, of: Replaying) -> None:
-        """What the record at that row of the entries wrote, which the replay has applied."""
+        """Takes over the writes of the record at this row of the entries, which the scalar replay
+        has applied."""
         if self._book is None:
             return
         topics = [write for write in writes if write.kind is _TOPIC]
@@ -158,8 +162,8 @@ class Partitions:
             self._put([(w.key, w.new, of.opened[_PARTITION.name, w.key][1]) for w in changed])
 
     def end(self, to_offset: int | None) -> Iterator[pa.RecordBatch]:
-        """The run ends: its versions that are valid still, as rows of WRITTEN. to_offset: to which
-        they are, None where nothing ends them."""
+        """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: until
+        where they are valid, None where nothing ends them."""
         if self._book is not None:
             for versions in self._book.open_versions():
                 count = len(versions.row)
@@ -184,7 +188,7 @@ class Partitions:
         )
 
     def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
-        """Ids and names, None where the topic is removed."""
+        """Takes over the ids and names of topics, None for a topic that is removed."""
         assert self._book is not None
         for some in _chunks(topics):
             values = [
@@ -278,5 +282,5 @@ def _integers(numbers: Longs, missing: Any = None) -> pa.Array:
 
 
 def _times(microseconds: Longs) -> pa.Array:
-    """NULL where it is NOWHEN."""
+    """us since the epoch; NULL for NOWHEN."""
     return _integers(microseconds, microseconds == NOWHEN).cast(_TIME)

@@ -1,8 +1,8 @@
-"""What each part of a cluster's replay is given, and how it walks the log.
+"""The rows of each part of a cluster's replay, and how a part walks the log.
 
-The log is the agreed branch. Its runs without a hole are replayed apart (see the module plan). A
-part reads its rows once, in the order in which they are wanted, so that its memory holds the state
-of its keys and never the log.
+The log is the agreed branch. Each of its runs without a hole is replayed by itself (module plan). A
+part reads its rows once, in the order in which it needs them, so its memory holds the state of its
+keys, and never the log.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord,
 from replica.scan.version_input import MOST_ROWS
 
 IN_SNAPSHOT = -1
-"""The offset of an entity that comes from the snapshot with which a replay began."""
+"""The offset of an entity of the snapshot with which a replay began."""
 
 OF_SNAPSHOT, OF_TAIL, OF_LOG = "0", "1", "2"
 """How a row's `source` begins. Rows of one position are wanted in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
-"""The source of a snapshot's row: with its epoch and content, so that it sorts as they do."""
+"""The `source` of a snapshot's row. It has the epoch and the content, so that rows sort by both."""
 _ROWS_AT_ONCE = 4096
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
 
 
 class Content(NamedTuple):
-    """What a snapshot says of the part's keys; refused: those of its records that say nothing."""
+    """The entities of a snapshot that belong to this part. refused: records of the snapshot that
+    can't be applied."""
 
     snapshot: PlannedSnapshot
     image: Image
@@ -43,22 +44,23 @@ class Content(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """A run begins: all entries from here on are the run's. image: the state before the first of
-    them."""
+    """A run begins: all following entries belong to it. image: the state before the first
+    of them."""
 
     run: Run
     image: Image
 
 
 class End(NamedTuple):
-    """All entries of the run came. is_log_end: whether the log ends there, too."""
+    """A run ends: all its entries came. is_log_end: whether the log ends there, too."""
 
     run: Run
     is_log_end: bool
 
 
 class Tail(NamedTuple):
-    """What replicas held behind this offset that the agreed branch doesn't; to be read at once."""
+    """The records that replicas held at this offset and above beside the agreed branch. Read them
+    before the next step."""
 
     fork_offset: int
     entries: Iterator[Entry]
@@ -69,8 +71,8 @@ Step: TypeAlias = Content | Begin | End | Tail | Entries
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. rows: SPREAD's, sorted by position, source and offset; the
-    contents of all whole snapshots are among them."""
+    """One part of a cluster's replay. rows: with the columns of SPREAD, sorted by position, source
+    and offset. They have the contents of all complete snapshots."""
 
     cluster_id: str
     bucket: int
@@ -79,19 +81,19 @@ class Part:
     rows: Iterator[pa.RecordBatch]
 
     def owns(self, kind: str, key: str) -> bool:
-        """Whether this part is the one that tells of the entity."""
+        """Whether this part writes the rows of the entity."""
         return bucket_of(owner_of(Entity(kind, key, "", 0)), self.buckets) == self.bucket
 
     def owns_record(self, record: ReplayedRecord) -> bool:
-        """Whether this part is the one to tell that the record can't be applied."""
+        """Whether this part reports that the record can't be applied."""
         return bucket_of(key_of(record), self.buckets) == self.bucket
 
     def steps(self) -> Iterator[Step]:
-        """All that this part has to see, in order of offsets; to be walked once.
+        """All steps of this part in the order of offsets. Walk them once.
 
-        At one offset first the contents of snapshots that end there, then the beginning of a run,
-        tails that leave the branch there, and the end of a run. Entries outside of runs that have
-        a beginning aren't told, nor are tails.
+        The steps at one offset are, in this order: the contents of snapshots that end there, the
+        beginning of a run, tails that leave the branch there, and the end of a run. Entries outside
+        of runs that can begin are left out, and so are tails.
         """
         due = _Schedule(self)
         for (source, position), some in groupby(
@@ -120,7 +122,7 @@ class Part:
 
 
 class _Schedule:
-    """What happens at which offset, by the plan. is_open: whether entries are some run's."""
+    """The steps that the plan has at each offset. is_open: whether entries belong to a run."""
 
     def __init__(self, part: Part) -> None:
         plan = part.plan
@@ -138,7 +140,7 @@ class _Schedule:
         self.next_position = 0
 
     def before(self, position: int, source: str) -> Iterator[Step]:
-        """What comes before a row of this position and source."""
+        """The steps before a row of this position and source."""
         while self._due and self._due[-1][:2] <= (position, source):
             if source[0] == OF_SNAPSHOT and self._due[-1][:2] == (position, source):
                 return
@@ -166,14 +168,14 @@ class _Schedule:
 
 
 def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow, some thousand at a time."""
+    """The rows as Arrow batches, some thousand rows each."""
     for _, chunk in groupby(enumerate(rows), lambda row: row[0] // _ROWS_AT_ONCE):
         yield pa.RecordBatch.from_pylist([row for _, row in chunk], schema=schema)
 
 
 class _Piece(NamedTuple):
-    """Neighbours that are walked together: the log between snapshots and tails, of which position
-    is -1; or the rows of one source at one position."""
+    """Consecutive rows that are walked together: the log between snapshots and tails, whose
+    position is -1; or the rows of one source at one position."""
 
     source: str
     position: int

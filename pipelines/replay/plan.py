@@ -1,6 +1,7 @@
-"""What every part of a cluster's replay must know: its runs, and where snapshots belong.
+"""What every part of a cluster's replay must know: the runs of the log, and the offsets of
+snapshots.
 
-A run is replayed from offset 0, or, where its head is gone, from its base: the oldest snapshot
+A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
 within it.
 """
 
@@ -12,12 +13,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
-"""The content of a snapshot under one id."""
+"""The columns that name one content of one snapshot id."""
 
 
 class PlannedSnapshot(NamedTuple):
-    """A whole snapshot. branch_epoch: the branch's epoch at end_offset - 1, None where the branch
-    lacks it. timestamp_us: time of the last record it contains, None where unknown."""
+    """A complete snapshot. branch_epoch: the agreed branch's epoch at end_offset - 1, None where
+    the branch lacks that offset. timestamp_us: the time of the last record that the snapshot
+    contains, None where unknown."""
 
     end_offset: int
     epoch: int
@@ -31,7 +33,8 @@ class PlannedSnapshot(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Offsets from start to end (exclusive) without a hole; base: None where it has none."""
+    """Offsets from start (inclusive) to end (exclusive) without a hole. base: the snapshot with
+    which its replay begins, None where there is none."""
 
     start: int
     end: int
@@ -39,14 +42,14 @@ class Run(NamedTuple):
 
     @property
     def base_offset(self) -> int | None:
-        """The offset from which on records are replayed; None where nothing can begin."""
+        """The offset of the first record that is replayed; None where no replay can begin."""
         return 0 if self.start == 0 else None if self.base is None else self.base.end_offset
 
 
 @dataclass(frozen=True)
 class Plan:
-    """runs, snapshots: of one cluster, ascending. log_end: the end (exclusive) of its agreed
-    branch, None where nothing of it is held."""
+    """The plan of one cluster. runs, snapshots: ascending. log_end: the end (exclusive) of its
+    agreed branch, None where no capture holds any of it."""
 
     runs: tuple[Run, ...]
     snapshots: tuple[PlannedSnapshot, ...]

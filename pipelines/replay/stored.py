@@ -1,7 +1,7 @@
-"""Records as the tables keep them, back as values that can be replayed.
+"""The records of the tables as values that can be replayed.
 
-A log is replayed in parts (replica.metadata.image.partitioning): each record belongs to a bucket by
-its key, and those that every part needs are in all of them.
+A log is replayed in parts (replica.metadata.image.partitioning). Each record belongs to a bucket by
+its key; records that every part needs are in all buckets.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ SPREAD = pa.schema(
         ("value", pa.binary()),
     ]
 )
-"""source: whose record it is (see the module parts); position: the offset of the log at which it is
-wanted; offset: in a snapshot the record's index. payload: JSON, only where `value` is NULL."""
+"""source: the branch or snapshot that the record is of (module parts). position: the log offset at
+which the part needs it. offset: in a snapshot the record's index. payload: JSON, set only where
+`value` is NULL."""
 
 KNOWN_CONTROL = [control.name for control in ControlType if control > ControlType.COMMIT]
 STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
-"""Control records that this release knows, and those of them that are state."""
+"""The control records that this release knows, and those of them that are part of the state."""
 
 
 def bucket_of(key: PartitionKey, buckets: int) -> int:
@@ -59,7 +60,8 @@ def stored_record(
     payload: str | None,
     value: bytes | None,
 ) -> ReplayedRecord:
-    """The record of a row, by SPREAD's last columns. DataError: ingest writes no such row."""
+    """The record of a row, from the last columns of SPREAD. DataError: ingest writes no
+    such row."""
     if value is not None:
         if is_control:
             return decode_control(control_key(ControlType[record_type]), value)

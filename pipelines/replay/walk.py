@@ -1,4 +1,4 @@
-"""One walk over a part of the agreed branch: all that the derived tables need of its replay."""
+"""One walk over a part of the agreed branch, which gives all rows that the derived tables need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.replay.parts import Part, batches_of
 
 
 def walk(part: Part) -> Iterator[pa.RecordBatch]:
-    """Batches of WRITTEN, and batches of REPLAYED, of one part."""
+    """The batches of WRITTEN and of REPLAYED of one part."""
     history, comparing = History(part), Comparing(part)
     for step in part.steps():
         if isinstance(step, Entries):

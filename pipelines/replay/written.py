@@ -37,7 +37,7 @@ OF_RANGE = ("valid_from_offset", "valid_to_offset")
 
 
 class Since(NamedTuple):
-    """Since when a version is valid, and the record that made it."""
+    """The offset and time since which a version is valid, and the record that made the version."""
 
     offset: int
     timestamp_us: int | None
@@ -49,14 +49,16 @@ class Since(NamedTuple):
 def written_rows(
     rows: list[tuple[Any, ...]], names: tuple[str, ...], same: Mapping[str, Any]
 ) -> pa.RecordBatch:
-    """Rows of the named columns, `same` in each of them, as WRITTEN."""
+    """Rows as WRITTEN. names: their columns. same: the values that all of them have in other
+    columns."""
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     kinds = {name: WRITTEN.field(name).type for name in names}
     return written(len(rows), {n: _array(columns[n], kinds[n]) for n in names}, same)
 
 
 def written(count: int, columns: Mapping[str, pa.Array], same: Mapping[str, Any]) -> pa.RecordBatch:
-    """So many rows as WRITTEN; same: the value of a column in all of them; other columns NULL."""
+    """`count` rows as WRITTEN. same: the values that all of them have in some columns. Columns that
+    neither argument names are NULL."""
     arrays = [
         columns[field.name]
         if field.name in columns

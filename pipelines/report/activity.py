@@ -1,4 +1,4 @@
-"""Metadata activity: a lane of bars for each group of changes, so that no colour has to be read."""
+"""Metadata activity: a lane of bars for each group of changes, so that colours carry no meaning."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _HEAD, _BAR, _GAP = 18, 26, 8
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of change. buckets: (bucket, changes) where there are any; first, last: offsets of
-    the first and the last change, inclusive."""
+    """One kind of change. buckets: (bucket, number of changes) of the buckets that have changes.
+    first, last: offsets of the first and the last change, inclusive."""
 
     name: str
     changes: int
@@ -31,8 +31,8 @@ class Kind:
 
 
 def kinds(rows: Iterable[Row]) -> list[Kind]:
-    """Rows of activity_queries.activity by kind, the commonest first; changes without a time
-    count, but are in no bucket."""
+    """The kinds of rows of activity_queries.activity, the most frequent first. A change without a
+    time counts, but is in no bucket."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         found[row["change"]].append(row)
@@ -65,14 +65,14 @@ _GROUPS = {
         ("FEATURE", "KRAFT", "LEADER_CHANGE", "ZK_", "PRODUCER_IDS"),
     ),
 }
-"""What is told together: kinds of entities, and words in the names of record types."""
+"""The groups: kinds of entities, and words in the names of record types."""
 OTHER = "Everything else"
-"""Records that change no entity, and kinds of another release."""
+"""The group of records that change no entity, and of kinds that this release doesn't know."""
 _ENTITY_OF = {change.name: change.entity for change in CHANGES}
 
 
 def group_of(kind: str) -> str:
-    """The group of a type of change or of records."""
+    """The group of a type of change or record."""
     entity = _ENTITY_OF.get(kind)
     for name, (entities, words) in _GROUPS.items():
         if entity in entities or (entity is None and any(word in kind for word in words)):
@@ -82,7 +82,7 @@ def group_of(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Kinds of changes of one sort of entities, the commonest first."""
+    """The kinds of changes of one sort of entities, the most frequent first."""
 
     name: str
     kinds: tuple[Kind, ...]
@@ -93,7 +93,7 @@ class Group:
 
     @property
     def buckets(self) -> dict[int, int]:
-        """Changes by bucket, where there are any."""
+        """(bucket, number of changes) of the buckets that have changes."""
         found: dict[int, int] = defaultdict(int)
         for kind in self.kinds:
             for bucket, count in kind.buckets:
@@ -102,7 +102,7 @@ class Group:
 
 
 def groups(rows: Iterable[Row]) -> list[Group]:
-    """Rows of activity_queries.activity by group, those with most changes first."""
+    """The groups of rows of activity_queries.activity, those with most changes first."""
     found: dict[str, list[Kind]] = defaultdict(list)
     for kind in kinds(rows):
         found[group_of(kind.name)].append(kind)
@@ -111,7 +111,7 @@ def groups(rows: Iterable[Row]) -> list[Group]:
 
 
 def draw(identity: str, activity: Activity) -> Markup | None:
-    """A lane for each group; None where nothing has a time."""
+    """The drawing with a lane for each group; None where no change has a time."""
     shown = [group for group in groups(activity.figure.rows) if group.buckets]
     if not shown:
         return None

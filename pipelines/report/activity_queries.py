@@ -1,4 +1,4 @@
-"""The SQL behind the activity: typed changes where the lake has them, else records by type."""
+"""The SQL behind the activity: typed changes where the lake has them, otherwise records by type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ changes AS (
 
 
 def activity_span(cluster: str, *, typed: bool) -> str:
-    """The first and last time of it, in seconds since 1970."""
+    """The first and last time of a change, in seconds since 1970."""
     if typed:
         return f"""\
 WITH {_typed(cluster)}
@@ -30,11 +30,12 @@ WHERE cluster_id = {literal(cluster)} AND crc_valid"""
 
 
 def activity(cluster: str, start: int, width: int, *, typed: bool) -> str:
-    """How much of each change in each span of `width` seconds from `start`, which is bucket 0.
+    """The number of changes of each kind in each bucket of `width` seconds. Bucket 0 begins at
+    `start`.
 
-    typed: from the table of typed changes. Else records by their types, on the branch that the
-    replicas agree on: an epoch's records from its start to its end there, as many as one replica
-    holds. To join the branch offset by offset takes several times as long.
+    typed: whether to count typed changes. Otherwise records are counted by their types, on the
+    branch that the replicas agree on: the records of each epoch from its start to its end there, as
+    many as one replica holds. To join the branch offset by offset takes several times as long.
     """
     if typed:
         return f"""\
@@ -68,7 +69,7 @@ def _bucket(time: str, start: int, width: int) -> str:
 
 
 def newest_changes(cluster: str) -> str:
-    """The newest typed changes, those of lost branches too."""
+    """The newest typed changes, with those of lost branches."""
     return f"""\
 SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
        commitment, count(*) OVER () AS total

@@ -12,7 +12,7 @@ from pipelines.report.words import round_seconds
 
 _TICKS = 6
 HEIGHT = 22
-"""Pixels that an axis takes."""
+"""The height of an axis in pixels."""
 
 
 def round_step(extent: float, ticks: int = _TICKS) -> int:
@@ -23,7 +23,7 @@ def round_step(extent: float, ticks: int = _TICKS) -> int:
 
 
 def offset_axis(scale: Scale, y: float) -> Markup:
-    """Offsets below a drawing whose lanes end at y pixels."""
+    """An axis of offsets below a drawing whose lanes end at y pixels."""
     step = round_step(scale.high - scale.low)
     first = math.ceil(scale.low / step) * step
     values = range(first, math.floor(scale.high) + 1, step)
@@ -31,7 +31,7 @@ def offset_axis(scale: Scale, y: float) -> Markup:
 
 
 def time_axis(scale: Scale, y: float) -> Markup:
-    """Times below a drawing, in UTC; the scale is in seconds since 1970."""
+    """An axis of times in UTC below a drawing. The scale is in seconds since 1970."""
     step = round_seconds((scale.high - scale.low) / _TICKS)
     first = math.ceil(scale.low / step) * step
     shape = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%Y-%m-%d"
@@ -40,7 +40,7 @@ def time_axis(scale: Scale, y: float) -> Markup:
 
 
 def time_label(seconds: float, shape: str) -> str:
-    """A time in UTC; the bare number where no calendar has it."""
+    """The time in UTC; the number itself where the calendar doesn't have that time."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime(shape)
     except (OverflowError, ValueError, OSError):

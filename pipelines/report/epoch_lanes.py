@@ -1,4 +1,4 @@
-"""The epochs that each replica's log is made of, by offset; what it lost, and its snapshots."""
+"""A lane for each replica: the epochs in its log by offset, what it lost, and its snapshots."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica. title: who it is. start: its log start; end: its LEO, exclusive. snapshots:
-    (end offset, what it is, whether it is invalid)."""
+    """One replica. title: its name. start: its log start. end: its log end offset, exclusive.
+    snapshots: (end offset, text, whether it is invalid)."""
 
     replica: Replica
     is_voter: bool
@@ -37,8 +37,8 @@ class Lane:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn of all replicas. epochs: rows of queries.epochs; snapshots: of
-    queries.snapshots."""
+    """The rows that the lanes of all replicas are drawn from. epochs: of queries.epochs. snapshots:
+    of queries.snapshots."""
 
     epochs: Sequence[Row]
     losses: Sequence[Loss]
@@ -47,7 +47,7 @@ class Drawn:
 
 
 def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
-    """From a row of queries.replicas, and what is drawn of all replicas."""
+    """The lane of a row of queries.replicas."""
     replica, start = replica_of(row), row["log_start_offset"]
     own = (one for one in drawn.epochs if _is_of(one, replica))
     return Lane(
@@ -67,7 +67,7 @@ def _is_of(row: Row, replica: Replica) -> bool:
 
 
 def _blocks(row: Row, log_start: int, fills: Fills) -> Iterator[Block]:
-    """An epoch, in two blocks where the log start lies inside of it."""
+    """The blocks of an epoch: two where the log start is inside of it."""
     start, end = row["start_offset"], row["end_offset"]
     if start < log_start:
         yield _block(row, start, min(end, log_start), fills, is_below=True)
@@ -111,7 +111,8 @@ def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
 
 
 def _shown(lanes: Sequence[Lane]) -> list[Lane]:
-    """At most MAX_LANES, those kept that lost something, and voters before observers."""
+    """At most MAX_LANES lanes. Replicas that lost something come first, then voters, then
+    observers."""
     matter = sorted(lanes, key=lambda one: (not one.losses, not one.is_voter))[:MAX_LANES]
     return [one for one in lanes if one in matter]
 
@@ -136,7 +137,7 @@ def _draw(one: Lane, scale: Scale, y: float) -> Markup:
 
 
 def _loss(loss: Loss, scale: Scale, bar: float) -> Markup:
-    """Below the bar, which has its own words."""
+    """The mark of a loss below the bar, with its own text."""
     x = scale.x(loss.first)
     width = max(scale.x(loss.first + loss.records) - x, 0.5)
     told = {

@@ -1,4 +1,4 @@
-"""Everything that the page says of one cluster is made from: each query asked once."""
+"""The rows that the page of one cluster is made from: each query is asked once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from pipelines.report.words import round_seconds
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
-"""Partings whose branches are decoded; the others are in the table only."""
+"""For how many divergences the branches are decoded. Other divergences are only in the table."""
 MAX_TRUNCATIONS_DECODED = 3
 
 
 @dataclass(frozen=True)
 class Activity:
-    """Changes over time. typed: by gold.metadata_changes, else by the records' types.
+    """Changes over time. typed: whether they are of gold.metadata_changes; otherwise records by
+    type.
 
     start: seconds since 1970 of bucket 0. width: seconds of a bucket.
     """
@@ -34,8 +35,9 @@ class Activity:
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """The branches of one parting. heads: who held which batch; records: one replica of each."""
+class DecodedBranches:
+    """The branches of one divergence. heads: which replica held which batch. records: of one
+    replica of each branch."""
 
     parting: Parting
     heads: Figure
@@ -45,8 +47,9 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Lost:
-    """A loss with its effect. written: the times of its records; types: of which types they are;
-    changes: what they would have changed, by type, None where the lake has no typed changes."""
+    """A loss with its effect. written: the times of its records. types: the types of its records.
+    changes: what the records would have changed, by type; None where the lake has no typed changes.
+    """
 
     loss: Loss
     written: Figure
@@ -57,9 +60,9 @@ class Lost:
 @dataclass(frozen=True)
 class Evidence:
     """The tables' answers about one cluster. unidentified: damage of no known replica, of any
-    cluster. truncated: the decoded records of some truncations, by their place among them.
-    losses: all, those in `lost` with their effect. state_ranges, exposure: None where no table
-    tells them."""
+    cluster. truncated: the decoded records of some truncations, by the truncation's place in the
+    list. losses: all losses; `lost` has those with their effect. state_ranges, exposure: None where
+    the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -79,7 +82,7 @@ class Evidence:
     health: Figure
     damage: Figure
     activity: Activity
-    decoded: tuple[Decoded, ...] = ()
+    decoded: tuple[DecodedBranches, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
     losses: tuple[Loss, ...] = ()
     lost: tuple[Lost, ...] = ()
@@ -89,7 +92,8 @@ class Evidence:
 
 
 def gather(source: Source, summary: Row) -> Evidence:
-    """Ask all about the cluster of `summary`, a row of queries.CLUSTERS. KraftlakeError."""
+    """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
+    KraftlakeError."""
     cluster = str(summary["cluster_id"])
     plain: dict[str, Any] = {
         name: source.figure(query(cluster))
@@ -164,18 +168,18 @@ def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, ty
     return Lost(replace(loss, effect=known), written, types, changes)
 
 
-def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Decoded]:
+def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:
     for parting in partings_of(rows)[:MAX_PARTINGS_DECODED]:
         heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
         parting = parting.with_heads(heads.rows)
         speakers = tuple(branch.replicas[0] for branch in parting.branches)
         keys = [(one.node_id, one.directory_id) for one in speakers]
         sql = queries.branch_records(cluster, parting.capture_group, parting.offset, keys)
-        yield Decoded(parting, heads, source.figure(sql), speakers)
+        yield DecodedBranches(parting, heads, source.figure(sql), speakers)
 
 
 def _truncated(source: Source, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
-    """The records of the first truncations, replicas that lost the same being shown once."""
+    """The records of the first truncations. Replicas that lost the same records share one entry."""
     found: dict[int, Figure] = {}
     seen: set[tuple[Any, ...]] = set()
     for place, row in enumerate(rows):

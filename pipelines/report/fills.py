@@ -1,4 +1,4 @@
-"""Which fill the blocks of a leader have: on one page equal fills are equal leaders."""
+"""The fill of each leader's blocks. On one page equal fills are the same leader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipelines.report.words import listed
 
 HUES = 6
-"""Fills of one leader each that the style sheet has; every block has its words too."""
+"""How many leaders have a fill of their own in the style sheet. Every block also has a text."""
 OTHER, UNKNOWN, MANY = "other", "unknown", "many"
 """Fills of no leader's own: of leaders beyond the last hue, of an epoch whose leader no replica
 tells, and of several epochs that are drawn as one block."""
@@ -16,30 +16,31 @@ tells, and of several epochs that are drawn as one block."""
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a drawing's key."""
+    """One entry of a drawing's legend."""
 
     fill: str
     text: str
 
 
 class Fills:
-    """The fills of one cluster: each leader has its own, by node id, as far as they reach."""
+    """The fills of one cluster: each leader gets its own, by node id, while there are any."""
 
     def __init__(self, leaders: Iterable[int | None]) -> None:
-        """leaders: of all epochs that are drawn; None where nobody tells the leader."""
+        """leaders: of all epochs that are drawn; None stands for an epoch whose leader is
+        unknown."""
         found = set(leaders)
         self._has_unknown = None in found
         self._leaders = sorted(leader for leader in found if leader is not None)
 
     def of(self, leader: int | None) -> str:
-        """A class of the style sheet. leader: one of those that were given."""
+        """The class in the style sheet. leader: one of those given to __init__."""
         if leader is None:
             return UNKNOWN
         place = self._leaders.index(leader)
         return f"hue{place}" if place < HUES else OTHER
 
     def key(self) -> tuple[Key, ...]:
-        """What each fill means, in the order of node ids."""
+        """The meaning of each fill, in the order of node ids."""
         own = [Key(self.of(leader), f"leader {leader}") for leader in self._leaders[:HUES]]
         others = [str(leader) for leader in self._leaders[HUES:]]
         if others:

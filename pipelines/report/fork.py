@@ -1,4 +1,4 @@
-"""A divergence drawn: one log up to an offset, then a branch for each history."""
+"""The drawing of a divergence: one log up to an offset, then a branch for each history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ROW, _LINE = 62, 15
 
 
 def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Markup:
-    """leaders: epoch to leader's node id, where known. Not to scale: what matters is the order."""
+    """The drawing. leaders: epoch -> the leader's node id, where known. It is not to scale: only
+    the order is right."""
     branches = parting.branches[:MAX_BRANCHES]
     height = _ROW * len(branches) + 8
     middle = height / 2

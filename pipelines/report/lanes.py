@@ -1,4 +1,4 @@
-"""Lanes of blocks: what both timelines are drawn from."""
+"""Lanes of blocks, from which both timelines are drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelines.report.svg import Scale, box, label
 from pipelines.report.words import counted
 
 _THINNEST = 0.6
-"""Percent of the width below which neighbours are drawn as one block."""
+"""Blocks narrower than this many percent of the width are joined with their neighbours."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Block:
     """start, end: on the drawing's scale. fill: a class of the style sheet. texts: labels, the
     longest first.
 
-    title: what a pointer shows. count: how many epochs it stands for. is_below: whether it lies
+    title: the tooltip. count: how many epochs the block stands for. is_below: whether the block is
     below the log start.
     """
 
@@ -34,7 +34,8 @@ class Block:
 
 
 def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:
-    """Blocks too thin to see put together with thin neighbours; their order is that of starts."""
+    """The blocks, in the order of their starts, where blocks that are too thin to see are joined
+    with thin neighbours."""
     found: list[Block] = []
     for block in blocks:
         before = found[-1] if found else None
@@ -61,7 +62,7 @@ def _joined(a: Block, b: Block) -> Block:
 
 
 def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) -> Markup:
-    """Each as a box from y (pixels) on with the longest label that fits."""
+    """A box for each block from y (pixels) on, with the longest label that fits."""
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)

@@ -1,4 +1,4 @@
-"""Who led when: a lane for each leader, from the start of an epoch to the last record in it."""
+"""Which node led when: a lane for each leader, from the start of an epoch to its last record."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _HEAD, _BAR, _GAP = 18, 22, 10
 
 
 def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Markup | None:
-    """From rows of queries.leaders; None where no epoch has a time and a leader.
+    """The drawing of rows of queries.leaders; None where no epoch has a time and a leader.
 
-    Blocks of two lanes above each other are two nodes that wrote at one time, each for its epoch.
+    Blocks above each other in two lanes are two nodes that wrote at the same time, each in its
+    epoch.
     """
     led: dict[int, list[Block]] = defaultdict(list)
     for row in rows:

@@ -1,6 +1,6 @@
-"""The SQL behind what lost records were: when they were written, what they would have changed.
+"""The SQL about lost records: when they were written, and what they would have changed.
 
-An entry is told by its leader epoch and its offset, for a leader writes one record at an offset.
+Leader epoch and offset identify a record, because a leader writes one record at an offset.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ORDER BY first_offset"""
 
 def changes(cluster: str, loss: Loss) -> str:
     """The changes that the lost records made, by type. `again`: how many of them a record that was
-    not superseded makes later: the same change, or the creation of something of that name."""
+    not superseded makes later: the same change, or the creation of an entity with that name."""
     return f"""\
 WITH {_lost(loss)}, changed AS (
   SELECT c.*
@@ -70,7 +70,7 @@ ORDER BY changes DESC, c.change"""
 
 
 _CREATIONS = "('topic_created', 'partition_created')"
-"""What is made anew has another id."""
+"""Types of change that make an entity. An entity that is made again has another id."""
 
 
 def _lost(loss: Loss) -> str:

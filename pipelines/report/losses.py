@@ -1,4 +1,5 @@
-"""What replicas lost, or would lose: truncations that captures show, and divergences still open."""
+"""What replicas lost, or would lose: truncations that captures show, and divergences that are still
+open."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from pipelines.report.partings import Parting, Replica, replica_of
 from pipelines.report.source import Row
 
 MAX_LOSSES_TOLD = 3
-"""Losses that the verdict tells one by one, and whose effect is asked."""
+"""How many losses the verdict names, and asks the effect of."""
 
 
 class When(Enum):
     """GONE: captures show that the records vanished. PENDING: the replica's newest capture still
-    holds them, and it truncates them when it follows the other branch. UNSEEN: it held them, and
-    no capture shows what became of them."""
+    holds them, and it truncates them when it follows the other branch. UNSEEN: the replica held
+    them, and no later capture shows what happened to them."""
 
     GONE = "gone"
     PENDING = "pending"
@@ -28,13 +29,14 @@ class When(Enum):
 
 @dataclass(frozen=True)
 class Loss:
-    """Records that replicas lost, or would lose: counts of records, and of each what is known of
-    its commitment.
+    """Records that replicas lost, or would lose: how many, and how many of them are proven
+    committed, superseded or unproven.
 
-    first: the first offset; end: exclusive, of a run that is gone, else None. epochs: of the
-    records, where the tables tell. capture_group: whose captures show that they are pending or
-    unseen. between: captured_at of the last capture with the records that are gone, None where no
-    table tells it, and of the first capture without them. effect: None where nobody asked.
+    first: the first offset. end: exclusive, of a run that is gone, otherwise None. epochs: of the
+    records, where the tables have them. capture_group: the group whose captures show that the
+    records are pending or unseen. between: captured_at of the last capture with the records that
+    are gone (None where no table has it), and of the first capture without them. effect: None where
+    it was not asked.
     """
 
     replicas: tuple[Replica, ...]
@@ -54,7 +56,7 @@ class Loss:
 def losses(
     truncations: Iterable[Row], partings: Iterable[Parting], newest: Mapping[Replica, str]
 ) -> tuple[Loss, ...]:
-    """Each loss once, those that lose committed records first.
+    """Each loss once, those with committed records first.
 
     truncations: rows of queries.truncations. newest: each replica's newest capture group.
     """
@@ -102,7 +104,8 @@ def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
 
 
 def _together(found: Iterable[Loss]) -> Iterable[Loss]:
-    """Replicas that lost the same in one Loss; where and when that was seen may differ."""
+    """Replicas that lost the same records joined in one Loss. The captures that show it
+    may differ."""
     alike: dict[Loss, list[Loss]] = defaultdict(list)
     for loss in found:
         alike[replace(loss, replicas=(), capture_group="", between=None)].append(loss)
@@ -113,7 +116,7 @@ def _together(found: Iterable[Loss]) -> Iterable[Loss]:
 
 
 def _between(same: Iterable[Loss]) -> tuple[datetime | None, datetime] | None:
-    """From the first moment to the last one."""
+    """From the first time to the last one."""
     told = [loss.between for loss in same if loss.between is not None]
     if not told:
         return None

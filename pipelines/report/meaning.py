@@ -1,4 +1,4 @@
-"""What lost records would have changed, in words: counts of typed changes as a clause."""
+"""What lost records would have changed, in words: the numbers of typed changes as a clause."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 _MAX_PHRASES = 3
 _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}
-"""Changes of a topic, and those of its partitions that come with it."""
+"""Changes of a topic, and the changes of its partitions that come with them."""
 
 
 @dataclass(frozen=True)
 class LostChange:
-    """Changes of one type that lost records made.
+    """The changes of one type that lost records made.
 
-    again: how many of them records that were not lost make later, to an entity of that name.
+    again: how many of them later records that were not lost make again, to an entity of that name.
     with_topic: whether they are of partitions whose topic another lost record creates or deletes.
     example: the name of one of the entities.
     """
@@ -31,17 +31,17 @@ class LostChange:
 
     @property
     def never(self) -> int:
-        """How many nobody made again."""
+        """How many of the changes no later record made again."""
         return self.count - self.again
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What is known of lost records besides their number.
+    """Facts about lost records besides their number.
 
-    written_ms: the smallest and the largest time of them, ms since 1970; None where no time is
-    known. unknown_from: the offset from which on nobody knows what they would have changed, None
-    where all is known. unread: how many of them could not be read.
+    written_ms: their smallest and largest time, ms since 1970; None where no time is known.
+    unknown_from: the offset from which on their changes are unknown, None where all are known.
+    unread: how many of them could not be read.
     """
 
     written_ms: tuple[int, int] | None = None
@@ -64,7 +64,7 @@ class Answers:
 
 
 def effect(first: int, records: int, told: Answers) -> Effect:
-    """Of so many lost records from offset `first` on."""
+    """The effect of the lost records, `records` many, from offset `first` on."""
     times = [
         (row["first_ms"], row["last_ms"]) for row in told.written if row["first_ms"] is not None
     ]
@@ -80,7 +80,8 @@ def effect(first: int, records: int, told: Answers) -> Effect:
 
 
 def _unknown_from(first: int, told: Answers) -> int | None:
-    """The state before the first lost record must be known, and every type among them."""
+    """The offset from which on the changes are unknown: the state before the first lost record, and
+    the type of every lost record, must be known."""
     ranges = [(row["from_offset"], row["to_offset"]) for row in told.state_ranges]
     is_known = any(start <= first <= end for start, end in ranges)
     if not is_known and (ranges or not told.changes):
@@ -97,8 +98,8 @@ def _is_known(row: Row) -> bool:
 
 
 def never_made(effect: Effect) -> str:
-    """Such as `5 topics with 15 partitions were never created`, of records that another branch has
-    superseded; empty where they would have changed nothing."""
+    """The changes of records that another branch has superseded, such as `5 topics with 15
+    partitions were never created`; empty where they would have changed nothing."""
     never = [(one, one.never) for one in effect.changes if one.never]
     again = sum(one.again for one in effect.changes)
     told = [f"{what} {_were(count)} never {done}" for what, count, done in _phrases(never)]
@@ -109,13 +110,14 @@ def never_made(effect: Effect) -> str:
 
 
 def made(effect: Effect) -> str:
-    """Such as `5 topics with 15 partitions created`, of records that may be committed."""
+    """The changes of records that may be committed, such as `5 topics with 15 partitions
+    created`."""
     counted = [(one, one.count) for one in effect.changes]
     return listed([f"{what} {done}" for what, _, done in _phrases(counted)])
 
 
 def limits(effect: Effect) -> str:
-    """What is not known of the lost records; empty where all is."""
+    """The facts about the lost records that are unknown; empty where all are known."""
     parts = []
     if effect.unknown_from is not None:
         parts.append(
@@ -132,7 +134,8 @@ def _were(count: int) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(what, how many, what was done to it), the largest first; all beyond some in one."""
+    """(entities, how many, what was done to them), the largest first. Those beyond a limit are one
+    phrase."""
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
     for one, count in changes:
@@ -214,4 +217,4 @@ NOUNS = {
     "voters_changed": ("voter set", "voter sets", "changed"),
     "kraft_version_changed": ("KRaft version", "KRaft versions", "changed"),
 }  # fmt: skip
-"""What each type of change happens to, one and several, and what is done to it."""
+"""For each type of change: the name of one entity and of several, and what is done to them."""

@@ -1,7 +1,7 @@
-"""The report: a lake's clusters, each with its verdict and what it rests on, as one HTML page.
+"""The report: the clusters of a lake, each with its verdict and evidence, as one HTML page.
 
-The page asks for nothing: styles and drawings are in it, and a content security policy forbids
-everything else, so that a name out of a log could not run as a script even if it came unescaped.
+The page loads nothing from elsewhere: it has its styles and drawings, and a content security policy
+forbids all else. So a name in a log could not run as a script even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from pipelines.report.words import (
 from replica.errors import UsageError
 
 MAX_CLUSTERS = 10
-"""Clusters on one page; `--cluster` chooses one of more."""
+"""The most clusters on one page; `--cluster` chooses one where there are more."""
 _TEMPLATES = "templates"
-"""In this package, also where that lies in a zip."""
+"""Loads templates of this package, also from a zip."""
 _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 
 @dataclass(frozen=True)
 class Report:
-    """clusters: those on the page, more: how many the lake has besides. of_directories: what the
-    lake was made of for this page alone; empty for a lake that stays."""
+    """clusters: those on the page. more: how many other clusters the lake has. of_directories: the
+    directories of which the lake was made only for this page; empty for a lake that stays."""
 
     lake: Lake
     version: str
@@ -67,9 +67,10 @@ def make_report(
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """Ask all that the page says. cluster: that one only. of_directories: see Report.
+    """The report. cluster: only this one. of_directories: as of Report.
 
-    UsageError: no such cluster, or tables that `ingest` and `build` make are not there.
+    Raises UsageError where there is no such cluster, or where tables that `ingest` and `build` make
+    are missing.
     """
     _check_tables(source)
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
@@ -119,7 +120,7 @@ def _refuse(text: str) -> Sequence[Row]:
 
 
 def render(report: Report) -> str:
-    """The page, UTF-8 without anything that a codec could refuse."""
+    """The page as UTF-8 that every codec accepts."""
     style, script = _read("report.css"), "".join(map(_read, _SCRIPTS))
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     return (
@@ -179,7 +180,7 @@ def _ms_range(times: tuple[int, int]) -> str:
 
 
 def _ticks(text: str) -> Markup:
-    """Text with `code` in backticks, as the rules are written."""
+    """The text of a rule, with `code` for backticks."""
     parts = [
         element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
     ]
@@ -187,7 +188,7 @@ def _ticks(text: str) -> Markup:
 
 
 def _shown(value: object) -> object:
-    """What an expression of a template puts out: NULL as nothing, odd characters as codes."""
+    """The output of a template's expression: nothing for NULL, codes for unusual characters."""
     if value is None:
         return ""
     if isinstance(value, str) and not isinstance(value, Markup):

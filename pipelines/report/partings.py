@@ -1,4 +1,4 @@
-"""Where logs part: pairs of replicas put together into the branches that they are on."""
+"""Where logs diverge: pairs of replicas, grouped into branches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Replica:
 
 
 def replica_of(row: Row) -> Replica:
-    """From a row of any query about replicas."""
+    """The replica of a row of any query about replicas."""
     return Replica(row["node_id"], row["directory_id"])
 
 
 @dataclass(frozen=True)
 class Branch:
-    """What some replicas hold from a divergence on.
+    """The records that some replicas hold from a divergence on.
 
     epoch: of the batch at the divergence. crc: of that batch, None where no batch was found.
-    end_offset: the largest LEO, exclusive, None where unknown.
+    end_offset: the largest log end offset, exclusive, None where unknown.
     """
 
     epoch: int
@@ -41,8 +41,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Losing:
-    """A replica that would truncate, and what that takes with it, in records: the worst that any
-    of its pairs tells."""
+    """A replica that would truncate, and how many records it would lose: the worst case among its
+    pairs."""
 
     replica: Replica
     records: int
@@ -56,8 +56,8 @@ class Parting:
     """Replicas of one capture group whose logs differ from one offset on.
 
     relation: diverged, or conflict where they differ under one epoch. branches: the newest epoch
-    first. losing: nobody in a conflict. captured_at: of the newest group that shows it. since_ms:
-    the smallest time of the batches at the divergence, ms since 1970, None where unknown.
+    first. losing: empty in a conflict. captured_at: of the newest group that shows the divergence.
+    since_ms: the smallest time of the batches at the divergence, ms since 1970, None where unknown.
     """
 
     relation: str
@@ -75,7 +75,7 @@ class Parting:
 
     @property
     def replicas(self) -> tuple[Replica, ...]:
-        """Everyone on any branch, in order."""
+        """The replicas of all branches, in order."""
         return tuple(sorted(one for branch in self.branches for one in branch.replicas))
 
     def loses(self, branch: Branch) -> bool:
@@ -84,9 +84,9 @@ class Parting:
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The same with branches told apart by their bytes, from rows of queries.heads.
+        """The same divergence, with branches told apart by their bytes, from rows of queries.heads.
 
-        Pairs name epochs only, so replicas in conflict are on one branch before.
+        Pairs have only epochs, so before this call replicas in conflict are on one branch.
         """
         known = set(self.replicas)
         held: dict[tuple[int, int], list[Replica]] = defaultdict(list)
@@ -109,7 +109,8 @@ class Parting:
 
 
 def partings_of(rows: Iterable[Row]) -> list[Parting]:
-    """Rows of queries.partings put together, in their order: the newest capture group first."""
+    """The divergences of rows of queries.partings, in their order: the newest capture
+    group first."""
     together: dict[tuple[str, int, str], list[Row]] = defaultdict(list)
     for row in rows:
         together[row["capture_group"], row["divergence_offset"], row["relation"]].append(row)

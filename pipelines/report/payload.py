@@ -1,6 +1,6 @@
-"""A record's payload as `kraftlake dump` prints it: Kafka's JSON, fields in Kafka's order.
+"""A record's payload as `kraftlake dump` prints it: Kafka's JSON, with fields in Kafka's order.
 
-A VARIANT keeps its fields sorted by name, so the order is made anew from the schema.
+A VARIANT sorts its fields by name, so the order comes from the record's schema.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _FIRST = ("version", "leaderId", "voters", "voterId", "voterDirectoryId", "name"
 
 
 def kafka_json(record_type: str, version: int | None, payload: Any) -> str:
-    """The payload as text, redaction kept. A record of a type or version that isn't known here has
-    its fields as the VARIANT has them."""
+    """The payload as text. Redacted values stay redacted. A record of an unknown type or version
+    has its fields in the VARIANT's order."""
     if isinstance(payload, dict) and version is not None:
         try:
             return json_text(from_plain(record_type, version, payload))

@@ -1,8 +1,7 @@
-"""The SQL behind the page, in the dialect of `kraftlake sql`; each function takes a cluster id.
+"""The SQL behind the page, in the dialect of `kraftlake sql`. Each function takes a cluster id.
 
-Every query names all it depends on, so that a reader can run it as it stands. Times that come out
-of the log are text: a hostile log holds years that no calendar has. A column `total` counts the
-rows before LIMIT.
+Each query is complete, so that a reader can run it alone. Times of the log are text, because a
+hostile log has years that no calendar has. A column `total` counts the rows before LIMIT.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ MAX_PARTINGS = 500
 MAX_TRUNCATIONS = 100
 MAX_SNAPSHOTS = 100
 MAX_FINDINGS = 20
-"""Findings of one rule."""
+"""The most findings of one rule."""
 MAX_DAMAGE = 50
 MAX_EXPOSURES = 20
 MAX_SUBJECTS = 5
-"""Partitions, nodes and so on of one rule of health."""
+"""The most partitions, nodes and so on of one rule of health."""
 MAX_CAPTURES = 100
 MAX_TOLD_IN_PRINT = 2
-"""Clusters of which the first pages on paper tell more than the verdict."""
+"""With more clusters than this, the first printed pages have only the verdict of each."""
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
 """Rows of tables whose queries have no LIMIT, or a larger one."""
 MAX_LANES = 24
-"""Lanes of a drawing."""
+"""The most lanes of a drawing."""
 SHOWN, LONG = 12, 240
 """Offsets shown at once, and characters of a payload; what is beyond is folded."""
 BEFORE, AFTER = 3, 50
@@ -46,7 +45,7 @@ REQUIRED = (
     "gold.snapshot_validity",
     "gold.findings",
 )
-"""Tables without which there is no page."""
+"""The tables without which there is no page."""
 
 CLUSTERS = """\
 SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,
@@ -64,7 +63,7 @@ LIMIT 50"""
 
 
 def ms(time: str) -> str:
-    """A column of type timestamp in ms since 1970."""
+    """SQL: a timestamp column in ms since 1970."""
     return f"CAST(floor(date_part('epoch', {time}) * 1000) AS BIGINT)"
 
 
@@ -87,7 +86,7 @@ def rounds(cluster: str) -> str:
 
 
 def replicas(cluster: str) -> str:
-    """Each replica by its newest capture, with the last epoch of its log and the time of its last
+    """Each replica in its newest capture, with the last epoch of its log and the time of its last
     record, in ms since 1970."""
     return f"""\
 WITH {newest(cluster)}
@@ -118,7 +117,7 @@ LIMIT {MAX_CAPTURES}"""
 
 
 def unbuilt(cluster: str) -> str:
-    """Captures with records that no built table knows."""
+    """Captures with records that no built table has."""
     return f"""\
 SELECT node_id, captured_at, source
 FROM bronze.captures
@@ -128,8 +127,8 @@ ORDER BY captured_at"""
 
 
 def epochs(cluster: str) -> str:
-    """The epochs in the log of each replica's newest capture. An epoch has one leader, so where a
-    log lacks its LEADER_CHANGE record, what the other replicas tell counts."""
+    """The epochs in the log of each replica's newest capture. Where a log lacks an epoch's
+    LEADER_CHANGE record, its leader comes from the other replicas: an epoch has one leader."""
     return f"""\
 WITH {newest(cluster)}
 SELECT n.node_id, n.directory_id, e.epoch, coalesce(e.leader_id, h.leader_id) AS leader_id,
@@ -144,7 +143,7 @@ ORDER BY n.node_id, n.directory_id, e.start_offset"""
 
 
 def leaders(cluster: str) -> str:
-    """Each leader epoch, with the time of the last record that any replica holds of it."""
+    """Each leader epoch, with the time of its last record on any replica."""
     return f"""\
 SELECT h.epoch, h.leader_id, h.start_offset, h.end_offset,
        CAST(h.started_at AS VARCHAR) AS started_at,
@@ -158,7 +157,7 @@ ORDER BY h.epoch"""
 
 
 def relations(cluster: str) -> str:
-    """How the pairs of the newest capture group relate."""
+    """How the pairs of replicas in the newest capture group relate."""
     return f"""\
 SELECT relation, count(*) AS pairs
 FROM gold.divergence_points
@@ -168,7 +167,7 @@ ORDER BY relation"""
 
 
 def partings(cluster: str) -> str:
-    """Pairs whose logs differ, each offset once, by the newest group that shows it."""
+    """Pairs whose logs differ, each offset once, from the newest group that shows it."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
@@ -192,7 +191,8 @@ LIMIT {MAX_PARTINGS}"""
 
 
 def _held(cluster: str, group: str, first: int, last: int) -> str:
-    """A CTE: the batches that the replicas of one capture group held there, undamaged."""
+    """A CTE: the undamaged batches that the replicas of one capture group held between the two
+    offsets."""
     return f"""\
 held AS (
   SELECT b.*
@@ -209,7 +209,7 @@ held AS (
 
 
 def heads(cluster: str, group: str, offset: int) -> str:
-    """Each replica's batch at an offset, and the end of its log, exclusive."""
+    """Each replica's batch at an offset, and its log end offset, exclusive."""
     return f"""\
 WITH {_held(cluster, group, offset, offset)}
 SELECT h.node_id, h.directory_id, h.leader_epoch, h.crc, c.log_end_offset,
@@ -255,7 +255,7 @@ ORDER BY from_offset"""
 
 
 def truncations(cluster: str) -> str:
-    """What vanished from logs between captures, committed records first."""
+    """Records that vanished from logs between captures, committed records first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,
@@ -267,7 +267,7 @@ LIMIT {MAX_TRUNCATIONS}"""
 
 
 def truncated_types(cluster: str) -> str:
-    """What the truncated records were, by replica and record type."""
+    """The number of truncated records, by replica and record type."""
     return f"""\
 SELECT b.node_id, b.directory_id, b.truncated_at, r.record_type, count(*) AS records,
        min(r."offset") AS first_offset, max(r."offset") AS last_offset
@@ -297,7 +297,7 @@ LIMIT {AFTER}"""
 
 
 def _judged_snapshots(cluster: str) -> str:
-    """A CTE: each snapshot once, by the worst that any capture says of it, else the newest."""
+    """A CTE: each snapshot once, with the worst verdict of any capture, or the newest."""
     one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
     return f"""\
 judged AS (
@@ -320,7 +320,7 @@ SELECT verdict, count(*) AS snapshots FROM judged WHERE nth = 1 GROUP BY verdict
 
 
 def snapshots(cluster: str) -> str:
-    """Each snapshot with its verdict and evidence, the bad ones first."""
+    """Each snapshot with its verdict and evidence, the invalid ones first."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
 SELECT j.node_id, j.directory_id, j.end_offset, j.epoch, j.verdict, j.broken_rules, j.notes,
@@ -338,7 +338,7 @@ LIMIT {MAX_SNAPSHOTS}"""
 
 
 def findings(cluster: str) -> str:
-    """The first findings of each rule; `findings` and `now` count all of it, and those of each
+    """The first findings of each rule. `findings` and `now` count all findings, and those of each
     replica's newest capture."""
     return f"""\
 WITH {newest(cluster)}, ranked AS (
@@ -360,7 +360,7 @@ ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rul
 
 
 def health(cluster: str) -> str:
-    """The rules of health that hold for the newest known state, the worst first."""
+    """The rules of health that found something in the newest known state, the worst first."""
     return f"""\
 SELECT rule, severity, message, subjects, file, capture_id
 FROM gold.findings
@@ -372,7 +372,7 @@ EXPOSURE = "gold.failure_exposure"
 
 
 def exposure(cluster: str) -> str:
-    """The failures that would take anything away from the newest known state, the worst first."""
+    """The failures that would harm the newest known state, the worst first."""
     return f"""\
 SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
        since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total

@@ -1,4 +1,4 @@
-"""Decoded records as rows of a table: an offset, and a cell for each branch."""
+"""Decoded records as table rows: an offset, and a cell for each branch."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class RecordRow:
-    """cells: one a branch, None where the branch has no record there; a single one where all
-    branches hold the same."""
+    """cells: one for each branch, None where the branch has no record at the offset; a single cell
+    where all branches have the same record."""
 
     offset: int
     cells: tuple[Cell | None, ...]
 
 
 def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[RecordRow, ...]:
-    """Rows of queries.branch_records by offset; speakers: the replica that stands for each
-    branch."""
+    """Rows of queries.branch_records by offset. speakers: for each branch the replica whose records
+    are shown."""
     held: dict[int, dict[Replica, Cell]] = defaultdict(dict)
     for row in rows:
         held[row["offset"]][Replica(row["node_id"], row["directory_id"])] = _cell(row)

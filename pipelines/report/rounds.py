@@ -1,4 +1,4 @@
-"""The rounds of captures, as the page names them."""
+"""The rounds of captures, with the names that the page gives them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelines.report.source import Row
 from pipelines.report.words import listed, ms_text, time_text
 
 _NAMED = 6
-"""Rounds that are listed one by one."""
+"""How many rounds are listed one by one."""
 
 
 class Rounds:
@@ -24,7 +24,7 @@ class Rounds:
 
     @property
     def has_untimed(self) -> bool:
-        """Whether captured_at of any round is the time of its ingest."""
+        """Whether captured_at of any round is only the time of its ingest."""
         return any(not one.has_own_time for one in self._rounds.values())
 
     @property
@@ -36,14 +36,14 @@ class Rounds:
         return listed(labels)
 
     def when(self, captured_at: datetime | None) -> str:
-        """What the captures of that moment are called; nothing where there is no moment."""
+        """The name of the captures of that time; empty for None."""
         if captured_at is None:
             return ""
         known = self._rounds.get(captured_at)
         return time_text(captured_at) if known is None else known.label(time_text, ms_text)
 
     def short(self, captured_at: datetime) -> str:
-        """The same within a sentence, without the newest record."""
+        """The name within a sentence, without the newest record."""
         known = self._rounds.get(captured_at)
         if known is None or known.has_own_time:
             return time_text(captured_at)
@@ -53,4 +53,4 @@ class Rounds:
 
 
 NO_ROUNDS = Rounds(())
-"""For whoever knows captures by their times alone."""
+"""Names captures by their times alone."""

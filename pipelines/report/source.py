@@ -1,4 +1,4 @@
-"""The port to a lake: a function that answers SQL, and a query kept together with its rows."""
+"""The port to a lake: a function that answers SQL, and a query together with its rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """A lake that can be asked.
+    """A lake that answers queries.
 
-    lake: as the user named it. tables: `schema.table` of each table in it.
-    ask: one SELECT in DataFusion's dialect to its rows; times are datetimes in UTC, VARIANT is
-    decoded. It raises KraftlakeError.
+    lake: as the user named it. tables: `schema.table` of each table in it. ask: takes one SELECT in
+    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. It
+    raises KraftlakeError.
     """
 
     lake: Lake
@@ -26,7 +26,8 @@ class Source:
     ask: Callable[[str], list[Row]]
 
     def figure(self, sql: str) -> Figure:
-        """The query's rows. Its column `total`, where it has one, counts those before LIMIT."""
+        """The query's rows. If they have a column `total`, it is the number of rows
+        before LIMIT."""
         rows = tuple(self.ask(sql))
         total = rows[0]["total"] if rows and "total" in rows[0] else len(rows)
         return Figure(sql, rows, total)
@@ -34,7 +35,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a figure or table of the page is made from. total: rows without the query's LIMIT."""
+    """The query and rows behind a figure or table of the page. total: the number of rows without
+    the query's LIMIT."""
 
     sql: str
     rows: tuple[Row, ...] = ()
@@ -42,22 +44,22 @@ class Figure:
 
     @property
     def more(self) -> int:
-        """Rows that the LIMIT left out."""
+        """How many rows the LIMIT left out."""
         return self.total - len(self.rows)
 
 
 def literal(value: str | int) -> str:
-    """A value as SQL writes it; what a string holds can't end the string."""
+    """The value as an SQL literal. No character in a string can end the literal."""
     if isinstance(value, int):
         return str(value)
     return "'" + value.replace("'", "''") + "'"
 
 
 def moment(text: str | None) -> datetime | None:
-    """A record's time as the queries give it, ISO-8601 text in UTC.
+    """A record's time in the form of the queries: ISO-8601 text in UTC.
 
-    None where there is none, and for times that Python's calendar lacks: they come from the log,
-    and a log may hold any.
+    None where there is no time, and for times that Python's calendar lacks: a log may hold any
+    time.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""The first page: when it was, what it did to the cluster, and how sure that is, in plain words."""
+"""The first page: when the incident was, what it did to the cluster, and how certain that is."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pipelines.report.words import counted, listed, ms_range_text, ms_text, time
 from replica.health.exposure import NOTHING, PAIR
 
 MAX_TOLD = 3
-"""Losses, and rules of health, that are named one by one."""
+"""How many losses, and rules of health, are named one by one."""
 HIGH, LIMITED = "high", "limited"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Sentences. certainty: HIGH, or LIMITED by what `confidence` says first."""
+    """Sentences. certainty: HIGH, or LIMITED where `confidence` has a reason."""
 
     when: tuple[str, ...]
     impact: tuple[str, ...]
@@ -32,8 +32,9 @@ class Summary:
 
 
 class Outage(NamedTuple):
-    """Partitions without leader: at most so many, of so many that were there then. since_ms: the
-    first moment with any; until_ms: the first one behind with none, None where some still are."""
+    """Partitions without leader: the most at one time, and how many partitions there were then.
+    since_ms: the first time with any. until_ms: the first later time with none, None where some
+    still have no leader."""
 
     most: int
     of: int
@@ -44,7 +45,8 @@ class Outage(NamedTuple):
 
 
 def summary(facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None) -> Summary:
-    """voters: ids of the newest epoch that names them. trip: None where no table tells it."""
+    """The sentences of a cluster. voters: node ids of the newest epoch that names voters. trip:
+    None where the lake lacks its tables."""
     found = None if trip is None else outage(trip.steps)
     doubts = tuple(_doubts(facts, evidence, voters, trip))
     return Summary(
@@ -56,7 +58,7 @@ def summary(facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip
 
 
 def outage(steps: Steps) -> Outage | None:
-    """None where every partition always had a leader."""
+    """The outage in these steps; None where every partition always had a leader."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
     most = max(counts, default=0)
     if not most:
@@ -143,7 +145,7 @@ def _most(facts: Facts, name: str) -> int:
 
 
 def _now(evidence: Evidence) -> Iterator[str]:
-    """The cluster itself, by its newest state."""
+    """Sentences about the newest state of the cluster."""
     rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
     exposed = () if evidence.exposure is None else evidence.exposure.rows
     if rules:
@@ -158,7 +160,7 @@ def _now(evidence: Evidence) -> Iterator[str]:
 
 
 def _if_gone(row: Row) -> str:
-    """Such as: If broker 12 failed now, 5 partitions would be without leader."""
+    """A sentence such as: If broker 12 failed now, 5 partitions would be without leader."""
     kind = "brokers" if row["kind"] == PAIR else row["kind"]
     gone = f"{kind} {row['gone'].replace(',', ' and ')}"
     harm = [
@@ -175,7 +177,7 @@ def _if_gone(row: Row) -> str:
 
 
 def _already(row: Row | None) -> str:
-    """How many of these partitions are so without any failure."""
+    """How many of these partitions have the problem without any failure."""
     counts = [] if row is None else [row["leaderless"], row["below_min_isr"]]
     told = listed([str(count) for count in counts if count])
     return f" ({told} already {'are' if told != '1' else 'is'})" if told else ""
@@ -184,7 +186,7 @@ def _already(row: Row | None) -> str:
 def _doubts(
     facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
 ) -> Iterator[str]:
-    """What keeps the rest from being sure."""
+    """The reasons for which the other sentences are uncertain."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
     if missing:
         nodes = listed([str(one) for one in missing], limit=5)

@@ -1,7 +1,7 @@
-"""Inline SVG in small pieces: no viewBox, so that text keeps its size on a phone.
+"""Inline SVG made of small pieces, without a viewBox, so that text keeps its size on a phone.
 
-Along x everything is in percent of the drawing's width, along y in pixels: a drawing is as wide as
-the page, and nothing in it is scaled.
+Along x all values are percent of the drawing's width, along y pixels: a drawing is as wide as the
+page, and nothing in it is scaled.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pipelines.report.words import visible
 ALWAYS, WIDE = 16.0, 6.0
 """Widths in percent from which a short label fits: on any screen, on a wide one."""
 CHARACTER = 7.2
-"""Pixels of a character of a label, on the safe side."""
+"""The width of a label's character in pixels, rounded up."""
 NARROW, BROAD = 330, 900
 """Pixels a drawing has on a phone, and on a screen of a computer."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to percent of a drawing's width; low < high."""
+    """Turns values into percent of a drawing's width; low < high."""
 
     low: float
     high: float
@@ -32,14 +32,14 @@ class Scale:
         assert self.low < self.high, "a scale needs an extent"
 
     def x(self, value: float) -> float:
-        """Where it lies, values outside at the edge."""
+        """The place of a value. Values outside the scale are at its edge."""
         inside = min(max(value, self.low), self.high)
         return 100 * (inside - self.low) / (self.high - self.low)
 
 
 def element(name: str, *children: str, **attributes: object) -> Markup:
-    """An element, all it holds escaped but Markup; `class_` is class, `_` stands for `-`, None
-    leaves an attribute out."""
+    """An element whose content is escaped, except Markup. `class_` is the attribute class; `_` in a
+    name stands for `-`; None leaves an attribute out."""
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value)))}"'
         for key, value in attributes.items()
@@ -52,12 +52,12 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
 
 
 def percent(value: float) -> str:
-    """Short, as an attribute."""
+    """The number as a short attribute."""
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def drawing(identity: str, title: str, description: str, height: float, *parts: str) -> Markup:
-    """The root: an image with a name and a description for those who don't see it."""
+    """The root element: an image with a title and a description for readers who don't see it."""
     head = (
         element("title", title, id=f"{identity}-title"),
         element("desc", description, id=f"{identity}-desc"),
@@ -89,7 +89,7 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
 
 
 def box(x: float, y: float, width: float, height: float, class_: str, title: str = "") -> Markup:
-    """A rectangle; title is what a pointer shows."""
+    """A rectangle. title: its tooltip."""
     inner = (element("title", title),) if title else ()
     place = {"x": percent(x), "y": f"{y:g}", "width": percent(width), "height": f"{height:g}"}
     return element("rect", *inner, class_=class_, **place)
@@ -98,7 +98,7 @@ def box(x: float, y: float, width: float, height: float, class_: str, title: str
 def label(x: float, y: float, width: float, texts: Iterable[str]) -> Markup:
     """The longest of `texts` that fits into `width` percent, for a phone and for a wide screen.
 
-    texts: longest first; none is shown where none fits. y: the baseline.
+    texts: the longest first; none is shown where none fits. y: the baseline.
     """
     broad = _fitting(texts := tuple(texts), width * BROAD / 100)
     narrow = _fitting(texts, width * NARROW / 100)
@@ -117,7 +117,7 @@ def _fitting(texts: Iterable[str], pixels: float) -> str:
 
 
 def beside(x: float, width: float, y: float, content: str, class_: str) -> Markup:
-    """Text beside something at x: to its right, or to its left in the right half."""
+    """Text beside x: to the right of it, or to the left in the right half of the drawing."""
     if x + width / 2 > 50:
         return element(
             "text",
@@ -134,7 +134,7 @@ DIAMOND, CROSS = "M0 -5L5 0L0 5L-5 0Z", "M-5 -5L5 5M-5 5L5 -5"
 
 
 def marker(x: float, y: float, shape: str, class_: str, title: str = "") -> Markup:
-    """A shape at (x percent, y); title is what a pointer shows."""
+    """A shape at (x percent, y). title: its tooltip."""
     inner = (element("title", title),) if title else ()
     path = element("path", *inner, class_=class_, d=shape)
     return element("svg", path, x=percent(x), y=f"{y:g}", overflow="visible")

@@ -1,4 +1,4 @@
-"""Tables that a phone shows as cards: each cell is told which column it belongs to."""
+"""Tables that a phone shows as cards: each cell has the name of its column."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _CELL = re.compile(r"<tr\b|<(?:td|th)\b")
 
 
 def labelled(table: Markup) -> Markup:
-    """`table`, a table out of a template, with data-label at each cell of its body: the head of the
-    cell's column. Everything that comes out of a lake is escaped in it, so that what looks like a
-    tag is one of the template's."""
+    """`table`, a table of a template, with the attribute data-label in each cell of its body: the
+    head of the cell's column. All values of a lake are escaped in it, so every tag is one of the
+    template."""
     head, body, rest = str(table).partition("<tbody>")
     labels = [Markup(one).striptags() for one in _HEAD.findall(head)]  # noqa: S704 - the template's
     place = 0

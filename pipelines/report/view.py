@@ -11,7 +11,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
-from pipelines.report.evidence import Decoded, Evidence
+from pipelines.report.evidence import DecodedBranches, Evidence
 from pipelines.report.fills import Fills
 from pipelines.report.partings import Parting, partings_of, replica_of
 from pipelines.report.queries import MAX_SUBJECTS
@@ -37,7 +37,7 @@ class PartingView:
     drawing: Markup
     records: tuple[RecordRow, ...]
     more: int
-    decoded: Decoded
+    decoded: DecodedBranches
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class HealthView:
 
 @dataclass(frozen=True)
 class TruncatedView:
-    """What a truncation took: records of the row at `place` in the table."""
+    """The records of a truncation: the row at `place` in the table."""
 
     row: Row
     records: tuple[RecordRow, ...]
@@ -107,7 +107,7 @@ class ClusterView:
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
-        """As next_steps, of the rules of health above a note."""
+        """As next_steps, for the rules of health above a note."""
         urgent = (one for one in self.health if one.rule and one.severity != "info")
         return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_HEALTH_STEPS]
 
@@ -116,7 +116,7 @@ class ClusterView:
         return self.evidence.cluster_id
 
     def when(self, captured_at: datetime | None) -> str:
-        """What the captures of that moment are called."""
+        """The name of the captures of that moment."""
         return self.rounds.when(captured_at)
 
     def name(self, row: Row) -> str:
@@ -172,7 +172,7 @@ def _health(row: Row) -> HealthView:
 
 
 def _partings(evidence: Evidence) -> list[Parting]:
-    """All of them, those with decoded branches as the batches tell them apart."""
+    """All divergences; those with decoded branches are told apart by their batches."""
     decoded = {
         (one.parting.capture_group, one.parting.offset, one.parting.relation): one.parting
         for one in evidence.decoded
@@ -237,7 +237,7 @@ def _known_to(ranges: Figure | None) -> int | None:
 
 
 def _rules(figure: Figure) -> tuple[RuleView, ...]:
-    """In the order of the query: errors first."""
+    """The rules in the order of the query: errors first."""
     by_rule: dict[str, list[Row]] = defaultdict(list)
     for row in figure.rows:
         by_rule[row["rule"]].append(row)
@@ -255,7 +255,7 @@ def _rules(figure: Figure) -> tuple[RuleView, ...]:
 
 
 def _next_steps(rules: Iterable[RuleView]) -> tuple[tuple[str, str], ...]:
-    """Of the findings above a note that the newest captures still have."""
+    """The next steps for the findings above a note that the newest captures still have."""
     urgent = [one for one in rules if one.now and one.severity != "info" and one.rule is not None]
     return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_NEXT_STEPS]
 
@@ -288,6 +288,6 @@ def _truncated(evidence: Evidence) -> Iterable[TruncatedView]:
 
 
 def parting_title(parting: Parting, names: Names) -> str:
-    """Such as: Offset 750: nodes 1, 3 and 12 against nodes 2 and 11."""
+    """A title such as: Offset 750: nodes 1, 3 and 12 against nodes 2 and 11."""
     sides = [names.nodes(branch.replicas, limit=5) for branch in parting.branches]
     return f"Offset {parting.offset}: {' against '.join(sides)}"

@@ -31,12 +31,12 @@ def visible(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Such as 1 record, 2 records."""
+    """A number with its noun, such as 1 record, 2 records."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
-    """Such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`."""
+    """A list such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`."""
     if limit is not None and len(parts) > limit:
         return f"{', '.join(parts[:limit])} and {len(parts) - limit} more"
     if len(parts) < 2:
@@ -52,13 +52,13 @@ class Names:
         self._directories = Counter(replica.node_id for replica in set(replicas))
 
     def name(self, replica: Replica) -> str:
-        """Such as `2`, or `2 (qufyMf)`."""
+        """A replica's name such as `2`, or `2 (qufyMf)`."""
         if self._directories[replica.node_id] < 2:
             return str(replica.node_id)
         return f"{replica.node_id} ({replica.directory_id[:_DIRECTORY_DIGITS]})"
 
     def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
-        """Such as `node 2`, or `nodes 2 and 11`."""
+        """Several names such as `node 2`, or `nodes 2 and 11`."""
         noun = "node" if len(replicas) == 1 else "nodes"
         return f"{noun} {listed([self.name(one) for one in replicas], limit=limit)}"
 
@@ -87,7 +87,8 @@ def ms_text(milliseconds: int | None) -> str:
 
 
 def ms_range_text(first: int, last: int) -> str:
-    """Such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the same."""
+    """A range of times such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the
+    same."""
     start, end = ms_text(first), ms_text(last)
     if start == end:
         return start
@@ -103,7 +104,7 @@ def round_seconds(least: float) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """In the largest unit that leaves at least one of it, to two digits or so."""
+    """A duration in the largest unit of which it has at least one, to about two digits."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -111,7 +112,7 @@ def duration_text(seconds: float) -> str:
 
 
 def bytes_text(size: int | None) -> str:
-    """In B, KiB, MiB or GiB."""
+    """A size in B, KiB, MiB or GiB."""
     if size is None:
         return ""
     amount = float(size)

@@ -14,6 +14,6 @@ from pipelines.sources.kraft_snapshot import KraftSnapshotDataSource
 
 
 def register(spark: SparkSession) -> None:
-    """Make both sources known to a session; doing it again changes nothing."""
+    """Make both sources known to a session. Another call changes nothing."""
     spark.dataSource.register(KraftLogDataSource)
     spark.dataSource.register(KraftSnapshotDataSource)

@@ -1,4 +1,4 @@
-"""The files that a path or URI given to a source stands for."""
+"""The files of a path or URI that a source is given."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
 
 @dataclass(frozen=True)
 class SourceFile:
-    """path: where to read it, a local path or a URI; shown: its name in the column `file`.
+    """path: the local path or URI to read; shown: the name in the column `file`.
 
-    start: the first byte to read, where a batch begins; next_offset: that batch's base offset, for
-    a start above 0; end: the byte to read up to, None for the file's end.
+    start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
+    a start above 0. end: the byte to stop at (exclusive), None for the file's end.
     """
 
     path: str
@@ -40,7 +40,7 @@ def snapshot_files(path: str) -> list[SourceFile]:
 
 
 def _files(path: str, kind: FileKind) -> list[SourceFile]:
-    """Files of a kind in directories; a file that the path itself names may be of any log kind."""
+    """The files of a kind in directories. A file that the path itself names may be any log file."""
     if is_uri(path):
         return [
             SourceFile(file.uri, shown_uri(file.uri))

@@ -65,14 +65,14 @@ RECORD_COLUMNS = (
     ("value", "binary"),
     ("error", "string"),
 )
-"""position: the batch's first byte. error: why a record could not be read, else NULL; such a row
-has record_type UNREADABLE and, in `value`, the batch's bytes."""
+"""position: the batch's first byte. error: why a record could not be read, NULL where it could. A
+row with an error has record_type UNREADABLE and, in `value`, the batch's bytes."""
 
 _CONTENTS = {"records": RECORD_COLUMNS, "batches": BATCH_COLUMNS}
 
 
 class KraftLogDataSource(DataSource):
-    """See the module's text."""
+    """The data source `kraft_log`; the module's docstring has its options."""
 
     @classmethod
     def name(cls) -> str:
@@ -132,7 +132,7 @@ def _range_bytes(options: Mapping[str, str]) -> int:
 
 
 def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
-    """The option `files`, None where `path` is to be searched."""
+    """The option `files`, None where the source has to search in `path`."""
     if "files" in options:
         try:
             return [SourceFile(*file) for file in json.loads(options["files"])]
@@ -144,7 +144,8 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
 
 
 def redactor_in(options: Mapping[str, str]) -> Redactor | None:
-    """What hides secrets, None where they are kept. Made here so that all tasks share its key."""
+    """The redactor of the options, None where secrets are kept. The driver makes it, so that all
+    tasks share its key."""
     if _is_true(options, "keepSecrets"):
         return None
     keeps_crcs = _is_true(options, "keepCrcs")

@@ -36,7 +36,7 @@ SNAPSHOT_COLUMNS = (
 
 
 class KraftSnapshotDataSource(DataSource):
-    """See the module's text."""
+    """The data source `kraft_snapshot`; the module's docstring has its options."""
 
     @classmethod
     def name(cls) -> str:
@@ -55,7 +55,8 @@ class KraftSnapshotDataSource(DataSource):
 
 
 class KraftSnapshotReader(KraftLogReader):
-    """Plans like a log's reader; a snapshot's offsets are its indexes."""
+    """Plans ranges as the reader of logs does. The offsets of a snapshot's records are their
+    indexes."""
 
     def source_files(self) -> list[SourceFile]:
         return snapshot_files(self.path) if self.files is None else self.files

@@ -1,8 +1,8 @@
-"""Which bytes each Spark task reads: ranges of whole batches, planned on the driver.
+"""The bytes that each Spark task reads: ranges of whole batches, which the driver plans.
 
-A file that fits in one range is not even opened here. A larger one is scanned once, and is cut only
-where the batches around are sound, as a scan judges a doubtful batch by those behind it: so the
-ranges together give exactly what one scan of the file gives.
+The planner doesn't open a file that fits in one range. It scans a larger file once, and cuts it
+only where the batches around the cut are sound, because a scan judges a doubtful batch by the
+batches behind it. So the ranges together give exactly what one scan of the file gives.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ from replica.scan.native import Longs
 
 DEFAULT_RANGE_BYTES = 32 * 1024 * 1024
 _SOUND_BATCHES = 3
-"""Batches in sequence before a cut: one more than a scan looks ahead."""
+"""How many sound batches in sequence must come before a cut: one more than a scan looks ahead."""
 _NO_OFFSET = -2
-"""Stands for a last offset beyond 64 bits: no base offset is the one behind it."""
+"""Stands for a last offset that doesn't fit 64 bits: no batch can follow it."""
 
 
 @dataclass
 class RangePartition(InputPartition):
-    """Bytes [start, end) of a file: whole batches, or damage whose extent the planner found.
+    """Bytes from start (inclusive) to end (exclusive) of a file: whole batches, or damage whose
+    extent the planner found.
 
-    expected_offset: base offset of the first batch if the log is sound; None where any will do.
+    expected_offset: the base offset of the first batch if the log is sound; None where any offset
+    will do.
     """
 
     path: str
@@ -54,8 +56,8 @@ class RangePartition(InputPartition):
 
 @dataclass(frozen=True)
 class Places:
-    """The batches of a file in its order, by column. next_offset: the base offset that the batch
-    behind must have."""
+    """The batches of a file in its order, by column. next_offset: the base offset that the next
+    batch must have."""
 
     position: Longs
     base_offset: Longs
@@ -65,7 +67,7 @@ class Places:
 
     @staticmethod
     def of(batches: Sequence[LocatedBatch]) -> Places:
-        """Of batches that a scan has found."""
+        """The places of batches that a scan has found."""
         return Places(
             column_of(batches, "position"),
             column_of(batches, "base_offset"),
@@ -76,7 +78,7 @@ class Places:
 
     @staticmethod
     def read(file: SourceFile, start: int, end: int, expected: int | None) -> Places:
-        """Of these bytes of the file, whose first batch has the base offset `expected`."""
+        """The places in these bytes of the file. expected: the base offset of the first batch."""
         data = read_range(file.path, start, end)
         scanned = scan_batches(data, start=start, expected_offset=expected)
         batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)
@@ -89,15 +91,15 @@ class Places:
 
 
 def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:
-    """Ranges of about `range_bytes`, in the order of the files."""
+    """Ranges of about `range_bytes` bytes, in the order of the files."""
     return [part for file in files for part in plan_file(file, range_bytes)]
 
 
 def plan_file(
     file: SourceFile, range_bytes: int, batches: Sequence[LocatedBatch] | None = None
 ) -> Iterator[RangePartition]:
-    """The ranges of one file. batches: what a scan has found in its bytes from file.start on; None
-    where nobody has scanned them."""
+    """The ranges of one file. batches: the batches that a scan has found from byte file.start on;
+    None where the bytes were not scanned."""
     name = classify(file_name(file.path))
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
     if file.start:
@@ -115,8 +117,8 @@ def plan_file(
 def _cuts(
     places: Places, first: int, expected: int | None, range_bytes: int
 ) -> Iterator[tuple[int, int]]:
-    """(position, base offset) of the batches that begin a new range. first: the first byte's
-    position."""
+    """(position, base offset) of the batches that begin a new range. first: the position of the
+    first byte."""
     position, base = places.position, places.base_offset
     if len(position) == 0:
         return
@@ -139,7 +141,8 @@ def _cuts(
 
 
 def size_of_file(file: SourceFile) -> int:
-    """Bytes of the file; UnreadableFileError where the system or store refuses."""
+    """The file's size in bytes. Raises UnreadableFileError where the system or the object store
+    refuses."""
     if is_uri(file.path):
         return size_of(file.path)
     try:
@@ -149,7 +152,7 @@ def size_of_file(file: SourceFile) -> int:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Bytes [start, end) of a local file or URI.
+    """Bytes from start (inclusive) to end (exclusive) of a local file or URI.
 
     Raises UnreadableFileError, also where the file has become shorter since the range was planned.
     """
@@ -160,8 +163,8 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def range_source(path: str, start: int, end: int) -> Source:
-    """The same bytes, of a local file only a window of which is ever in memory: for a file that
-    nobody writes to. UnreadableFileError."""
+    """The same bytes. Of a local file only a window is in memory at a time, so nobody may write to
+    the file meanwhile. Raises UnreadableFileError."""
     if is_uri(path):
         return read_range(path, start, end)
     return open_file(path, MAX_LOG_BYTES).part(start, end - start)
@@ -181,5 +184,6 @@ def _read_local(path: str, start: int, end: int) -> bytes:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """For a pipe that has taken the file's place since it was planned."""
+    """Opens without waiting, in case a pipe has taken the file's place since the range was
+    planned."""
     return os.open(path, flags | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""The bulk reader's Arrow batches, with the columns that the sources promise."""
+"""The bulk reader's Arrow batches, with the columns of the sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIMES = ("timestamp", "base_timestamp", "max_timestamp")
 def batches(
     data: Source, part: RangePartition, redactor: Redactor | None, columns: _Columns
 ) -> Iterator[Any]:
-    """A row for each batch of a range, whether or not its CRC is right; redactor None keeps the
+    """A row for each batch of a range, whether or not its CRC is right. redactor: None keeps the
     CRCs of batches that may hold secrets."""
     start, expected = part.start, part.expected_offset
     for table in scan_batches(data, start=start, expected_offset=expected, redactor=redactor):
@@ -31,7 +31,7 @@ def batches(
 def records(
     data: Source, part: RangePartition, redactor: Redactor | None, columns: _Columns
 ) -> Iterator[Any]:
-    """A row for each record of each batch whose CRC is right; redactor None keeps secrets."""
+    """A row for each record of each batch whose CRC is right. redactor: None keeps secrets."""
     for table in _scanned(data, part, redactor):
         yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
@@ -43,7 +43,8 @@ def snapshot_records(
     snapshot_id: tuple[int | None, int | None],
     columns: _Columns,
 ) -> Iterator[Any]:
-    """The same of a snapshot: its offsets are indexes, its key is (end offset, epoch)."""
+    """A row for each record of a snapshot: its offset is its index, its key is (end
+    offset, epoch)."""
     end_offset, epoch = snapshot_id
     for table in _scanned(data, part, redactor):
         cells = _cells(table, part, columns)

@@ -1,10 +1,12 @@
-"""Streaming readers of kraft_log and kraft_snapshot: an offset says how far each file was read.
+"""Streaming readers of kraft_log and kraft_snapshot. A stream's offset says how far each file was
+read.
 
-A log is read up to its last whole batch; what a running node is writing waits for the next
-micro-batch. The reader itself keeps nothing: where a stream goes on is in its checkpoint alone.
+A log is read up to its last whole batch; a batch that a running node is still writing waits for the
+next micro-batch. The reader keeps no state: only the stream's checkpoint has its position.
 
-A file that is another one now (truncated and rewritten, or replaced) is read from its first byte
-again, so its old records stay and its new ones come. What was deleted is left out.
+A file with another content than before (truncated and rewritten, or replaced) is read again from
+its first byte: the rows of its old records stay, and its new records are added. Deleted files are
+left out.
 """
 
 from __future__ import annotations
@@ -36,18 +38,19 @@ from replica.format.segment import LocatedBatch
 from replica.scan.segments import scan
 
 Position = list[int]
-"""How far one file was read: generation (counts how often it was another one), end (exclusive
-byte), base offset of what follows there, and of the last batch position and `_trace`."""
+"""How far one file was read: generation (how many times its content was replaced), end (byte,
+exclusive), base offset of the batch that follows, and position and `_trace` of the last batch."""
 Offset = dict[str, Position]
-"""By path; what Spark writes into the checkpoint as JSON."""
+"""Positions by path, which Spark writes into the checkpoint as JSON."""
 
 _GENERATION, _END, _NEXT_OFFSET, _LAST, _TRACE = range(5)
 
 
 class RangeReader(Protocol):
-    """What a stream needs of the reader of a table: its files, and the rows of a range of one.
+    """What a stream needs from the reader of a table: its files, and the rows of a range of one
+    file.
 
-    range_bytes: bytes of a file for one Spark task.
+    range_bytes: the bytes of a file for one Spark task.
     """
 
     range_bytes: int
@@ -58,7 +61,8 @@ class RangeReader(Protocol):
 
 
 class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Limits: the options maxBytesPerTrigger and maxFilesPerTrigger; both hold where both are."""
+    """Takes the options maxBytesPerTrigger and maxFilesPerTrigger. Where both are given, both limit
+    a micro-batch."""
 
     def __init__(self, options: Mapping[str, str], reader: RangeReader) -> None:
         self.reader = reader
@@ -118,14 +122,14 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from self.reader.read(partition)
 
     def commit(self, end: Offset) -> None:
-        """Nothing is kept, so nothing is let go."""
+        """Does nothing, because the reader keeps no state."""
 
     @abstractmethod
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
-        """Where to read up to: at least one batch, or one file, behind `begin`, where there is one;
-        None where there isn't."""
+        """The byte up to which a micro-batch reads: at least one batch, or one file, behind
+        `begin`. None where there is no more."""
 
     def _sizes(self) -> dict[str, int]:
         sizes = {}
@@ -145,7 +149,8 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [known[_GENERATION] + 1, 0, -1, 0, 0]
 
     def _is_same(self, path: str, known: Position, size: int) -> bool:
-        """By the last batch that was read: see replica.format.known_file."""
+        """Whether the file still has the last batch that was read, as replica.format.known_file
+        tells."""
         if size < known[_END]:
             return False
         header = read_range(path, known[_LAST], known[_LAST] + HEADER.size)
@@ -157,7 +162,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class LogStreamReader(FileStreamReader):
-    """Segments: as far as there are whole batches."""
+    """Segments, each up to its last whole batch."""
 
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
@@ -184,8 +189,8 @@ class LogStreamReader(FileStreamReader):
 
 
 def _trace(header: BatchHeader) -> int:
-    """32 bits that tell the batch from others, by what every reader may know of it: a CRC of its
-    records would let guesses of the secrets in them be checked."""
+    """32 bits that tell this batch from others, made of values that every reader may know. With a
+    CRC of the records, a reader could check guesses of secrets in them."""
     return zlib.crc32(encode_header(header._replace(crc=0)))
 
 
@@ -194,7 +199,7 @@ def _end_of(batch: LocatedBatch) -> int:
 
 
 class SnapshotStreamReader(FileStreamReader):
-    """Complete snapshots: each as a whole, once."""
+    """Complete snapshots, each as a whole, once."""
 
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None

@@ -47,8 +47,9 @@ _CHANGE_FEED = {
 }
 
 _CHECKPOINTS = {"delta.checkpointInterval": "10"}
-"""In commits. It is Spark's default; delta-rs's is 100, and whoever opens a table by it reads all
-commits since the last checkpoint: half a millisecond each."""
+"""After how many commits a checkpoint is written. It is Spark's default; delta-rs's is 100, and a
+reader that opens a table with it reads all commits since the last checkpoint: half a millisecond
+each."""
 
 # Casts that can't lose a value: from any earlier to any later type of one row.
 _WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
@@ -129,7 +130,7 @@ class Contract:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """In the table's order."""
+        """The names of the columns, in the table's order."""
         return tuple(column.name for column in self.columns)
 
     @cached_property

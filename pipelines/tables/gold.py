@@ -362,4 +362,5 @@ QUARANTINED_ROWS = Contract(
 )
 
 QUALITY = (QUALITY_RESULTS, QUARANTINED_ROWS)
-"""What a run says about the other tables; apart from GOLD, as it differs from run to run."""
+"""Tables with the results of a run about other tables. They are apart from GOLD, because they
+differ from run to run."""

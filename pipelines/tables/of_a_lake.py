@@ -8,5 +8,5 @@ from pipelines.tables.lake_versions import LAKE_VERSIONS
 from pipelines.tables.silver import SILVER
 
 DERIVED = (*SILVER, *GOLD, *QUALITY)
-"""What `build` makes of bronze."""
+"""The tables that `build` makes from bronze."""
 TABLES = (*BRONZE, LAKE_VERSIONS, *DERIVED)

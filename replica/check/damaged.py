@@ -75,8 +75,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def _start(examined: Examined, segment: SegmentFile) -> int:
-    """Where the segment starts: at its first batch, if that batch and the next ones agree against
-    the file's name; else where the name says."""
+    """The offset at which the segment starts: that of its first batch, if that batch and the next
+    ones agree against the file's name; otherwise the offset in the name."""
     first = next(iter(segment.scan.damages), None)
     if first is None or first.position or first.kind not in _OFFSETS:
         return segment.base_offset

@@ -40,7 +40,7 @@ out of such a partition."""
 
 @dataclass(frozen=True)
 class Facts:
-    """What several rules need of one directory, gathered once."""
+    """Values about one directory that several rules need, gathered once."""
 
     examined: Examined
     partition: Partition
@@ -97,7 +97,7 @@ def judge_snapshots(
 
 
 def judge_partition(partition: Partition) -> Iterator[Finding]:
-    """What a partition is whose log is no metadata log."""
+    """The finding about a partition whose log is no metadata log."""
     if partition.kind is PartitionKind.ORDINARY:
         yield files.ORDINARY_TOPIC.at("", f"{partition.what}: only its bytes were checked")
     elif not partition.is_metadata:

@@ -45,7 +45,7 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
 
 
 def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
-    """Where each epoch starts by the log. A run whose epoch doesn't rise adds nothing."""
+    """The start offset of each epoch in the log. A run whose epoch isn't larger adds nothing."""
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:

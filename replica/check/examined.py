@@ -208,7 +208,8 @@ def voter_sets(examined: Examined) -> Iterator[VotersAt]:
 
 
 def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """The same as they were written: offset and epoch, as VotersAt has them, and the record."""
+    """The voters records as they were written: offset and epoch, as VotersAt has them, and the
+    record."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):

@@ -26,7 +26,7 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedDirectory:
     """One directory. findings: the worst first, files relative to the node's log directory;
     those of snapshots are among them, and in `verdicts`. role: see role_of."""
 
@@ -42,7 +42,7 @@ class JudgedGroup:
     """findings: between directories, the worst first, files as the user names them. states: of
     each cluster, in the order of the directories; empty where nobody asked for them."""
 
-    members: tuple[Judged, ...]
+    members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
     states: tuple[ClusterState, ...] = ()
 
@@ -98,7 +98,9 @@ def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
         yield from judge_same_snapshots(group)
 
 
-def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Image]) -> Judged:
+def _judged(
+    facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Image]
+) -> JudgedDirectory:
     """Judges one directory. images: the states by its log; without a log of its own, those by other
     logs of the cluster."""
     verdicts = tuple(judge_snapshots(facts, images))
@@ -108,7 +110,7 @@ def _judged(facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Im
         *changed_files(facts.examined),  # last: all rules before it read these files
     ]
     role = role_of(facts.examined, facts.changes)
-    return Judged(
+    return JudgedDirectory(
         facts.examined, facts.partition, role, tuple(sorted(findings, key=by_severity)), verdicts
     )
 

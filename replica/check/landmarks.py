@@ -33,10 +33,8 @@ MAX_LANDMARKS = 2000
 def known_files(
     facts: Facts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
 ) -> dict[str, KnownFile]:
-    """What to keep of the directory's segments and complete snapshots, by path.
-
-    findings: all of the directory. before: what was known of the files that were not read whole.
-    """
+    """The facts to keep about the directory's segments and complete snapshots, by path. findings:
+    all of the directory. before: the known facts about files that were not read as a whole."""
     directory = facts.examined.directory
     doubted = {
         f.file for f in findings if f.severity is not Severity.INFO and f.rule.id not in NOT_KNOWN

@@ -17,13 +17,13 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import Divergence, Relation, diverge_compared
+from replica.history.divergence import Divergence, Relation, diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.model.keys import ReplicaKey
 
 MAX_COMPARED = 400
-"""So many logs of a cluster are compared pair by pair. Voters are fewer than ten, and the rest are
-brokers."""
+"""The most logs of a cluster that are compared pair by pair. Voters are fewer than ten; all others
+are brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     partings: dict[Parting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
-        divergence = diverge_compared(log_of[a], log_of[b], comparison)
+        divergence = diverge(log_of[a], log_of[b], comparison)
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
@@ -132,7 +132,8 @@ def _nodes(ids: Sequence[int]) -> str:
 
 
 def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
-    """What a divergence means for the loser. others: node ids. The caller adds file and byte."""
+    """The finding about a divergence, for the loser. others: node ids. The caller adds file and
+    byte."""
     offset, lost = parting.offset, parting.lost
     message = (
         f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "

@@ -28,8 +28,8 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
 
 
 def members_of(group: Sequence[Examined]) -> list[Member]:
-    """Those of them whose replica is known. Logs are only looked at where there are two clusters
-    at least: nothing else asks for their entries."""
+    """The members whose replica is known. Logs are only read where there are at least two clusters:
+    no other rule needs their entries."""
     clusters = by_cluster(group)
     known = [examined for members in clusters for examined in members]
     if len(clusters) < 2:

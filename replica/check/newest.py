@@ -36,8 +36,9 @@ class ClusterState:
 
 
 def tells_newest(group: Iterable[Examined]) -> list[Examined]:
-    """Of each cluster the directory to replay: the one that an election would prefer, those whose
-    log can be read throughout before the others; of equal ones that of the lowest node id."""
+    """For each cluster the directory to replay: the one that an election would prefer, where
+    directories whose log can be read as a whole come first; of equal ones that of the lowest node
+    id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
         if _position(examined) is None or not partition_of(examined).is_metadata:
@@ -58,7 +59,7 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
 
 
 def cluster_state(examined: Examined, replayed: Replayed) -> ClusterState:
-    """What the directory tells of its cluster; replayed: its log."""
+    """The state of the directory's cluster. replayed: its log."""
     first = replayed.first_refused
     return ClusterState(
         cluster_id_of(examined),

@@ -25,13 +25,14 @@ from replica.metadata.reader import decode
 from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
-"""Where less than half of the first so many are metadata records, the log is no metadata log."""
+"""How many of the first records are looked at. If fewer than half of them are metadata records, the
+log is no metadata log."""
 _Directory = TypeVar("_Directory")
 _PARTITION = re.compile(r".+-[0-9]+")
 
 
 class PartitionKind(Enum):
-    """What the records are, and which rules hold for the partition."""
+    """The kind of a partition's records, and which rules hold for the partition."""
 
     METADATA = "metadata"
     """A cluster's metadata log."""
@@ -77,7 +78,7 @@ class Partition:
 
     @property
     def what(self) -> str:
-        """What a partition is that holds no metadata log, as the beginning of a sentence."""
+        """The beginning of a sentence about a partition that holds no metadata log."""
         subject = f"partition {self.name}" if _PARTITION.fullmatch(self.name) else "this partition"
         if self.kind is PartitionKind.ORDINARY:
             return f"{subject} is of an ordinary topic"
@@ -103,7 +104,7 @@ def _logs(examined: Examined) -> tuple[SegmentFile | SnapshotFile, ...]:
 
 
 def _other_kind(examined: Examined) -> PartitionKind:
-    """What a directory or file is that holds no metadata log."""
+    """The kind of a directory or file that holds no metadata log."""
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
     for file in _logs(examined):

@@ -21,7 +21,7 @@ from replica.format.reading import (
 from replica.format.segment import scan
 
 LOOKED_AT_BYTES = 1024 * 1024
-"""So many bytes of each segment or snapshot are read, until enough records were seen."""
+"""The bytes of each segment or snapshot that are read until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 

@@ -26,8 +26,8 @@ Watch = Callable[[str], None]
 """Is given a line that says how far a long work has come, now and then."""
 
 
-class Read(Protocol):
-    """What a log record means to a replay: `meaning`, or the same without its secrets."""
+class RecordReader(Protocol):
+    """Turns a log record into a value for a replay: `meaning`, or the same without secrets."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
@@ -77,7 +77,7 @@ class Replayed:
 
 
 def read_batch(
-    batch: LocatedBatch, content: Content, inflation: Inflation, read: Read = meaning
+    batch: LocatedBatch, content: Content, inflation: Inflation, read: RecordReader = meaning
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
     """A batch's records with what they mean. DataError where a record has no meaning here, or the
     batch isn't there any more.
@@ -96,7 +96,7 @@ def apply_batch(
     batch: LocatedBatch,
     content: Content,
     inflation: Inflation,
-    read: Read = meaning,
+    read: RecordReader = meaning,
 ) -> Iterator[Refusal]:
     """Apply the records of a batch; returns the refused ones. The rest is as in `read_batch`."""
     for record, message in read_batch(batch, content, inflation, read):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import Read, Replayed, Replaying, Watch, apply_batch
+from replica.check.replay_fold import RecordReader, Replayed, Replaying, Watch, apply_batch
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
@@ -50,7 +50,7 @@ def replay_log(
 
 
 def snapshot_image(
-    examined: Examined, snapshot: SnapshotFile, read: Read = meaning
+    examined: Examined, snapshot: SnapshotFile, read: RecordReader = meaning
 ) -> Image | None:
     """The state in a snapshot; None where part of it is damaged or unknown, or it takes too much
     memory. read: in place of `meaning`; the bulk reader has no other."""

@@ -266,7 +266,7 @@ def _judge_content(
 
 
 def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
-    """What is told of a snapshot whose records this release can't read."""
+    """The findings about a snapshot whose records this release can't read."""
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     message = "its records are no metadata records"
     yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)

@@ -25,7 +25,8 @@ from replica.consumer.values import (
 from replica.errors import KraftlakeError
 
 POLL_TIMEOUT_MS = 1000
-"""Of one poll while iterating: how long iteration takes to notice that it was cancelled."""
+"""The timeout of one poll while iterating: how long it takes to notice that iteration was
+cancelled."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Connections(Protocol):
 
 
 def log_report(report: Report) -> None:
-    """What becomes of reports while iterating, unless the caller takes them."""
+    """Writes a report to the log while iterating, unless the caller takes reports."""
     _log.warning("%s", report)
 
 
@@ -68,7 +69,7 @@ class AsyncConsumer:
 
     @property
     def position(self) -> Position | None:
-        """Of the next record that a poll returns; None while it is being looked up."""
+        """The position of the next record that a poll returns; None while it is being looked up."""
         return self._session.position
 
     @property
@@ -176,10 +177,8 @@ class AsyncConsumer:
 
 
 class Consumer:
-    """The same for callers without a loop: it has one of its own, which runs while it is polled.
-
-    Iterating over it gives all records from here on, without end.
-    """
+    """A consumer for callers without an event loop: it has a loop of its own, which runs while the
+    consumer is polled. Iterating over it gives all records from here on, without end."""
 
     def __init__(
         self,

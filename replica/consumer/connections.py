@@ -109,7 +109,7 @@ class WireConnections:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
     async def _fetch(self, connection: Connection, ask: Fetch) -> Fetched:
-        """By topic id where the metadata told one."""
+        """Fetches by topic id where the metadata has one."""
         version = connection.version_of(FETCH)
         if self._partition.topic_id == ZERO_UUID:
             version = min(version, translate.NEWEST_FETCH_BY_NAME)
@@ -126,8 +126,9 @@ class WireConnections:
         return translate.read_end_of_epoch(response)
 
     async def _metadata(self) -> Metadata:
-        """Of whoever answers first: connected nodes, then known ones, then the bootstrap; of the
-        bootstrap alone where what is known is out of date."""
+        """The metadata from the first node that answers: connected nodes are asked first, then
+        known ones, then the bootstrap servers; only the bootstrap servers where the known nodes are
+        out of date."""
         for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
             try:
                 connection = await self._pool.connection(address)
@@ -192,7 +193,8 @@ class WireConnections:
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:
-        """By a request that costs the node nothing; no time where none is answered."""
+        """The replica with the time of a request that costs the node nothing; without a time where
+        the node doesn't answer."""
         try:
             connection = await self._pool.connection((replica.host, replica.port))
             began = time.monotonic()

@@ -14,7 +14,7 @@ from replica.model.epochs import Epochs
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ReadRecords:
     """position: after the last whole batch, also where its last records were compacted away.
     epochs: those of the records that were read so far, each with the first offset read in it."""
 
@@ -23,7 +23,7 @@ class Taken:
     epochs: Epochs
 
 
-def take(data: bytes, position: Position, epochs: Epochs) -> Taken:
+def take(data: bytes, position: Position, epochs: Epochs) -> ReadRecords:
     """The records from `position` on of batches in offset order; a cut batch at the end waits for
     the next fetch.
 
@@ -43,7 +43,7 @@ def take(data: bytes, position: Position, epochs: Epochs) -> Taken:
         raise TruncatedDataError(
             f"not one whole batch in {len(data)} bytes: the fetch's size limit is too small", 0
         )
-    return Taken(tuple(found), position, epochs)
+    return ReadRecords(tuple(found), position, epochs)
 
 
 def _with_epoch(epochs: Epochs, epoch: int, first: int) -> Epochs:

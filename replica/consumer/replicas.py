@@ -128,5 +128,5 @@ class Replicas:
 
 
 def _shape(partition: PartitionView) -> frozenset[tuple[int, bool]]:
-    """What must change in the metadata for a failed replica to be tried again."""
+    """The part of the metadata that must change before a failed replica is tried again."""
     return frozenset((replica.node_id, replica.in_sync) for replica in partition.replicas)

@@ -69,7 +69,7 @@ class AwaitReset:
 
 @dataclass(frozen=True, slots=True)
 class AwaitValidation:
-    """Nothing is fetched before the leader has said where position.epoch ends."""
+    """Waits until the leader has told where position.epoch ends; nothing is fetched before."""
 
     position: Position
 
@@ -119,7 +119,7 @@ class Session:
 
     @property
     def position(self) -> Position | None:
-        """Of the next record to be returned; None while it is being looked up."""
+        """The position of the next record that is returned; None while it is being looked up."""
         return None if isinstance(self._state, AwaitReset) else self._state.position
 
     @property
@@ -129,7 +129,7 @@ class Session:
 
     @property
     def leader(self) -> Leader:
-        """As the metadata has it."""
+        """The leader in the metadata."""
         return self._replicas.leader
 
     def seek(self, position: Position) -> None:
@@ -327,10 +327,9 @@ class Session:
         return NOTHING
 
     def _diverging(self, end: OffsetAndEpoch) -> OffsetAndEpoch:
-        """Where the leader's log parts from what was read, given its largest epoch up to ours.
-
-        What was read in later epochs than that one isn't in its log, wherever that one ends.
-        """
+        """The position at which the leader's log diverges from the records that were read, given
+        the leader's largest epoch up to ours. Records that were read in later epochs aren't in its
+        log, wherever that log ends."""
         later = (entry.start_offset for entry in self._epochs if entry.epoch > end.epoch)
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 

@@ -24,7 +24,7 @@ _WORD = struct.Struct("<I")
 
 
 def by_tables(data: Buffer, before: int = 0) -> int:
-    """What crc32c gives, computed without compiled code, in steps of four bytes."""
+    """The value of crc32c, computed without compiled code, in steps of four bytes."""
     view = memoryview(data).cast("B")
     whole = len(view) - len(view) % _WORD.size
     low, high, single = _tables()

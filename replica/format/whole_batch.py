@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from replica.format import control
-from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
+from replica.format.batch import (
+    CONTROL_ATTRIBUTE,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+    BatchHeader,
+    decode_header,
+    with_records,
+)
 from replica.format.record import Record, encode_records, records_of
 from replica.message.primitives import Buffer
 
@@ -41,16 +48,22 @@ def record_batch(
 ) -> bytes:
     """A batch of records, which have offsets from `base_offset` on. timestamp: ms, of all
     records."""
-    return encode_batch(
+    header = BatchHeader(
         base_offset=base_offset,
+        batch_length=MIN_BATCH_LENGTH,
         leader_epoch=epoch,
-        records=encode_records(records, base_offset, timestamp),
-        record_count=len(records),
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
         last_offset_delta=len(records) - 1,
         base_timestamp=timestamp,
         max_timestamp=timestamp,
-        attributes=attributes,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        record_count=len(records),
     )
+    return with_records(header, encode_records(records, base_offset, timestamp))
 
 
 def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:

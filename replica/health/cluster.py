@@ -58,7 +58,7 @@ class Cluster:
         return self.image.tables[table].values
 
     def offsets(self, table: str) -> Mapping[Any, int]:
-        """By entity of a table, the offset of the record that last changed it."""
+        """The offset of the record that last changed each entity, by the entity's table."""
         return self.image.tables[table].offsets
 
     @property

@@ -67,7 +67,7 @@ class Exposure:
 
 
 class Failure(NamedTuple):
-    """What fails together. kind, gone: as in Exposure."""
+    """Nodes that fail together. kind, gone: as in Exposure."""
 
     kind: str
     gone: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class Step(NamedTuple):
     before: tuple[tuple[str, Any, Any], ...]
 
 
-class Since(NamedTuple):
+class Beginning(NamedTuple):
     """The record with which something began. at: as in Step."""
 
     offset: int
@@ -60,7 +60,7 @@ class Past:
     Both lack what began before the oldest step. unknown: how many failures that do harm are not in
     `exposed`."""
 
-    exposed: Mapping[Failure, Since]
+    exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, ReassignmentStart]
     unknown: int
 
@@ -108,7 +108,7 @@ class _Exposed:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self.since: dict[Failure, Since] = {}
+        self.since: dict[Failure, Beginning] = {}
         self._standing = Standing.of(cluster)
         self._figures = {
             failure: exposure
@@ -136,7 +136,7 @@ class _Exposed:
         for failure in suspects:
             if self._standing.exposure(failure) != self._figures[failure]:
                 self.waiting.remove(failure)
-                self.since[failure] = Since(step.offset, step.at)
+                self.since[failure] = Beginning(step.offset, step.at)
 
     def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
         """The waiting failures whose figures depend on these totals."""

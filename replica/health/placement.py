@@ -30,7 +30,7 @@ def racks_of(cluster: Cluster) -> Racks:
 
 
 def racks_to_spread_over(cluster: Cluster) -> Racks:
-    """What racks_of gives where there are several racks, else nothing."""
+    """The racks of racks_of where there are several; otherwise none."""
     racks = racks_of(cluster)
     return racks if len(set(racks.values())) > 1 else {}
 

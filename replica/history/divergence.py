@@ -62,7 +62,8 @@ class Comparison:
 
     @property
     def agreement(self) -> OffsetRange | None:
-        """From the first common offset to the first difference or the end; None without one."""
+        """The offsets from the first common one to the first difference or the end; None without a
+        common offset."""
         if not self.spans or not self.spans[0].same:
             return None
         end = self.divergence_offset
@@ -124,13 +125,9 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
     return Comparison(spans.finished(), conflict)
 
 
-def diverge(a: ReplicaLog, b: ReplicaLog) -> Divergence:
-    """The relation of `a` and `b` and, where they diverged, what the loser of the two gives up."""
-    return diverge_compared(a, b, compare(a, b))
-
-
-def diverge_compared(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
-    """`diverge` for two logs that were compared before."""
+def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
+    """The relation of `a` and `b` and, where they diverged, what the loser of an election between
+    them gives up. comparison: that of the two logs."""
     offset = comparison.divergence_offset
     if offset is None:
         return Divergence(_undiverged_relation(a, b, comparison))

@@ -93,7 +93,8 @@ class ReplicaLog:
 
     @property
     def newest_snapshot(self) -> OffsetAndEpoch | None:
-        """By epoch, then offset: Kafka's latestSnapshotId has the highest of both."""
+        """The snapshot with the highest epoch, then offset: Kafka's latestSnapshotId has the
+        highest of both."""
         return max(self.snapshots, key=election_order, default=None)
 
     @property

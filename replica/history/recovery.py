@@ -24,7 +24,7 @@ from replica.history.commitment import (
     classify_compared,
     compare_group,
 )
-from replica.history.divergence import Relation, diverge_compared
+from replica.history.divergence import Relation, diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.history.truncation import fetch_rounds
@@ -38,9 +38,10 @@ class Answer(Enum):
     """Whether to go on with the winner."""
 
     SAFE = "safe"
-    """It holds everything that was committed."""
+    """The first replica holds all committed records."""
     UNPROVEN = "unproven"
-    """Nothing known to be committed is lost, but voters that are gone may have held more."""
+    """The first replica holds all records that are known to be committed, but lost voters may have
+    held more."""
     REFUSED = "refused"
     """Committed records would be lost, or nobody can tell which history is right."""
 
@@ -177,7 +178,7 @@ def _standing(
         return Standing(log, votes, None, (), Losses(0, 0, 0))
     comparison = group.between(winner.key, log.key)
     # in the order in which the pair was compared, which names the offsets alike either way
-    relation = diverge_compared(winner, log, comparison).relation
+    relation = diverge(winner, log, comparison).relation
     same = comparison.ranges(same=True)
     held = group.runs[log.key]
     own = difference(held, same)

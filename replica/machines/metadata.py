@@ -93,7 +93,8 @@ class MetadataMachine(StateMachine):
         return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
 
     def changed_ratio(self) -> float:
-        """By entities."""
+        """The share of the last snapshot's entities that have changed or are gone; 1 without
+        entities."""
         held = sum(1 for _ in self._snapshot.entities())
         if not held:
             return 1.0

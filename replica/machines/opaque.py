@@ -30,7 +30,7 @@ class OpaqueState:
     digest: bytes = bytes(32)
 
     def after(self, data: bytes) -> OpaqueState:
-        """With one more batch, its bytes as they lie on disk."""
+        """The state with one more batch, given as its bytes on disk."""
         return OpaqueState(self.batches + 1, hashlib.sha256(self.digest + data).digest())
 
 
@@ -76,7 +76,7 @@ class OpaqueMachine(StateMachine):
         return 1.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Nothing: the state was written, none of it goes."""
+        """Does nothing: the state was written, and stays."""
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
         self.leader = leader

@@ -26,7 +26,7 @@ class RecordingMachine(StateMachine):
         """Never called."""
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Nothing to load it into."""
+        """Does nothing: the machine has no state."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
         """Never asked for."""
@@ -39,4 +39,4 @@ class RecordingMachine(StateMachine):
         """Never called."""
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """Nothing depends on it."""
+        """Does nothing: the machine doesn't depend on the leader."""

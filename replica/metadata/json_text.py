@@ -8,7 +8,7 @@ from functools import cache
 
 from replica.message.json_text import Plain, bytes_plain, bytes_text, plain_maker, renderer
 from replica.message.schema import Value
-from replica.metadata.programs import programs
+from replica.metadata.programs import by_key
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
@@ -30,9 +30,9 @@ def to_plain(record: MetadataRecord | UnknownRecord) -> dict[str, Plain]:
 
 @cache
 def _renderers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], str]]:
-    return {(each.schema.api_key, each.version): renderer(each) for each in programs()}
+    return by_key(renderer)
 
 
 @cache
 def _plain_makers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], dict[str, Plain]]]:
-    return {(each.schema.api_key, each.version): plain_maker(each) for each in programs()}
+    return by_key(plain_maker)

@@ -13,7 +13,7 @@ from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
 from replica.message.reader import Notes, StructReader, left_over, read_varint, record_reader
 from replica.message.schema import RecordSchema
-from replica.metadata.programs import programs
+from replica.metadata.programs import by_key
 from replica.metadata.record import FRAME_VERSION, MetadataRecord, UnknownRecord
 
 _MAX_INT16 = 0x7FFF
@@ -45,10 +45,7 @@ def decode(value: Buffer) -> MetadataRecord | UnknownRecord:
 
 @cache
 def _readers() -> dict[tuple[int, int], tuple[RecordSchema, StructReader]]:
-    return {
-        (each.schema.api_key, each.version): (each.schema, record_reader(each))
-        for each in programs()
-    }
+    return by_key(lambda program: (program.schema, record_reader(program)))
 
 
 def _int16_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from functools import cache
 from replica.errors import CorruptDataError
 from replica.message.primitives import write_unsigned_varint
 from replica.message.writer import StructWriter, record_writer
-from replica.metadata.programs import programs
+from replica.metadata.programs import by_key
 from replica.metadata.record import FRAME_VERSION, MetadataRecord, UnknownRecord
 
 
@@ -37,4 +37,4 @@ def encode(record: MetadataRecord | UnknownRecord) -> bytes:
 
 @cache
 def _writers() -> dict[tuple[int, int], StructWriter]:
-    return {(each.schema.api_key, each.version): record_writer(each) for each in programs()}
+    return by_key(record_writer)

@@ -30,7 +30,7 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
-from replica.raft.transitions import Cause, Role, check
+from replica.raft.transitions import Cause, Role, Transition, check
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
@@ -59,8 +59,8 @@ class Core:
         self.draw = draw
         self.now = 0
         self.effects = Recorder()
-        self.causes: tuple[Cause, ...] = ()
-        """Why the role changed in this step, in order."""
+        self.transitions: tuple[Transition, ...] = ()
+        """How the role changed in this step, in order."""
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """This replica knows that all records below this offset are committed. No change of role or
@@ -165,7 +165,7 @@ class Core:
         are ignored.
         """
         check(self.role, cause, role, self.local_id)
-        self.causes = (*self.causes, cause)
+        self.transitions = (*self.transitions, Transition(type(self.role), cause, type(role)))
         if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
             self._raised += role.epoch - self.role.epoch
         was_leader = isinstance(self.role, Leader)

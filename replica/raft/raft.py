@@ -47,7 +47,7 @@ from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
 from replica.raft.quorum_epochs import poll_resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from replica.raft.transitions import Cause, Role
+from replica.raft.transitions import Role, Transition
 
 _MOST_TRANSITIONS = 8
 """Changes of role in one step. A quorum's only voter goes from resigned to leader in four."""
@@ -93,7 +93,7 @@ class Raft:
         """
         core = self._core
         assert now_ms >= core.now, "time never goes back"
-        core.now, core.causes = now_ms, ()
+        core.now, core.transitions = now_ms, ()
         _handle(core, event)
         self._deadline = _poll(core)
         return core.effects.taken()
@@ -111,9 +111,9 @@ class Raft:
         return self._core.role
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
-        """Why the role changed in the newest step, in order; empty where it didn't change."""
-        return self._core.causes
+    def transitions(self) -> tuple[Transition, ...]:
+        """How the role changed in the newest step, in order; empty where it didn't change."""
+        return self._core.transitions
 
     @property
     def log(self) -> LogState:

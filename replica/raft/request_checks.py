@@ -8,7 +8,7 @@ from replica.history.fetch import validate_leader_epoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
-from replica.raft.messages import PeerRequest
+from replica.raft.messages import PeerRequest, VoteRequest, VoteResponse
 from replica.raft.roles import Leader
 
 
@@ -35,7 +35,10 @@ def refused_as_stranger(
 
     Where the log names the voters (KIP-853), a node with a newer log may know a voter set that this
     log lacks, and may need this replica's vote; so it isn't refused. A node with an older log isn't
-    counted as illegal either: it may not know that it was removed. While no voters are known,
+    counted as illegal either: it may not know that it was removed. At kraft.version 0 every other
+    node is. None of them gets a vote, or an error that ends it: INVALID_REQUEST in an answer of its
+    own epoch would end Kafka's controller (KafkaRaftClient.maybeHandleCommonResponse). A leader
+    that this log doesn't name, perhaps not yet, is told to ask again. While no voters are known,
     nothing is refused.
     """
     log = core.log
@@ -43,11 +46,14 @@ def refused_as_stranger(
     if not log.voters or any(node_id in voters.ids for voters in since):
         return False
     if log.kraft_version == 0:
-        core.refuse_illegal(request_id, request, "a request of a node that is no voter")
-        return True
-    if not has_newer_log:
-        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
-    return not has_newer_log
+        core.illegal["a request of a node that is no voter"] += 1
+    elif has_newer_log:
+        return False
+    if isinstance(request, VoteRequest):
+        core.reply(request_id, core.signed(VoteResponse(granted=False)))
+    else:
+        core.refuse(request_id, request, ErrorCode.BROKER_NOT_AVAILABLE)
+    return True
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:

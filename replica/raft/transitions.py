@@ -7,7 +7,7 @@ and Follower alone. A leader that removed itself from the voter set is an observ
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from replica.model.keys import NO_NODE
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -37,6 +37,14 @@ class Cause(Enum):
     """A voter knows no pre-votes, so the replica has to ask for real votes."""
     RESIGNED = auto()
     """The leader's state machine asked for it, the leader shuts down, or is no voter any more."""
+
+
+class Transition(NamedTuple):
+    """One change of role: from `of` to `to`, which may be the same role in a newer epoch."""
+
+    of: type[Role]
+    cause: Cause
+    to: type[Role]
 
 
 TRANSITIONS: dict[tuple[type[Role], Cause], tuple[type[Role], ...]] = {

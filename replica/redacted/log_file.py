@@ -112,7 +112,7 @@ class _Output:
         self.size += len(part)
 
     def hole(self, size: int) -> None:
-        """So many zeros."""
+        """Writes `size` zeros."""
         self.file.seek(size, 1)
         self.size += size
 
@@ -210,8 +210,8 @@ def _with_zeros(crc: int, count: int) -> int:
 
 
 def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
-    """In the place of the bytes as many that nobody can read. What makes a reader take their
-    beginning for that of a batch stays, and so do long runs of zeros, which a crash leaves."""
+    """Bytes of the same length that hide the content. Bytes that make a reader take their beginning
+    for that of a batch stay, and so do long runs of zeros, which a crash leaves."""
     out.begin(begin)
     if not any(bytes(part).strip(b"\0") for part in _parts(source, begin, end)):
         out.hole(end - begin)

@@ -25,7 +25,7 @@ _KAFKAS_TOPICS = frozenset(
 _WILDCARD = "*"
 _TOPIC, _GROUP, _USER = "topic", "group", "user"
 _CONFIG_KINDS = {2: _TOPIC, 16: "client-metrics", 32: _GROUP}
-"""By resourceType (org.apache.kafka.common.config.ConfigResource.Type)."""
+"""Kinds of names by resourceType (org.apache.kafka.common.config.ConfigResource.Type)."""
 _NAMING_CONFIGS = {
     "errors.deadletterqueue.topic.name": _TOPIC,
     "errors.deadletterqueue.topic.name.prefix": "topic-prefix",
@@ -33,7 +33,7 @@ _NAMING_CONFIGS = {
 }
 """Configs whose value is a name, or holds one: `match` of client metrics names client ids."""
 _ACL_KINDS = {2: _TOPIC, 3: _GROUP, 5: "transactional-id"}
-"""By resourceType (org.apache.kafka.common.resource.ResourceType)."""
+"""Kinds of names by resourceType (org.apache.kafka.common.resource.ResourceType)."""
 _ACL_OF_USER = 7
 _QUOTA_KINDS = {"user": _USER, "client-id": "client-id"}
 
@@ -52,7 +52,7 @@ class NameHasher:
         return record.with_fields(changes) if changes else record
 
     def name(self, kind: str, name: Value) -> Value:
-        """What stands for the name of a topic, group, user and so on; null stays null."""
+        """The hash that replaces the name of a topic, group, user and so on; null stays null."""
         if not isinstance(name, str) or name == _WILDCARD:
             return name
         if kind == _TOPIC and name in _KAFKAS_TOPICS:
@@ -63,7 +63,7 @@ class NameHasher:
         return f"{kind}-{digits}"
 
     def principal(self, principal: Value) -> Value:
-        """Of a principal such as User:alice the type stays."""
+        """The principal with a hashed name. Its type stays, as in User:alice."""
         assert isinstance(principal, str)
         kind, colon, name = principal.partition(":")
         if not colon:

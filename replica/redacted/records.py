@@ -20,7 +20,7 @@ FILL = b"\xff" * 16
 _CONTROL_KEY_BYTES = 4
 """Version and type. Readers pass over what stands behind them."""
 _MARKER_BYTES = 6
-"""Of a transaction marker's value: its version, the coordinator's epoch."""
+"""The bytes of a transaction marker's value: its version, and the coordinator's epoch."""
 
 
 class RecordRedactor:

@@ -19,7 +19,7 @@ from replica.metadata.writer import encode
 
 _MOST_RECORDS = 500
 _MOST_BYTES = 512 * 1024
-"""Of one batch. Kafka writes batches of 8 MiB at most."""
+"""The most bytes of one batch. Kafka writes batches of 8 MiB at most."""
 
 
 def checkpoint(

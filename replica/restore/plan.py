@@ -31,8 +31,8 @@ _Values = dict[Any, Any]
 
 
 class Change(NamedTuple):
-    """What will be different in the new cluster. entity: its kind; number: how many of them;
-    examples: the first of these, by name; detail: one line."""
+    """A difference of the new cluster. entity: the kind; number: how many entities; examples: the
+    names of the first of them; detail: one line."""
 
     entity: str
     number: int
@@ -48,7 +48,7 @@ class RestorePlan:
     changes: tuple[Change, ...]
 
     def records(self) -> tuple[MetadataRecord, ...]:
-        """In the order of a snapshot: features come first."""
+        """The records in the order of a snapshot: features come first."""
         return tuple(one for one in to_records(self.image) if isinstance(one, MetadataRecord))
 
 

@@ -45,7 +45,7 @@ entities."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ReplayOutcome:
     """The outcome of a run of rows.
 
     row: the row behind the last one that was replayed: the end of the run, or a record without a
@@ -93,7 +93,7 @@ class BulkReplay:
 
     def take(
         self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
-    ) -> Taken:
+    ) -> ReplayOutcome:
         """Replay the rows low <= row < high of a chunk. source: the whole file of the chunk.
         explain: whether to find the reason of the first refusal, which takes as long as an
         image."""
@@ -119,7 +119,7 @@ class BulkReplay:
                 if not explained:
                     first = row, refusal
             row += 1
-        return Taken(row, refused, first)
+        return ReplayOutcome(row, refused, first)
 
     def _by_kernel(
         self, slots: ReplaySlots, chunk: Chunk, run: tuple[int, int, int], explained: bool

@@ -33,11 +33,12 @@ from replica.scan.regions import Chunk
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
 """The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
-"""Where the three fields of the producer stand in a batch's header; see replica.format.batch."""
+"""The position of the three fields of the producer in a batch's header; see
+replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
-"""What is added to base_offset and last_offset_delta."""
+"""The number that is added to base_offset and last_offset_delta."""
 _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 

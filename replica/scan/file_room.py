@@ -40,7 +40,7 @@ _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
 
 @dataclass
 class _Kept:
-    """For all files together: the bytes in memory, and the open files."""
+    """The bytes in memory, and the open files, of all files together."""
 
     size: int = 0
     files: int = 0

@@ -52,7 +52,7 @@ _LISTS = (
 _UUID_BYTES = 16
 
 
-class Since(NamedTuple):
+class ValidFrom(NamedTuple):
     """When a version became valid: the columns SINCE_OFFSET and so on."""
 
     offset: int
@@ -62,12 +62,12 @@ class Since(NamedTuple):
     record_type: int
 
 
-class Held(NamedTuple):
+class HeldPartition(NamedTuple):
     """A partition in the kernel. key: topic id and partition id."""
 
     key: tuple[str, int]
     value: Partition
-    since: Since
+    since: ValidFrom
 
 
 class NewTopic(NamedTuple):
@@ -83,7 +83,7 @@ class NewTopic(NamedTuple):
 
 class ToldVersions(NamedTuple):
     """Versions that ended. row: the row that ended each; -1 for a version that is still valid.
-    offset to record_type: columns of Since. key, name, value: texts."""
+    offset to record_type: columns of ValidFrom. key, name, value: texts."""
 
     row: Longs
     offset: Longs
@@ -235,7 +235,7 @@ class PartitionVersions:
             when = slot[SLOT_OFFSET], slot[t.TOPIC_TIME], slot[t.TOPIC_EPOCH]
             yield NewTopic(topic_id, name, slot[t.TOPIC_ROW], *when)
 
-    def changed(self, topic_id: str | None = None) -> Iterator[Held]:
+    def changed(self, topic_id: str | None = None) -> Iterator[HeldPartition]:
         """The partitions of one topic, or of all, that `take` has changed since the last call."""
         table = self._table()
         if topic_id is not None:
@@ -259,7 +259,7 @@ class PartitionVersions:
                 yield slot
                 slot = int(self._table()[slot, t.PART_NEXT])
 
-    def _held(self, slot: list[int], names: dict[int, str]) -> Held:
+    def _held(self, slot: list[int], names: dict[int, str]) -> HeldPartition:
         topic = slot[SLOT_KEY_A]
         if topic not in names:
             at = int(self._table()[topic, t.TOPIC_TEXT])
@@ -270,7 +270,7 @@ class PartitionVersions:
         value = Partition._make((*lists[:4], *numbers, *epochs, *lists[4:]))
         since = slot[t.SINCE_OFFSET], slot[t.SINCE_TIME], slot[t.SINCE_EPOCH]
         key = names[topic], slot[SLOT_KEY_B]
-        return Held(key, value, Since(*since, slot[SLOT_OFFSET], slot[t.SINCE_TYPE]))
+        return HeldPartition(key, value, ValidFrom(*since, slot[SLOT_OFFSET], slot[t.SINCE_TYPE]))
 
     def _list(self, slot: int, column: int) -> tuple[int, ...] | tuple[str, ...]:
         found = self._lists.get(slot)

@@ -120,7 +120,7 @@ CHANGES = (
     "reassignment_cancelled",
     "partition_epoch_changed",
 )
-"""By CHANGE_TYPE. A partition_created has no old text."""
+"""Columns of changes by CHANGE_TYPE. A partition_created has no old text."""
 (
     CREATED,
     LEADER,

@@ -3,9 +3,12 @@ which fault was the newest."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.effects import Effects
 from replica.raft.inputs import Request, Response
+from replica.raft.transitions import Transition
 from replica.simulate.host import SimulatedHost
 
 NO_OUTCOME = "-"
@@ -17,24 +20,34 @@ class Coverage:
     role: before the step. message: the type of the request or response, or of another input.
     outcome: why the role changed (replica.raft.transitions.Cause), else the error of the answer
     (replica.model.kafka_errors.ErrorCode), else NO_OUTCOME. fault: the newest strike of the run.
+    transitions, faults: how often each happened.
     """
 
     def __init__(self) -> None:
         self.reached: set[tuple[str, str, str, str]] = set()
+        self.transitions: Counter[Transition] = Counter()
+        self.faults: Counter[str] = Counter()
+        self._fault = "none"
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What was reached, each as four words, sorted."""
+        """The situations that runs have reached, each as four words, sorted."""
         return tuple(sorted(" ".join(words) for words in self.reached))
 
-    def stepped(self, host: SimulatedHost, effects: Effects, fault: str) -> None:
+    def struck(self, fault: str) -> None:
+        """Note that a fault strikes."""
+        self._fault = fault
+        self.faults[fault] += 1
+
+    def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """Add a step that a replica has just taken."""
-        event = host.taken
+        event, fault = host.taken, self._fault
         message = event.message if isinstance(event, Request | Response) else event
         role, name = host.former_role.__name__, type(message).__name__
-        for cause in host.raft.causes:
-            self.reached.add((role, name, cause.name, fault))
-        if not host.raft.causes:
+        for transition in host.raft.transitions:
+            self.transitions[transition] += 1
+            self.reached.add((transition.of.__name__, name, transition.cause.name, fault))
+        if not host.raft.transitions:
             refused = [
                 reply.message.error.name
                 for reply in effects.replies

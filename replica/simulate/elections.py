@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.raft.effects import Effects
-from replica.raft.messages import VoteResponse
-from replica.raft.roles import Leader
+from replica.raft.inputs import Request
+from replica.raft.messages import VoteRequest, VoteResponse
+from replica.raft.roles import Candidate, Leader
 from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Shadow
@@ -13,9 +17,10 @@ from replica.simulate.node import key_of
 
 
 class Elections:
-    """The leaders and the votes of all epochs."""
+    """The leaders and the votes of all epochs. judged: see Invariants."""
 
-    def __init__(self) -> None:
+    def __init__(self, judged: Counter[str]) -> None:
+        self._judged = judged
         self._leaders: dict[int, ReplicaKey] = {}
         self._leader_ids: dict[int, int] = {}
         self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
@@ -35,10 +40,13 @@ class Elections:
             known = key  # the leader of an epoch voted for itself in it
         same = voted is None or (known is not None and _same_vote(known, voted))
         demand(same, "votes", f"{key} forgot its vote in epoch {epoch}")
+        if known is not None:
+            self._votes.setdefault((key, epoch), known)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> bool:
         """Check a step. Returns whether it made the replica the leader of a new epoch."""
         key, role = key_of(host), host.raft.role
+        self._judged["epochs"] += effects.quorum_state is not None
         if role.epoch != shadow.stored:
             broken("epochs", f"{key} acts in epoch {role.epoch}, stored is {shadow.stored}")
         if effects.quorum_state is not None and effects.quorum_state.leader_id != NO_NODE:
@@ -47,19 +55,54 @@ class Elections:
             if role.epoch < shadow.promised:
                 broken("epochs", f"{key} fell to {role.epoch}")
             shadow.promised = role.epoch
-        for reply in effects.replies:
-            message = reply.message
-            if isinstance(message, VoteResponse) and message.granted and role.voted is not None:
-                known = self._votes.setdefault((key, role.epoch), role.voted)
-                twice = f"{key} voted twice in {role.epoch}"
-                demand(_same_vote(known, role.voted), "votes", twice)
+        if isinstance(role, Candidate):
+            self._vote(key, role.epoch, key)
+            self._check_asked(key, shadow, effects)
+        elif any(isinstance(each.message, VoteResponse) for each in effects.replies):
+            self._check_answer(host, shadow, effects)
         if not isinstance(role, Leader):
             return False
         is_new = role.epoch not in self._leaders
+        self._judged["one leader"] += is_new
         leader = self._leaders.setdefault(role.epoch, key)
         if leader != key:
             broken("one leader", f"{key} and {leader} in {role.epoch}")
         return is_new
+
+    def _check_asked(self, key: ReplicaKey, shadow: Shadow, effects: Effects) -> None:
+        """A vote is for a log that its candidate has flushed: the vote stays given after a
+        crash."""
+        flushed = max(shadow.flushed, *(each.offset for each in shadow.snapshots), 0)
+        for send in effects.sends:
+            message = send.message
+            if isinstance(message, VoteRequest) and message.end_offset > flushed:
+                broken("votes", f"{key} stands with {message.end_offset}, flushed is {flushed}")
+
+    def _check_answer(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
+        """A vote goes to one candidate of an epoch, whose log is as new as the voter's."""
+        request = host.taken.message if isinstance(host.taken, Request) else None
+        granted = any(
+            isinstance(e.message, VoteResponse) and e.message.granted for e in effects.replies
+        )
+        if not granted or not isinstance(request, VoteRequest) or request.pre_vote:
+            return
+        key = key_of(host)
+        if not self._vote(key, request.epoch, request.candidate):
+            return
+        theirs = election_order(OffsetAndEpoch(request.end_offset, request.last_epoch))
+        older = f"{key} voted in {request.epoch} for an older log, {request.candidate}'s"
+        demand(theirs >= election_order(shadow.position), "votes", older)
+
+    def _vote(self, key: ReplicaKey, epoch: int, candidate: ReplicaKey) -> bool:
+        """Note a vote; whether it is the first one in this epoch."""
+        known = self._votes.get((key, epoch))
+        if known is None:
+            self._votes[key, epoch] = candidate
+            self._judged["votes"] += 1
+            return True
+        if not _same_vote(known, candidate):
+            broken("votes", f"{key} voted twice in {epoch}")
+        return False
 
     def _name(self, epoch: int, leader_id: int) -> None:
         known = self._leader_ids.setdefault(epoch, leader_id)

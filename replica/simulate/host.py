@@ -69,8 +69,8 @@ class ObservedMachine(StateMachine):
 class SimulatedHost(Host):
     """The replica in the simulator. effects_left: how many effects are carried out before power is
     lost, None for all. flushed_end: the durable end of its log (exclusive), which the core may not
-    know yet. has_stopped: whether it was shut down in order. taken: the newest input; former_role:
-    the role when it came."""
+    know yet. has_stopped: whether it was shut down in order. taken: the newest input; taken_at,
+    former_role: when it came (ms of the host's clock), and the role then."""
 
     machine: ObservedMachine
 
@@ -88,6 +88,7 @@ class SimulatedHost(Host):
         self.effects_left: int | None = None
         self.has_stopped = False
         self.taken: Input = Tick()
+        self.taken_at = now_ms
         self.former_role: type[Role] = Unattached
         self._watch = watch
         place = Place(disk, FOLDER, log_config)
@@ -95,7 +96,7 @@ class SimulatedHost(Host):
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
-        self.taken, self.former_role = event, type(self.raft.role)
+        self.taken, self.taken_at, self.former_role = event, now_ms, type(self.raft.role)
         if isinstance(event, Flushed):
             self.flushed_end = event.end_offset
         return super().step(event, now_ms)

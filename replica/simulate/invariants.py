@@ -6,14 +6,19 @@ RaftEventSimulationTest, checks some of them.
 
 from __future__ import annotations
 
+from collections import Counter
+
+from replica.model.election_state import LeaderAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
+from replica.raft.inputs import Truncated
 from replica.raft.roles import Leader, Resigned
 from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
+from replica.simulate.check_quorum import CheckQuorum
 from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Entry, Ledger, Shadow, read_back, shadows_holding
@@ -25,16 +30,20 @@ class Invariants:
     """Checks a run, and raises BrokenInvariantError.
 
     first_voters: in force before a log names voters. static_voters: of every replica's
-    configuration.
+    configuration. judged: by the invariants' names, how often each had something to judge: "core"
+    and "legal messages" each step, "liveness" a run that recovered, the others a vote, a leader, a
+    commit, a record that two logs have, and so on.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:
         self.ledger = Ledger(workload, first_voters)
         self.shadows: dict[ReplicaKey, Shadow] = {}
         self.appends = Appends()
+        self.judged: Counter[str] = Counter()
         self._workload = workload
         self._static_voters = static_voters
-        self._elections = Elections()
+        self._elections = Elections(self.judged)
+        self._check_quorum = CheckQuorum(self.judged)
         self._written: dict[tuple[int, int], Entry] = {}
 
     def opened(self, host: SimulatedHost) -> None:
@@ -43,6 +52,7 @@ class Invariants:
         key, end = key_of(host), host.log.log_end
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
+        self._check_quorum.opened(host)
         kept = min(old.flushed, old.committed)
         demand(end >= kept, "committed", f"{key} lost offsets {end} to {kept}")
         shadow = self.shadows[key] = read_back(host, self._static_voters)
@@ -53,6 +63,7 @@ class Invariants:
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """Check a step whose effects were carried out. No other node has heard of them yet."""
+        self.judged["core"] += 1
         key = key_of(host)
         shadow = self.shadows[key]
         written = shadow.follow(host, effects)
@@ -63,8 +74,13 @@ class Invariants:
                 self._match(entry)
             if any(entry.voters is not None for entry in written):
                 self._check_voters(key, shadow)
+        if isinstance(host.taken, Truncated) or host.raft.log.voter_sets is not shadow.known_sets:
+            self._check_in_force(host, shadow)
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow)
+        self._check_quorum.stepped(host, shadow)
+        if effects.leader_change is not None:
+            self._check_told(host, shadow, effects.leader_change)
         self.appends.handed(host)
         if host.raft.log.snapshots is not shadow.seen:
             self._check_snapshots(host, shadow)
@@ -83,11 +99,15 @@ class Invariants:
             same = self._workload.state(machine) == self.ledger.states.get(end)
             demand(same, "replay", f"the disk of {key_of(host)} at {end} gives another state")
         self.appends.ended(self.ledger)
+        self.judged["liveness"] += 1
+        self.judged["legal messages"] = self.judged["core"]
+        self.judged["linearizable"] = self.appends.acknowledged
 
     def _match(self, entry: Entry) -> None:
         known = self._written.setdefault((entry.base, entry.epoch), entry)
         if known is entry:
             return
+        self.judged["log matching"] += 1
         unknown = None in (known.before, entry.before)
         if not known.is_same(entry) or not (unknown or known.before == entry.before):
             broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
@@ -100,10 +120,28 @@ class Invariants:
             newer = without_directories(newer)
         if older.keys == newer.keys:
             return
+        self.judged["voter sets"] += 1
         close = older.has_overlapping_majority(newer)
         demand(close, "voter sets", f"{key}: {older.ids} is followed by {newer.ids}")
         pending = f"{key}: {newer.ids} follows {older.ids} of offset {offset}, not yet committed"
         demand(offset < self.ledger.end, "voter sets", pending)
+
+    def _check_in_force(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """The voter set in force is the newest one in the log, committed or not."""
+        shadow.known_sets = host.raft.log.voter_sets
+        mine, logged = host.raft.log.voters, shadow.voters
+        self.judged["voter sets"] += 1
+        wrong = f"{key_of(host)} goes by {mine.ids}, its log names {logged.ids}"
+        demand(mine == logged, "voter sets", wrong)
+
+    def _check_told(self, host: SimulatedHost, shadow: Shadow, told: LeaderAndEpoch) -> None:
+        """A state machine hears that its replica leads once it has all records of older epochs."""
+        key = key_of(host)
+        if told.leader_id == key.node_id:
+            self.judged["state machine"] += 1
+            first, has = shadow.first_of(told.epoch), host.machine.next_offset
+            early = f"{key} is told that it leads {told.epoch}, and has what is below {has}"
+            demand(first is not None and first.base < has, "state machine", early)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
         """A new leader holds everything that earlier epochs committed. By log matching it is enough
@@ -111,6 +149,7 @@ class Invariants:
         ledger = self.ledger
         if epoch <= ledger.epoch or not ledger.entries:
             return
+        self.judged["committed"] += 1
         last = next(reversed(ledger.entries.values()))
         mine = shadow.at(last.base)
         if mine is None and (not shadow.entries or shadow.entries[0].base > last.base):
@@ -134,9 +173,13 @@ class Invariants:
         demand(epoch != role.epoch or known < role.high_watermark, "high watermark", falls)
         self._check_reached(host, shadow, role.high_watermark)
         shadow.watermark = reached
+        if shadow.sets and shadow.sets[-1].offset < role.high_watermark:
+            left = f"{key_of(host)} leads on, and its removal is committed"
+            demand(shadow.voters.is_voter(key_of(host)), "check quorum", left)
 
     def _check_reached(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
         epoch, name = host.raft.role.epoch, "high watermark"
+        self.judged[name] += 1
         mine = any(e.epoch == epoch and e.last < end for e in reversed(shadow.entries))
         demand(mine, name, f"{end} in epoch {epoch} without a record of that epoch")
         voters = shadow.voters
@@ -161,6 +204,7 @@ class Invariants:
             self._commit(entry)
             entry = shadow.at(entry.last + 1)
         demand(end in ledger.states, "committed", f"{key} committed to {end}, no batch's end")
+        self.judged["replay"] += 1
         same = self._workload.state(host.machine.machine) == ledger.states[end]
         demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
@@ -170,6 +214,7 @@ class Invariants:
         if known is None:
             self.ledger.extend(entry)
             return
+        self.judged["committed"] += 1
         what = f"offset {entry.base} was committed with other content"
         demand(known.is_same(entry), "committed", what)
 
@@ -197,6 +242,7 @@ class Invariants:
         shadow.snapshots = {snapshot.snapshot_id for snapshot in facts}
 
     def _check_snapshot(self, host: SimulatedHost, facts: SnapshotFacts) -> None:
+        self.judged["snapshots"] += 1
         at, ledger = facts.snapshot_id, self.ledger
         name = f"{at.offset}-{at.epoch} of {key_of(host)}"
         inside = ledger.epoch_before(at.offset) == at.epoch

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from replica.model.batch import Batch
 from replica.model.control import KRaftVoters
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.log_facts import SnapshotFacts
 from replica.model.voters import VoterSet
@@ -49,7 +49,7 @@ class Shadow:
 
     flushed, committed: exclusive ends. promised: the newest epoch in which the replica told others
     something. stored: the epoch in its quorum-state. watermark: (epoch, high watermark) when it
-    last led.
+    last led. known_sets: the core's own voter sets when they were last compared with `sets`.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
@@ -57,6 +57,7 @@ class Shadow:
     sets: list[VotersFrom] = field(default_factory=list)
     snapshots: set[OffsetAndEpoch] = field(default_factory=set)
     seen: object = None
+    known_sets: object = None
     flushed: int = 0
     committed: int = 0
     promised: int = 0
@@ -67,6 +68,20 @@ class Shadow:
     def voters(self) -> VoterSet:
         """The voter set in force: the newest in the log, committed or not."""
         return self.sets[-1].voters if self.sets else self.static_voters
+
+    @property
+    def position(self) -> OffsetAndEpoch:
+        """The end of the log, or of its newest snapshot where that is newer."""
+        found = [OffsetAndEpoch(0, 0), *self.snapshots]
+        if self.entries:
+            found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))
+        return max(found, key=election_order)
+
+    def first_of(self, epoch: int) -> Entry | None:
+        """The first batch of an epoch."""
+        index = bisect_left(self.entries, epoch, key=lambda entry: entry.epoch)
+        found = self.entries[index : index + 1]
+        return found[0] if found and found[0].epoch == epoch else None
 
     def at(self, base: int) -> Entry | None:
         index = bisect_left(self.entries, base, key=lambda entry: entry.base)

@@ -19,6 +19,7 @@ from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader
 from replica.simulate.broken import BrokenInvariantError, broken
+from replica.simulate.counts import counts
 from replica.simulate.coverage import Coverage
 from replica.simulate.disk import PowerLossError
 from replica.simulate.host import SimulatedHost
@@ -56,7 +57,7 @@ class Result:
 
     trace: SHA-256 of all events in order, equal for equal seeds. committed: the end offset of the
     committed log. acknowledged: how many batches were acknowledged to clients. number: the run's
-    place in its campaign. reached: see Coverage.texts.
+    place in its campaign. reached: see Coverage.texts. counts: see replica.simulate.counts.
     """
 
     seed: int
@@ -68,6 +69,7 @@ class Result:
     number: int = -1
     forks: tuple[Fork, ...] = ()
     reached: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
 
     @property
     def replay_command(self) -> str:
@@ -99,7 +101,8 @@ def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
     invariants, trace = simulation.invariants, simulation.trace.hexdigest()
     acknowledged = invariants.appends.acknowledged
     end, reached = invariants.ledger.end, simulation.coverage.texts
-    return Result(seed, events, trace, end, acknowledged, broken, seed, forks, reached)
+    counted = counts(simulation.coverage, invariants.judged)
+    return Result(seed, events, trace, end, acknowledged, broken, seed, forks, reached, counted)
 
 
 class Simulation:
@@ -135,7 +138,6 @@ class Simulation:
         self.invariants = Invariants(self.layout.workload, voters, static)
         self.coverage = Coverage()
         self.faults: tuple[Fault, ...] = ()
-        self.newest_fault = "none"
         self._newest_timestamp = 0
         if not is_faulty:
             self.network.stop_faults()
@@ -277,10 +279,11 @@ class Simulation:
 
     def _stepped(self, host: SimulatedHost, effects: Effects) -> None:
         self.invariants.stepped(host, effects)
-        self.coverage.stepped(host, effects, self.newest_fault)
+        self.coverage.stepped(host, effects)
 
     def _draw_faults(self, seed: int) -> None:
-        """By random numbers of their own, so that a run's other draws don't depend on them."""
+        """Draws the faults from random numbers of their own, so that a run's other draws don't
+        depend on them."""
         rates = Network()
         self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
         self.network.loss, self.network.duplication = rates.loss, rates.duplication

@@ -96,7 +96,8 @@ OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
 
 @lru_cache(maxsize=2048)
 def _read_once(data: bytes) -> tuple[tuple[int, ReplayedRecord], ...]:
-    """What a batch holds: every replica of a run reads the same bytes, and again at each start."""
+    """The records of a batch, cached: every replica of a run reads the same bytes, and again at
+    each start."""
     return tuple(messages_in(Batch(0, 0, 0, 0, data=data)))
 
 

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, TypeVar
 
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import HEADER, LENGTH_PREFIX
 from replica.format.frames import Frame, frames
+from replica.format.runs import Run, runs
 from replica.message.primitives import Buffer
 from replica.storage.filesystem import File
 
 PIECE_BYTES = 1024 * 1024
 SEARCH_BYTES = 8 * 1024
 """How many bytes are read at once while looking for an offset: two intervals of the index."""
+
+
+class _Located(Protocol):
+    """A Frame or a Run."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def end_position(self) -> int: ...
+    @property
+    def end_offset(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+Found = TypeVar("Found", bound=_Located)
 
 
 def walk(
@@ -30,23 +48,54 @@ def walk(
     piece_bytes: how much is read at once, unless a batch is larger. Raises DataError, which names
     file and byte, as `frames` does, and where the file ends within a batch.
     """
+
+    def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Frame]:
+        return frames(piece, start=start, expected_offset=offset, epoch=epoch, check_crc=check_crc)
+
     end = file.size() if end is None else end
+    return _walk(file, found, expected_offset, position, end, epoch, piece_bytes)
+
+
+def walk_runs(
+    file: File,
+    room: Callable[[], int],
+    interval: int,
+    *,
+    expected_offset: int,
+    position: int,
+    epoch: int,
+    piece_bytes: int,
+) -> Iterator[tuple[Run, Buffer]]:
+    """The batches from byte `position` to the end of the file as runs (see `runs`), with the bytes
+    of each run. Every CRC is checked. It raises as `walk` does."""
+
+    def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Run]:
+        return runs(
+            piece, start=start, expected_offset=offset, epoch=epoch, room=room, interval=interval
+        )
+
+    return _walk(file, found, expected_offset, position, file.size(), epoch, piece_bytes)
+
+
+def _walk(
+    file: File,
+    found: Callable[[memoryview, int, int | None, int], Iterator[Found]],
+    expected_offset: int | None,
+    position: int,
+    end: int,
+    epoch: int,
+    piece_bytes: int,
+) -> Iterator[tuple[Found, Buffer]]:
+    """found: what a piece of the file holds, from (the piece, its first byte in the file, the
+    expected offset, the lowest epoch)."""
     wanted = piece_bytes
     while position < end:
         piece = memoryview(file.read(position, min(wanted, end - position)))
         walked = position
         try:
-            found = frames(
-                piece,
-                start=position,
-                expected_offset=expected_offset,
-                epoch=epoch,
-                check_crc=check_crc,
-            )
-            for frame in found:
-                at = frame.position - position
-                yield frame, piece[at : at + frame.size]
-                walked, expected_offset, epoch = frame.end_position, frame.end_offset, frame.epoch
+            for each in found(piece, position, expected_offset, epoch):
+                walked, expected_offset, epoch = each.end_position, each.end_offset, each.epoch
+                yield each, piece[each.position - position : walked - position]
         except DataError as error:
             raise error.in_file(file.path) from error
         if walked > position:
@@ -67,9 +116,17 @@ def _size_of_first(piece: memoryview) -> int:
     return max(HEADER.size, LENGTH_PREFIX.size + int(length))
 
 
+class Piece(NamedTuple):
+    """Whole batches as they lie in a file one after another. runs: of these batches; `position` and
+    the like count from the first byte of `data`."""
+
+    data: memoryview
+    runs: tuple[Run, ...]
+
+
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
-) -> memoryview:
+) -> Piece:
     """Whole batches from the one that holds `start_offset` on; empty where there is none.
 
     size: how many bytes of the file count. search_from: the byte of that batch or of one before it.
@@ -78,18 +135,15 @@ def read_batches(
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:
-        return memoryview(b"")
+        return Piece(memoryview(b""), ())
     wanted = max(first.size, min(max_bytes, size - first.position))
-    piece = memoryview(file.read(first.position, wanted))
-    used = 0
+    data = memoryview(file.read(first.position, wanted))
     try:
-        for frame in frames(piece, start=first.position, expected_offset=first.base_offset):
-            if frame.base_offset >= end_offset:
-                break
-            used = frame.end_position - first.position
+        found = runs(data, start=0, expected_offset=first.base_offset, end_offset=end_offset)
+        checked = tuple(found)
     except DataError as error:
-        raise error.in_file(file.path) from error
-    return piece[:used]
+        raise error.shifted(first.position).in_file(file.path) from error
+    return Piece(data[: checked[-1].end_position if checked else 0], checked)
 
 
 def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Frame | None:

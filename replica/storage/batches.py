@@ -22,7 +22,8 @@ from replica.model.voters import voter_set
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _REMEMBERED_BYTES = 4096
-"""Of a control batch: the voters of seven nodes are a tenth of that."""
+"""The most bytes of a control batch that is cached: the voters of seven nodes take a tenth
+of that."""
 _MESSAGE_VERSION = 0
 """The version in which Kafka 4.1 writes every control message, also LEADER_CHANGE."""
 

@@ -84,7 +84,7 @@ def check_closed(
 
 
 def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
-    """Where each leader epoch starts, by the headers of all batches."""
+    """The start offset of each leader epoch, by the headers of all batches."""
     entries: Epochs = ()
     for segment in segments:
         with segment.opened() as log:

@@ -23,7 +23,7 @@ from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import is_newer_than_log
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, Tail
-from replica.storage.batches import batch_in, bytes_of
+from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
 from replica.storage.segment import (
@@ -41,8 +41,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a log lies. archive: keeps batches that the log loses to a truncation or to a snapshot;
-    None to lose them."""
+    """The place of a log. archive: keeps batches that a truncation or a snapshot removes; None to
+    lose them."""
 
     files: FileSystem
     folder: str
@@ -53,8 +53,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What opening found in the folder. closed: segments in the order of their offsets. log_start:
-    inclusive. control: the control batches from the offset `control_from` on."""
+    """The content of the folder when it was opened. closed: segments in the order of their offsets.
+    log_start: inclusive. control: the control batches from the offset `control_from` on."""
 
     checkpoint: EpochCheckpoint
     closed: list[ClosedSegment]
@@ -179,7 +179,7 @@ class FileLog(Log):
         if start_offset == self.log_end:
             return memoryview(b"")
         limit = _NO_LIMIT if end_offset is None else end_offset
-        return self._segment_of(start_offset).read(start_offset, max_bytes, limit)
+        return self._segment_of(start_offset).read(start_offset, max_bytes, limit).data
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
         return self._batches(start_offset, min(end_offset, self.log_end))
@@ -221,7 +221,7 @@ class FileLog(Log):
         self._active = create_segment(self._files, self._folder, self.log_end, self._config)
 
     def _tail(self, end_offset: int) -> Tail:
-        """What a truncation cuts off: from the batch that holds `end_offset` on."""
+        """The batches that a truncation removes: from the one that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )
@@ -232,10 +232,9 @@ class FileLog(Log):
         """(base offset of the segment, whole batches), up to the log end."""
         while start_offset < self.log_end:
             segment = self._segment_of(start_offset)
-            data = segment.read(start_offset, READ_BYTES, self.log_end)
+            data, runs = segment.read(start_offset, READ_BYTES, self.log_end)
             yield segment.base_offset, data
-            *_, last = frames(data, start=0, expected_offset=None, check_crc=False)
-            start_offset = last.end_offset
+            start_offset = runs[-1].end_offset
 
     def _remove_from(self, end_offset: int) -> None:
         """Remove segments that begin at or above an offset, the newest first. The oldest one
@@ -274,19 +273,23 @@ class FileLog(Log):
         ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
         start = max([self.log_start, *ends])
         if self._control_from > start:
-            older = self._batches(start, self._control_from, control_only=True)
-            self._control[:0] = older
+            self._control[:0] = self._older_control(start, self._control_from)
             self._control_from = start
         return [batch for batch in self._control if batch.base_offset >= start]
 
-    def _batches(
-        self, start_offset: int, end_offset: int, control_only: bool = False
-    ) -> Iterator[Batch]:
+    def _older_control(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
+        while start_offset < end_offset:
+            data, runs = self._segment_of(start_offset).read(start_offset, READ_BYTES, end_offset)
+            for run in runs:
+                if run.is_control:
+                    yield from batches_of(data[run.position : run.end_position], check_crc=False)
+            start_offset = runs[-1].end_offset
+
+    def _batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         while start_offset < end_offset:
             data = self.read(start_offset, READ_BYTES, end_offset)
             for frame in frames(data, start=0, expected_offset=None, check_crc=False):
-                if frame.is_control or not control_only:
-                    yield batch_in(data, frame)
+                yield batch_in(data, frame)
                 start_offset = frame.end_offset
 
 

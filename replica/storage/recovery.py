@@ -15,7 +15,8 @@ from itertools import pairwise
 from replica.errors import CorruptDataError, DataError
 from replica.format import partition_metadata
 from replica.format.file_names import FileKind, classify, segment_file_name
-from replica.format.frames import Frame
+from replica.format.frames import Frame, frames
+from replica.format.runs import Run
 from replica.format.segment import scan
 from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
@@ -176,7 +177,8 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """Where the newest snapshot ends. What was synced below that isn't read again."""
+        """The end offset of the newest snapshot. Bytes that were synced below it aren't
+        read again."""
         return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
@@ -224,11 +226,13 @@ class _Opening:
             scanned.segment.close()
         return scanned
 
-    def _visit(self, frame: Frame, data: Buffer) -> None:
-        if not self.epochs or frame.epoch > self.epochs[-1].epoch:
-            self.epochs = epochs.assign(self.epochs, frame.epoch, frame.base_offset)
-        if frame.is_control:
-            self.control.append(batch_in(data, frame, frame.position))
+    def _visit(self, run: Run, data: Buffer) -> None:
+        if not self.epochs or run.epoch > self.epochs[-1].epoch:
+            self.epochs = epochs.assign(self.epochs, run.epoch, run.base_offset)
+        if run.is_control:
+            start = run.position
+            found = frames(data, start=start, expected_offset=run.base_offset, check_crc=False)
+            self.control += [batch_in(data, frame, start) for frame in found]
 
     def _judge_end(self, scanned: ScannedSegment) -> None:
         """Refuse damage at the newest segment's end that a crash can't cause."""

@@ -13,8 +13,16 @@ from itertools import takewhile
 from replica.errors import DataError
 from replica.format.file_names import FileKind, segment_file_name
 from replica.format.frames import Frame
+from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
-from replica.storage.batch_walk import SEARCH_BYTES, read_batches, walk
+from replica.storage.batch_walk import (
+    PIECE_BYTES,
+    SEARCH_BYTES,
+    Piece,
+    read_batches,
+    walk,
+    walk_runs,
+)
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
@@ -87,7 +95,7 @@ class ClosedSegment:
         scanned.segment.cut()
         return scanned.segment
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
         """The same as read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
@@ -153,14 +161,14 @@ class ActiveSegment:
     def append(self, data: bytes, frame: Frame) -> None:
         """Write a batch at the end, wherever `frame` places it. It isn't synced yet."""
         self._log.write(self.size, data)
-        self.add(frame._replace(position=self.size))
+        self.add(run_of(frame._replace(position=self.size), self.index.room))
 
-    def add(self, frame: Frame) -> None:
-        """Count a batch that lies at the end of the file already."""
-        if frame.position == 0:
-            self.first_timestamp = frame.max_timestamp
-        self.index.add(frame)
-        self.size, self.end_offset = frame.end_position, frame.end_offset
+    def add(self, run: Run) -> None:
+        """Count batches that lie at the end of the file already."""
+        if run.position == 0:
+            self.first_timestamp = run.first_timestamp
+        self.index.add(run)
+        self.size, self.end_offset = run.end_position, run.end_offset
 
     def flush(self) -> None:
         """Sync all appended batches. Index entries are written afterwards, without a sync."""
@@ -169,7 +177,7 @@ class ActiveSegment:
             self.synced_size = self.size
             self._write_indexes()
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
         """The same as read_batches."""
         return read_batches(
             self._log,
@@ -187,7 +195,7 @@ class ActiveSegment:
         self.index = SegmentIndex(self.base_offset, self.config.index_interval_bytes)
         self.size, self.end_offset, self.first_timestamp = 0, self.base_offset, -1
         for frame, _ in kept:
-            self.add(frame)
+            self.add(run_of(frame, self.index.room))
         self.cut()
 
     def cut(self) -> None:
@@ -288,8 +296,8 @@ class ScannedSegment:
         return self.segment.base_offset if self.trusted is None else self.trusted.end_offset
 
 
-Visitor = Callable[[Frame, Buffer], None]
-"""Called with each batch and its bytes."""
+Visitor = Callable[[Run, Buffer], None]
+"""Called with each run of batches and its bytes."""
 
 
 def scan_segment(
@@ -301,12 +309,13 @@ def scan_segment(
     epoch: int = -1,
     visit: Visitor | None = None,
     covered: int = 0,
+    piece_bytes: int = PIECE_BYTES,
 ) -> ScannedSegment:
     """Read a segment, check every batch, and compute its indexes. It changes nothing, except that
     missing index files are made; `ActiveSegment.cut` removes what is damaged.
 
     epoch: of the batch before the segment. covered: where the newest snapshot ends; what was synced
-    below that, by the index, is not read.
+    below that, by the index, is not read. piece_bytes: as in `walk`.
     """
     segment = _opened(files, folder, base_offset, config)
     log = segment.opened[FileKind.SEGMENT]
@@ -314,10 +323,18 @@ def scan_segment(
     epoch = epoch if trusted is None else trusted.epoch
     start, end = segment.size, segment.end_offset
     try:
-        for frame, data in walk(log, expected_offset=end, position=start, epoch=epoch):
-            segment.add(frame)
+        for run, data in walk_runs(
+            log,
+            lambda: segment.index.room,
+            config.index_interval_bytes,
+            expected_offset=end,
+            position=start,
+            epoch=epoch,
+            piece_bytes=piece_bytes,
+        ):
+            segment.add(run)
             if visit is not None:
-                visit(frame, data)
+                visit(run, data)
     except DataError as error:
         return ScannedSegment(segment, error, trusted)
     return ScannedSegment(segment, None, trusted)
@@ -333,6 +350,8 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]
     base = segment.base_offset
+    if covered <= base:
+        return None
     offsets = entries_below(synced_entries(index.read(0, index.size())), covered - base)
     if not offsets:
         return None

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from replica.format.frames import Frame
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
+from replica.format.runs import Run
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
@@ -32,16 +33,23 @@ class SegmentIndex:
     _offset_of_max: int = 0
     _bytes_since_entry: int = 0
 
-    def add(self, frame: Frame) -> None:
-        """Count a batch that follows the ones before."""
-        if frame.max_timestamp > self.max_timestamp:
-            self.max_timestamp = frame.max_timestamp
-            self._offset_of_max = frame.last_offset - self.base_offset
-        if self._bytes_since_entry > self.interval_bytes:
-            self.offsets += OFFSET_ENTRY.pack(frame.last_offset - self.base_offset, frame.position)
+    @property
+    def room(self) -> int:
+        """The bytes behind the last batch in which no batch begins that gets an entry; negative
+        where the next batch gets one."""
+        return self.interval_bytes - self._bytes_since_entry
+
+    def add(self, run: Run) -> None:
+        """Count batches that follow the ones before. The run was made with `room`."""
+        for due in run.due:
+            self._note_time(due.max_timestamp, due.offset_of_max)
+            self.offsets += OFFSET_ENTRY.pack(due.last_offset - self.base_offset, due.position)
             self._add_time()
-            self._bytes_since_entry = 0
-        self._bytes_since_entry += frame.size
+        self._note_time(run.max_timestamp, run.offset_of_max)
+        if run.due:
+            self._bytes_since_entry = run.end_position - run.due[-1].position
+        else:
+            self._bytes_since_entry += run.end_position - run.position
 
     def close(self) -> None:
         """The segment is complete: add its largest timestamp as the last entry."""
@@ -53,6 +61,11 @@ class SegmentIndex:
             len(self.offsets) // OFFSET_ENTRY.size >= max_bytes // OFFSET_ENTRY.size
             or len(self.times) // TIME_ENTRY.size >= max_bytes // TIME_ENTRY.size - 1
         )
+
+    def _note_time(self, max_timestamp: int, last_offset: int) -> None:
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self._offset_of_max = last_offset - self.base_offset
 
     def _add_time(self) -> None:
         last = -1
@@ -90,7 +103,7 @@ def _whole(times: bytes) -> bytes:
 
 
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
-    """By an offset index, the byte of the batch that holds the offset, or of one before it."""
+    """The byte of the batch that holds the offset, or of an earlier batch, by an offset index."""
     count = _count_below(offsets, relative_offset + 1)
     if count == 0:
         return 0
@@ -136,11 +149,11 @@ def synced_entries(offsets: bytes) -> bytes:
 def ascending_prefix(offsets: bytes) -> bytes:
     """The entries of an offset index up to the first that doesn't rise: what a crash left of the
     index, or the used part of a preallocated file."""
-    last = (-1, 0)
+    last_relative, last_position = -1, 0
     used = len(offsets) // OFFSET_ENTRY.size * OFFSET_ENTRY.size
-    for at in range(0, used, OFFSET_ENTRY.size):
-        relative, position = OFFSET_ENTRY.unpack_from(offsets, at)
-        if relative <= last[0] or position <= last[1]:
-            return offsets[:at]
-        last = (relative, position)
+    entries = OFFSET_ENTRY.iter_unpack(memoryview(offsets)[:used])
+    for number, (relative, position) in enumerate(entries):
+        if relative <= last_relative or position <= last_position:
+            return offsets[: number * OFFSET_ENTRY.size]
+        last_relative, last_position = relative, position
     return offsets[:used]

@@ -45,8 +45,8 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Tail(Piece):
-    """What the branch doesn't have. holders: all directories that begin it with the same entry,
-    the one that it is read from among them. log: of that one."""
+    """Entries beside the branch. holders: all directories that begin the tail with the same entry,
+    with the one that it is read from. log: of that one."""
 
     holders: tuple[Examined, ...]
     log: ReplicaLog
@@ -76,7 +76,7 @@ class Branch:
         return batch is not None and batch.epoch == epoch
 
     def commitment(self, offset: int, *, is_tail: bool = False) -> str:
-        """Of an entry, in the words of the tables."""
+        """The commitment of an entry, in the words of the tables."""
         is_proven = offset < self.proven_end
         if not is_tail:
             verdict = Verdict.PROVEN if is_proven else Verdict.UNPROVEN

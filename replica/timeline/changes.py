@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import Read, Watch, read_batch, whole_snapshots
+from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_snapshots
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile
 from replica.format.record import Record
-from replica.metadata.changes import ChangeTeller, Told, topic_names_around
+from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
 from replica.metadata.image.state import Table
 from replica.metadata.record import MetadataRecord
@@ -27,7 +27,8 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.timeline.branch import Branch, Piece, Tail
 
 FROM_SNAPSHOT = -1
-"""In the place of the offset of what a snapshot gave: its own offsets are no log's."""
+"""Stands for the offset of an entity of a snapshot: a snapshot's own offsets are no offsets of the
+log."""
 _EVERY_BATCHES = 512
 
 
@@ -41,21 +42,19 @@ class LoggedChange(NamedTuple):
     at: int
     leader_epoch: int
     commitment: str
-    told: Told
+    told: NamedChange
 
     @property
     def offset(self) -> int:
-        """Of the record."""
+        """The offset of the record."""
         return self.told.write.offset
 
 
 def logged_changes(
     branch: Branch, redactor: Redactor | None, watch: Watch | None = None
 ) -> Iterator[LoggedChange]:
-    """In the log's order; those of a tail come where it leaves the branch.
-
-    redactor: None keeps secrets. watch: is told how far long work is.
-    """
+    """The changes in the log's order; those of a tail come where it leaves the branch. redactor:
+    None keeps secrets. watch: is told how far long work is."""
     return _Walk(branch, _reading(redactor), watch).changes()
 
 
@@ -69,7 +68,7 @@ def replayed(
     return walk.image_at(end_offset)
 
 
-def _reading(redactor: Redactor | None) -> Read:
+def _reading(redactor: Redactor | None) -> RecordReader:
     if redactor is None:
         return meaning
 
@@ -84,7 +83,7 @@ class _Walk:
     """One walk along the branch. replay: None while nothing is known of the state. end: of the last
     batch."""
 
-    def __init__(self, branch: Branch, read: Read, watch: Watch | None) -> None:
+    def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
         self._branch = branch
         self._read = read
         self._watch = watch or (lambda _: None)
@@ -159,7 +158,7 @@ class _Walk:
                 return
 
     def _enter(self, base_offset: int) -> None:
-        """What the next batch is replayed with; None where its records say nothing of the state."""
+        """The replay for the next batch; None where its records don't change the state."""
         if base_offset != self._end.offset:
             self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
             self._end = OffsetAndEpoch(base_offset, -1)
@@ -188,7 +187,7 @@ def _unplaced(image: Image) -> Image:
 
 def _told(
     replay: VersionedReplay, teller: ChangeTeller, offset: int, message: ReplayedRecord
-) -> Iterator[Told]:
+) -> Iterator[NamedChange]:
     writes = replay.apply(offset, message)
     if writes:
         yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
@@ -202,7 +201,7 @@ class _Inflations:
         self._inflation = Inflation(0)
 
     def of(self, path: str, size: int) -> Inflation:
-        """Of the file that is read now; files are read one after the other."""
+        """The inflation of the file that is read now; files are read one after the other."""
         if path != self._path:
             self._path, self._inflation = path, Inflation(size)
         return self._inflation

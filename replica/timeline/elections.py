@@ -25,7 +25,7 @@ _NEAR_MS = 60_000
 
 
 class Cause(Enum):
-    """What probably made the election necessary; the value is what outputs call it."""
+    """The probable cause of an election; outputs show the value."""
 
     FIRST = "first"
     """No earlier leader is in these logs."""
@@ -74,15 +74,16 @@ class Election:
 
 @dataclass(frozen=True, slots=True)
 class LostWrites:
-    """What a leader wrote in its epoch that the branch lacks. last_at: ms since the epoch."""
+    """Records that a leader wrote in its epoch and that the branch lacks. last_at: ms since the
+    epoch."""
 
     records: int
     last_at: int
 
 
 def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple[Election, ...]:
-    """By epoch. registered: (ms since the epoch, node id) of each controller's registration that
-    was not its first."""
+    """The elections by epoch. registered: (ms since the epoch, node id) of each controller's
+    registration that was not its first."""
     holders: dict[tuple[int, int], set[int]] = {}
     records: dict[tuple[int, int], Won] = {}
     for examined in branch.members:
@@ -138,7 +139,7 @@ def _won(examined: Examined) -> Iterator[Won]:
 
 
 def _lost_writes(tails: Iterable[Tail]) -> dict[int, LostWrites]:
-    """By epoch, of the tail that reaches furthest."""
+    """The lost writes by epoch, of the tail that reaches furthest."""
     found: dict[int, LostWrites] = {}
     for tail in tails:
         ends: dict[int, tuple[int, int]] = {}
@@ -159,11 +160,8 @@ def cause_of(
     lost: Mapping[int, LostWrites],
     registered: Iterable[tuple[int, int]],
 ) -> tuple[Cause, str]:
-    """What probably made the election necessary, and a sentence that says by what that is told.
-
-    former: the election before, None where no log has one. lost: by epoch. registered: see
-    `elections_of`.
-    """
+    """The probable cause of the election, and a sentence with the evidence. former: the election
+    before, None where no log has one. lost: by epoch. registered: see `elections_of`."""
     if former is None:
         return Cause.FIRST, "these logs tell of no leader before"
     leader = f"leader {former.leader}"

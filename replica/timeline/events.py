@@ -69,7 +69,8 @@ def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
 
 
 def _registrations(changes: Iterable[LoggedChange]) -> list[tuple[int, int]]:
-    """Of controllers that were registered before, or whose first registration isn't a new log's."""
+    """Registrations of controllers that were registered before, or whose first registration isn't a
+    new log's."""
     return [
         (one.at, one.told.write.key)
         for one in changes
@@ -98,7 +99,8 @@ def _detail(what: str, old: Any, new: Any) -> str:
 
 
 def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
-    """Who came and who went, by node and directory id: a voter may come back with a new disk."""
+    """The voters that were added and removed, by node and directory id: a voter may come back with
+    a new disk."""
     before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
     now = f"now {_numbers(node for node, _ in after) or 'none'}"
     came = [
@@ -166,8 +168,9 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
 
 
 def _of_tail(branch: Branch, tail: Tail) -> Iterator[Event]:
-    """Where it leaves the branch, and that another look at one of its holders lacks it: the moment
-    of a truncation is in no file, so it has the time of the last record that is gone."""
+    """The offset at which the tail leaves the branch, and the truncation that a later capture of
+    one of its holders shows. No file has the time of a truncation, so it gets the time of the last
+    record that is gone."""
     times = [batch.header for _, batch in tail.batches()]
     if not times:
         return

@@ -12,7 +12,7 @@ from replica.timeline.branch import Branch
 from replica.timeline.changes import FROM_SNAPSHOT, replayed
 
 
-class Held(NamedTuple):
+class StateEntity(NamedTuple):
     """An entity of the state. name: the key for people. value: JSON. offset: of the record that
     last changed it, None where that lies before the snapshot that the replay began with."""
 
@@ -25,7 +25,7 @@ class Held(NamedTuple):
 
 def state_at(
     branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
-) -> list[Held] | None:
+) -> list[StateEntity] | None:
     """The entities after the records below `end_offset`, sorted by entity and key; what an open
     transaction holds back is not among them. None where the directories don't tell.
 
@@ -45,7 +45,9 @@ def state_at(
         offset = image.tables[kind.table].offsets[key]
         since = None if offset == FROM_SNAPSHOT else offset
         name = name_of(kind, key, value, names)
-        found.append(Held(kind.name, kind.key_text(key), name, kind.value_text(key, value), since))
+        found.append(
+            StateEntity(kind.name, kind.key_text(key), name, kind.value_text(key, value), since)
+        )
     return sorted(found, key=lambda held: (held.entity, held.key))
 
 

@@ -52,7 +52,7 @@ class ReadLog(Protocol):
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]: ...
 
 
-class Committed:
+class CommittedReplay:
     """Replays from the newest snapshot beside the log, or from offset 0. It starts again where the
     log was replaced by a newer snapshot.
 

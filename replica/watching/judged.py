@@ -11,7 +11,7 @@ from replica.check.catalogue.health import RULES
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
-from replica.watching.committed import Committed
+from replica.watching.committed import CommittedReplay
 
 EVERY_S = 5.0
 _SHARE = 20
@@ -30,7 +30,7 @@ class Judgement:
     at_s: float = 0.0
 
 
-class Judged:
+class HealthJudge:
     """newest: the last judgement, None before the first one."""
 
     def __init__(self, broker_defaults: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ class Judged:
         last = self.newest
         return last is None or now_s >= last.at_s + max(EVERY_S, _SHARE * last.took_s)
 
-    async def judge(self, committed: Committed, voters: frozenset[int]) -> None:
+    async def judge(self, committed: CommittedReplay, voters: frozenset[int]) -> None:
         """Judge the present state in a thread beside the loop. Where nothing has changed, only its
         time is updated.
 

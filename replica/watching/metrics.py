@@ -10,17 +10,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from replica.admin.quorum import Quorum
 from replica.check.catalogue.health import RULES
 from replica.node.metrics import gauge
-from replica.watching.committed import Committed
+from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
 from replica.watching.judged import Judgement
 from replica.wire.quorum import DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""At most so many replicas have metrics of their own; voters come first."""
+"""The most replicas with metrics of their own; voters come first."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:
-    """What the leader said last. Before its first answer there are no metrics of replicas."""
+    """The metrics of the leader's last answer. Before its first answer there are no metrics of
+    replicas."""
     yield gauge("quorum_described", "1 where the leader told it last time", not described.trouble)
     if described.quorum is None or described.at_s is None:
         return
@@ -90,7 +91,7 @@ def snapshot_metrics(described: Described) -> Iterator[Metric]:
         yield gauge("quorum_snapshot_age_seconds", text, age)
 
 
-def log_metrics(committed: Committed) -> Iterator[Metric]:
+def log_metrics(committed: CommittedReplay) -> Iterator[Metric]:
     """How the log grows, by the type of its records."""
     records = CounterMetricFamily(
         "kraftlake_log_records", "Committed records that came in", labels=["type"]

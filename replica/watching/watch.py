@@ -11,9 +11,9 @@ from prometheus_client.core import Metric
 from replica.node.metrics import gauge
 from replica.node.node import Node
 from replica.node.notice import Notice
-from replica.watching.committed import Committed
+from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
-from replica.watching.judged import Judged
+from replica.watching.judged import HealthJudge
 from replica.watching.metrics import (
     health_metrics,
     log_metrics,
@@ -44,9 +44,9 @@ class Watch:
         broker_defaults: from a broker's server.properties; empty where unknown."""
         self._node = node
         self._driver = node.driver
-        self.committed = Committed(node.driver.log)
+        self.committed = CommittedReplay(node.driver.log)
         self.described = Described(node.driver, controllers, client, node.settings.topic.name)
-        self.judged = Judged(broker_defaults)
+        self.judged = HealthJudge(broker_defaults)
         self._has_failed = False
 
     def metrics(self) -> Iterator[Metric]:

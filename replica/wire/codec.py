@@ -42,7 +42,7 @@ _MAX_INT16, _MAX_INT32 = 2**15 - 1, 2**31 - 1
 
 
 class _Cursor:
-    """Where a reader is in `data`, and how many elements of arrays it may still make."""
+    """The position of a reader in `data`, and how many elements of arrays it may still make."""
 
     __slots__ = ("at", "data", "elements", "most")
 

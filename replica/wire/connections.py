@@ -118,8 +118,9 @@ class Connections:
 
 
 def address_of(host: str) -> str:
-    """What counts as one address: an IPv4 address, or the 64 bits of an IPv6 network, for one
-    machine has all addresses of such a network. Text that is no address stands for itself."""
+    """The part of an address that limits count: an IPv4 address, or the 64 bits of an IPv6 network,
+    because one machine has all addresses of such a network. Text that is no address stands for
+    itself."""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -152,7 +152,7 @@ def test_a_job_is_tried_again_where_that_may_help_and_keeps_its_run_id(
         ("new", {"publish_doubts": True}, ["build", "publish", "publish"]),
     ],
 )
-def test_what_is_doubtful_is_not_published_unless_somebody_says_so(
+def test_a_lake_with_damage_is_published_only_where_the_settings_allow_it(
     airflow: Airflow, damaged: str | None, conf: dict[str, bool], jobs: list[str]
 ) -> None:
     write_small_lake(airflow.state / "lake", damaged=damaged)

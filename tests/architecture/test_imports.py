@@ -107,7 +107,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("path", "code"), HARMLESS)
-def test_what_is_allowed_passes(tmp_path: Path, path: str, code: str) -> None:
+def test_allowed_imports_pass(tmp_path: Path, path: str, code: str) -> None:
     file = tmp_path / path
     file.parent.mkdir(parents=True)
     file.write_text(f'"""Fine."""\n{code}\n')

@@ -23,7 +23,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large.log import ClusterLog, pieces_of
 from pipelines.large.replay import buckets_for
@@ -102,7 +102,7 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
     names = ("low", "high", "leader_epoch", "crc")
     columns = (found[name].to_numpy().astype(np.int64) for name in names)
     is_proven = np.ones(found.num_rows, np.bool_)
-    committed = Committed(*columns, is_proven, str(found["cluster_id"][0].as_py()))
+    committed = AgreedBranch(*columns, is_proven, str(found["cluster_id"][0].as_py()))
     admitted = Admitted(lake, newest_versions(lake, (one.name for one in bronze.BRONZE)))
     return ClusterLog(admitted, committed, tuple(pieces_of(committed, None)), (), ())
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.record import Record, encode_records
 from replica.message.primitives import uuid_text
@@ -24,6 +24,7 @@ from replica.message.schema import Field, Kind, Value
 from replica.metadata.record import new_record
 from replica.metadata.records import schema_named
 from replica.metadata.writer import encode
+from tests.replica.format.encoded import encode_batch
 
 SEED = 7
 POOL = 40_000

@@ -31,10 +31,16 @@ from replica.storage.segment import LogConfig
 from tests.bench.rounds import Measure, Spread, measure
 
 MEBIBYTE = 1024 * 1024
-SMALL, LARGE = 100, 10_000
-"""Bytes of a record's value: a broker's heartbeat of metadata; many records in one batch."""
+VALUES = SMALL, _, _ = 100, 1024, 10 * 1024
+"""Bytes of a record's value. Each batch has one record, so the smallest one is the hardest case."""
 BEHIND_SNAPSHOT = MEBIBYTE
 RECORD = Path(__file__).with_name("STORAGE.md")
+ABOUT = f"""Appends have values of {SMALL} B. Opening is from a torn end on, with the facts that the
+core asks for. Without a snapshot every batch of the newest segment is read, whatever stopped the
+process: Kafka also takes no clean shutdown for granted (KafkaMetadataLog opens with recovery point
+0), and a bit that has rotted in acknowledged data is found before the replica votes. With a
+snapshot, what lies behind its end is read. Reading is by slices of 1 MiB, every CRC checked.
+"""
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def main() -> int:
         "|---|---|---|---|---|",
         *(contender.row(name, seconds[name]) for name, contender in contenders.items()),
     ]
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(lines) + f"\n\n{ABOUT}"
     sys.stdout.write(text)
     if options.write:
         RECORD.write_text(text)
@@ -108,20 +114,23 @@ def appending(folder: Path, appends: int) -> dict[str, Contender]:
 def recovering(folder: Path, size: int) -> dict[str, Contender]:
     """Logs of two sizes, to see what grows with the log; of one segment and of many."""
     found = {}
-    for value in (SMALL, LARGE):
+    for value in VALUES:
         for each in (size // 4, size):
             for many in (False, True):
                 segment_bytes = MEBIBYTE if many else 2**31 - 1
                 config = LogConfig(segment_bytes=segment_bytes)
-                name = f"{each // MEBIBYTE} MiB of {value} B records, "
+                name = f"{each // MEBIBYTE} MiB of {value:,} B records, "
                 name += "segments of 1 MiB" if many else "one segment"
-                for snapshot in (False, True):
-                    place = folder / f"{value}-{each}-{many}-{snapshot}"
-                    fill(place, each, value, config, snapshot=snapshot)
-                    suffix = ", snapshot 1 MiB before the end" if snapshot else ""
-                    work = partial(opened, place, config)
-                    found[f"open: {name}{suffix}"] = Contender(work, bytes=each)
-                found[f"read: {name}"] = Contender(partial(read, place, config), bytes=each)
+                place = folder / f"{value}-{each}-{many}"
+                fill(place, each, value, config)
+                work = partial(opened, place, config)
+                found[f"open: {name}"] = Contender(work, bytes=each)
+                covered = Path(shutil.copytree(place, f"{place}-snapshot"))
+                write_snapshot(covered, value, config)
+                work = partial(opened, covered, config)
+                title = f"open: {name}, snapshot 1 MiB before the end"
+                found[title] = Contender(work, bytes=each)
+                found[f"read: {name}"] = Contender(partial(read, covered, config), bytes=each)
     return found
 
 
@@ -161,14 +170,18 @@ def appended(folder: Path, count: int, flush_every: int) -> float:
     return taken[0]
 
 
-def fill(folder: Path, size: int, value: int, config: LogConfig, *, snapshot: bool) -> None:
+def fill(folder: Path, size: int, value: int, config: LogConfig) -> None:
     log = open_log(LocalDisk(), str(folder), config)
-    count = size // len(batch(0, value).data)
-    for number in range(count):
+    for number in range(size // len(batch(0, value).data)):
         log.append([batch(number, value)])
-    if snapshot:
-        end = count - min(count - 1, BEHIND_SNAPSHOT // len(batch(0, value).data))
-        log.snapshots.write(OffsetAndEpoch(end, 1), 1, ()).freeze()
+    log.close()
+
+
+def write_snapshot(folder: Path, value: int, config: LogConfig) -> None:
+    """A snapshot that ends a mebibyte before the log's end."""
+    log = open_log(LocalDisk(), str(folder), config)
+    end = log.log_end - min(log.log_end - 1, BEHIND_SNAPSHOT // len(batch(0, value).data))
+    log.snapshots.write(OffsetAndEpoch(end, 1), 1, ()).freeze()
     log.close()
 
 

@@ -38,7 +38,7 @@ def test_each_place_that_a_change_touches_is_there(name: str, cell: str, commit:
 
 
 @pytest.mark.parametrize(("name", "cell", "commit"), _ROWS)
-def test_what_the_example_of_a_change_touched_is_among_its_places(
+def test_the_files_of_the_example_commit_are_among_the_places_of_the_change(
     name: str, cell: str, commit: str
 ) -> None:
     shown = subprocess.run(

@@ -111,7 +111,7 @@ def test_the_slow_commands_of_a_page_print_what_the_page_shows(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_what_a_page_does_not_run_is_shown_by_a_test_that_exists(page: Path) -> None:
+def test_a_block_that_a_page_does_not_run_names_a_test_that_exists(page: Path) -> None:
     for block in blocks(_text(page)):
         if block.shown_by:
             path, _, name = block.shown_by.partition("::")

@@ -56,7 +56,7 @@ def test_our_tables_have_all_of_the_newest_release_and_nothing_otherwise() -> No
     ("version", "said"),
     list(zip(VERSIONS[:-1], ([*RENAMED, NULL_RECORDS], [NULL_RECORDS], []), strict=True)),
 )
-def test_they_have_all_of_an_older_release(version: str, said: list[str]) -> None:
+def test_our_tables_have_every_fact_of_an_older_release(version: str, said: list[str]) -> None:
     facts = facts_or_skip(version)
     lines = drift(facts, OURS, is_newest=False)
     assert len(lines) == len(said), lines
@@ -244,7 +244,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("what", TAKEN)
-def test_what_is_taken_out_of_our_tables_is_named(what: str) -> None:
+def test_drift_names_facts_that_our_tables_lack(what: str) -> None:
     tables, lines = TAKEN[what]
     assert said_of(tables) == lines
 
@@ -310,7 +310,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_what_our_tables_have_otherwise_is_named(what: str) -> None:
+def test_drift_names_facts_in_which_our_tables_differ(what: str) -> None:
     tables, text = CHANGED[what]
     (line,) = said_of(tables)
     assert text in line

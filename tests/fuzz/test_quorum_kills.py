@@ -9,7 +9,7 @@ from tests.fuzz.quorum_kills import RESULTS, QuorumKills, appended_in, with_row
 from tests.interop.mixed_quorum import MixedQuorum
 
 
-def test_what_is_acknowledged_survives_the_death_of_any_replica_and_is_there_once(tmp_path):
+def test_acknowledged_records_survive_the_kill_of_any_replica_and_are_in_the_log_once(tmp_path):
     with MixedQuorum(tmp_path, kraftlake=3) as quorum:
         kills = QuorumKills(quorum, Random(3))
         appending = kills.run(kills=4)

@@ -71,7 +71,7 @@ def test_a_hole_in_a_log_is_seen():
         judged(BEGIN + LOAD[0] + LOAD[2], OWN)
 
 
-def test_what_is_not_of_the_load_is_told_by_its_offset():
+def test_records_that_the_load_did_not_append_are_listed_by_offset():
     foreign = value_batch(7, 1, 0, [b"foreign"])
     found = judged(b"".join((BEGIN, *LOAD[:2], foreign, LOAD[2])), OWN)
     assert found.foreign == {7: foreign[HEADER.size :]}

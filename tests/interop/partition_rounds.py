@@ -25,7 +25,7 @@ from tests.interop.appending_clients import NAME, Clients, appending
 from tests.interop.cutting_proxy import CuttingProxies, Faults, Way
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.mixed_quorum import KAFKAS, OURS, part
-from tests.interop.partitioned_quorum import PartitionedQuorum, partitioned
+from tests.interop.partitioned_quorum import Node, PartitionedQuorum, partitioned
 
 RESULTS = Path(__file__).with_name("PARTITIONS.md")
 MIXES = {
@@ -38,14 +38,16 @@ KINDS = ("cut off", "cut in two", "one way out", "one way in", "slow", "broken c
 _LEADER = 0.6
 """In so many of the rounds it is the leader whose ways are cut."""
 _REMOVES = 0.3
-"""In so many of the rounds one of Kafka's voters is removed, which joins again by itself."""
+"""In so many of the rounds a voter is removed. Kafka's joins again by itself, kraftlake's once it
+has been started again."""
+_KILLS = 0.3
+"""In so many of the rounds a node is ended by kill -9, and starts when the ways are healed."""
 _LONGEST_DELAY_S = 0.4
 
 
 @dataclass
 class Rounds:
-    """What became of a quorum so far. epochs: the newest that a disk had at the begin and the end
-    of the last round."""
+    """What became of a quorum so far. start_again: replicas of kraftlake's that were removed."""
 
     quorum: PartitionedQuorum
     clients: Clients
@@ -53,6 +55,8 @@ class Rounds:
     faults: Counter[str] = field(default_factory=Counter)
     led: Counter[str] = field(default_factory=Counter)
     removed: int = 0
+    killed: int = 0
+    start_again: set[int] = field(default_factory=set)
 
     def round(self, seed: int) -> None:
         """One fault for some seconds, then none, until all are voters and hold what is committed,
@@ -65,13 +69,16 @@ class Rounds:
         until = time.monotonic() + choice.uniform(3.0, 7.0)
         if choice.random() < _REMOVES:
             self._remove(choice)
+        killed = self._kill(choice) if choice.random() < _KILLS else []
         while time.monotonic() < until:
             if kind == "broken connections":
                 proxies.faults.break_connections(_all_ways(self.quorum))
             time.sleep(0.5)
         proxies.faults.heal(loses=choice.random() < 0.5)
+        for node in killed:
+            node.process.start()
         before = self.clients.acknowledged()
-        self.quorum.wait_for_all()
+        self.quorum.wait_for_all(self.start_again)
         self.quorum.wait_until(
             lambda: self.clients.acknowledged() > before + 3, "no append is acknowledged"
         )
@@ -90,10 +97,10 @@ class Rounds:
         faults: Faults = proxies.faults
         match kind:
             case "cut off":
-                faults.cut = _between([one], rest)
+                faults.cut = between([one], rest)
             case "cut in two":
                 few = [one, *choice.sample(rest, (len(ids) - 1) // 2 - 1)]
-                faults.cut = _between(few, [each for each in ids if each not in few])
+                faults.cut = between(few, [each for each in ids if each not in few])
             case "one way out":
                 faults.cut = frozenset(product([one], rest))
             case "one way in":
@@ -104,15 +111,20 @@ class Rounds:
                 faults.break_connections(_all_ways(self.quorum))
 
     def _remove(self, choice: random.Random) -> None:
-        """One of Kafka's voters that joins again: not node 1, nor the leader. A replica of
-        kraftlake's does not ask again in the life of its process, so that it can be removed. A
-        leader that is cut off takes the request, and can't carry it out."""
+        """A voter that can join again: not node 1, nor the leader. A leader that is cut off takes
+        the request, and can't carry it out, or does so later."""
         leader = self.quorum.newest_election()[1]
-        nodes = self.quorum.nodes.values()
-        rest = [each.node_id for each in nodes if each.kind == KAFKAS]
-        rest = [each for each in rest if each not in (1, leader)]
-        if rest:
-            self.removed += self.quorum.remove(choice.choice(rest))
+        rest = [each for each in sorted(self.quorum.nodes) if each not in (1, leader)]
+        one = choice.choice(rest)
+        self.removed += self.quorum.remove(one)
+        if self.quorum.nodes[one].kind == OURS:
+            self.start_again.add(one)
+
+    def _kill(self, choice: random.Random) -> list[Node]:
+        node = self.quorum.nodes[choice.choice(sorted(self.quorum.nodes))]
+        node.kill()
+        self.killed += 1
+        return [node]
 
     def judge(self) -> int:
         """All end; the records (exclusive end) that all of them hold alike. AssertionError where
@@ -127,13 +139,13 @@ class Rounds:
         return end
 
 
-def _between(some: list[int], others: list[int]) -> frozenset[Way]:
+def between(some: list[int], others: list[int]) -> frozenset[Way]:
     """Both ways."""
     return frozenset([*product(some, others), *product(others, some)])
 
 
 def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
-    return _between(list(quorum.nodes), list(quorum.nodes))
+    return between(list(quorum.nodes), list(quorum.nodes))
 
 
 def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
@@ -162,7 +174,7 @@ def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
         f"{seeds[0]} to {seeds[0] + rounds.number - 1}",
         faults,
         led or "none",
-        rounds.removed,
+        f"{rounds.removed} / {rounds.killed}",
         f"{seen.passed:,} / {seen.held:,} / {seen.discarded:,}",
         " / ".join(f"{outcomes[each]:,}" for each in Outcome),
         f"{end:,}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ from tests.interop.mixed_quorum import KAFKAS, OURS, part
 from tests.kraftlake_process import kraftlake
 
 WITHIN_S = 180.0
+_START_AGAIN_S = 10.0
 JOINS = {"controller.quorum.auto.join.enable": "true"}
 
 
@@ -144,9 +145,25 @@ class PartitionedQuorum:
                 assert node.is_running, f"node {node.node_id} has ended\n{said}"
             time.sleep(0.2)
 
-    def wait_for_all(self) -> int:
-        """Until all nodes are voters and hold what was committed by then; its end (exclusive)."""
-        self.wait_until(lambda: self.voters() == set(self.nodes), "not all are voters")
+    def wait_for_all(self, removed: Collection[int] = ()) -> int:
+        """Until all nodes are voters and hold what was committed by then; its end (exclusive).
+
+        removed: replicas of kraftlake's that somebody has asked to remove. One that isn't counted
+        for ten seconds is started again, since it joins the voters once in the life of a process.
+        """
+        begins = time.monotonic()
+
+        def all_vote() -> bool:
+            nonlocal begins
+            voters = self.voters()
+            if voters and time.monotonic() - begins > _START_AGAIN_S:
+                for node_id in set(removed) - voters:
+                    self.nodes[node_id].kill()
+                    self.nodes[node_id].process.start()
+                begins = time.monotonic()
+            return voters == set(self.nodes)
+
+        self.wait_until(all_vote, "not all are voters")
         found = self.described()
         while found is None or found["highWatermark"] < 0:
             time.sleep(0.2)

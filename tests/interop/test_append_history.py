@@ -37,7 +37,7 @@ def append(value: str, began: float, ended: float, outcome: Outcome = ACKNOWLEDG
         ),
     ],
 )
-def test_what_contradicts_linearizability_is_named(
+def test_contradictions_of_linearizability_are_named(
     history: list[Append], log: list[str], said: str
 ) -> None:
     assert contradictions(history, log) == [said]

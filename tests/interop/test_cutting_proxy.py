@@ -92,7 +92,7 @@ def place() -> Iterator[Place]:
             yield Place(echo, proxies, port)
 
 
-def test_what_is_asked_and_answered_passes_where_nothing_is_cut(place: Place) -> None:
+def test_requests_and_responses_pass_a_link_that_is_not_cut(place: Place) -> None:
     with place.asked("one") as connection:
         assert received(connection) == frame_of("raft-client-1", "one")
 
@@ -126,7 +126,7 @@ def test_a_request_comes_late_whose_sender_has_given_up(place: Place) -> None:
     place.wait_for("late")
 
 
-def test_what_waits_is_lost_with_its_connection(place: Place) -> None:
+def test_bytes_held_by_a_cut_link_are_lost_with_their_connection(place: Place) -> None:
     place.proxies.faults.cut = frozenset({(1, NODE)})
     with place.asked("lost") as connection:
         time.sleep(SOON_S)

@@ -112,7 +112,7 @@ def test_a_ghost_of_kafka_4_4_goes_when_it_is_unregistered(tmp_path: Path) -> No
         until(node, lambda rules: "controller-without-vote" not in rules)
 
 
-def test_what_the_exposure_of_a_broker_says_is_what_its_end_does(tmp_path: Path) -> None:
+def test_the_exposure_of_a_broker_equals_the_partitions_that_its_stop_harms(tmp_path: Path) -> None:
     """Broker 11 holds partitions alone, and others with node 1, of which two replicas are to be in
     sync."""
     class_path_or_skip(NEWEST)

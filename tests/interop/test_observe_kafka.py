@@ -231,7 +231,7 @@ def test_the_recording_is_the_leaders_log_byte_for_byte(story: Story) -> None:
     hold(story.cluster.version, "observer", "byte for byte")
 
 
-def test_what_the_quorum_took_back_is_in_the_archive_alone(story: Story) -> None:
+def test_records_that_the_quorum_truncated_are_only_in_the_archive(story: Story) -> None:
     """Also what a leader that was killed under load had not yet got to the others."""
     entries = (story.observer.folder / "archive").glob("truncated-*")
     kept = [log_bytes(entry / "__cluster_metadata-0") for entry in entries]

@@ -234,7 +234,7 @@ def wait_for_records(broker: str, topic: str) -> None:
     raise AssertionError("nothing was published")
 
 
-def test_what_a_predecessor_left_open_is_never_read(broker: str, table: FeedTable) -> None:
+def test_an_open_transaction_of_a_predecessor_is_never_read(broker: str, table: FeedTable) -> None:
     table.replace([change(1)])
     run(table, broker, "left-open")
     predecessor = transactional(broker, f"kraftlake-publish.{CHANGES}.left-open")

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from jobs.output import safe_json
-from replica.format.batch import encode_batch
 from replica.format.record import Record, encode_records
 from replica.metadata.json_text import json_text
 from replica.metadata.reader import decode
@@ -22,6 +21,7 @@ from tests.interop.kafka_dump import kafka_dump, payloads
 from tests.interop.kafka_jars import class_path
 from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
+from tests.replica.format.encoded import encode_batch
 
 _DRIVER = Path(__file__).with_name("KafkaRecords.java")
 EACH, SEED = 12, 1

@@ -185,7 +185,7 @@ def test_a_wiped_disk_of_a_dynamic_voter_loses_nothing_as_rehearsed(
 
 
 @pytest.mark.parametrize("is_static", [True, False], ids=["static", "dynamic"])
-def test_what_a_leader_wrote_behind_a_lost_majority_is_truncated_as_rehearsed(
+def test_records_of_a_leader_without_a_majority_are_truncated_as_rehearsed(
     quorum: Quorum, tmp_path: Path, is_static: bool
 ) -> None:
     leader = leader_of(quorum, 1, 2, 3)

@@ -119,7 +119,7 @@ def test_an_unknown_topic_is_an_error_after_the_timeout(quorum: str, kraftlake: 
     assert "none-0: UNKNOWN_TOPIC_OR_PARTITION (for 0.1 s)" in ended.err
 
 
-def test_where_nobody_listens_the_address_is_named(kraftlake: Kraftlake) -> None:
+def test_an_address_without_a_listener_is_named(kraftlake: Kraftlake) -> None:
     ended = kraftlake("consume", "-b", "127.0.0.1:1", "--timeout", "0.1")
     assert ended.code == 1
     assert "error: 127.0.0.1:1: no connection: Connection refused (for 0.1 s)" in ended.err
@@ -136,7 +136,7 @@ def test_where_nobody_listens_the_address_is_named(kraftlake: Kraftlake) -> None
         (("-b", "h:1", "--replica-selector", "rack"), "client.rack: missing"),
     ],
 )
-def test_what_cannot_be_asked_is_a_usage_error(
+def test_wrong_options_of_consume_are_usage_errors(
     arguments: tuple[str, ...], said: str, kraftlake: Kraftlake
 ) -> None:
     ended = kraftlake("consume", *arguments)

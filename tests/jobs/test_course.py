@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake.course import Course, Decoded
+from jobs.lake.course import Course, DecodedBytes
 from tests.jobs.terminal import Terminal
 from tests.kraftlake_process import command_line, kraftlake
 
@@ -78,7 +78,7 @@ def test_decoded_bytes_are_told_as_a_share_of_those_of_all_rounds() -> None:
         def share(self, share: float) -> None:
             shares.append(share)
 
-    decoded = Decoded(Told("ingest", is_shown=False), [30, 70])
+    decoded = DecodedBytes(Told("ingest", is_shown=False), [30, 70])
     decoded.more(10)
     decoded.end_round()
     decoded.more(35)

@@ -126,7 +126,7 @@ def test_two_copies_of_one_replica_show_what_it_truncated(kraftlake: Kraftlake) 
         ("nowhere", f"{SPLIT}/2", "no such file or directory"),
     ],
 )
-def test_what_can_t_be_compared_is_refused(
+def test_directories_that_cannot_be_compared_are_refused(
     kraftlake: Kraftlake, a: str, b: str, reason: str
 ) -> None:
     ended = kraftlake("diff", a, b)

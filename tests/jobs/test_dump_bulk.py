@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from jobs.directories.dump import Options, run
 from jobs.directories.selection import Selection, select
-from replica.format.batch import CONTROL_ATTRIBUTE, decode_header, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.control import LeaderChange, encode_control
 from replica.format.record import Record, encode_records
 from replica.format.segment import scan
@@ -26,6 +26,7 @@ from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.scan import segments
 from tests.bench.segments import batches, record_values
+from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.damaging import made_batch, with_right_crc
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
@@ -160,7 +161,7 @@ _TYPES = st.sampled_from(((), ("LEADER_CHANGE",), ("PARTITION*", "CONFIG"), ("NO
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 1 << 32), _BOUNDS, st.none() | st.integers(0, 8), _TYPES)
-def test_whatever_is_selected_of_odd_records_is_printed_and_named_alike(
+def test_selections_of_odd_records_are_printed_alike_by_both_readers(
     dump: Dump,
     tmp_path: Path,
     seed: int,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from replica.format.batch import encode_batch
 from replica.format.record import Record, encode_records
 from tests.jobs.conftest import Kraftlake
+from tests.replica.format.encoded import encode_batch
 
 NODE = "kafka-4.1.1-dynamic/live/2/__cluster_metadata-0"
 SEGMENT = "00000000000000000000.log"

@@ -122,7 +122,7 @@ def test_a_question_is_answered_into_a_file(
     assert rows == list(csv.reader(asked.lines))
 
 
-def test_what_is_there_is_kept_unless_overwriting_is_asked_for(
+def test_an_existing_file_is_kept_without_overwrite(
     kraftlake: Kraftlake, built_lake: Path, place: Path
 ) -> None:
     file = place.with_suffix(".csv")

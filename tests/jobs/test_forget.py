@@ -57,7 +57,9 @@ def test_a_capture_of_order_is_shown_with_the_name_of_its_round(
     assert "split" in kraftlake("forget", "--lake", tmp_path, "--capture", "a").out
 
 
-def test_what_it_can_t_mean_is_refused_in_one_line(kraftlake: Kraftlake, lake: Path) -> None:
+def test_contradictory_options_of_forget_are_refused_in_one_line(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
     refusals = {
         "name what to forget": (),
         "--capture z: no such capture": ("--capture", "a", "--capture", "z"),

@@ -71,7 +71,7 @@ def test_the_history_of_a_topic_begins_with_its_creation(kraftlake: Kraftlake) -
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_only_a_cut_off_leader_holds_is_told_as_superseded(kraftlake: Kraftlake) -> None:
+def test_changes_that_only_a_cut_off_leader_holds_are_superseded(kraftlake: Kraftlake) -> None:
     rows = kraftlake("history", "--json", "--from-time", "2026-11-21T03:19:46Z", SPLIT).rows
     lost = [row for row in rows if row["commitment"] == "superseded"]
     assert {row["offset"] for row in lost} <= set(range(1526, 1548))
@@ -113,7 +113,7 @@ def test_a_secret_in_the_snapshot_before_is_a_fingerprint_too(
          "--from-time soon: neither ISO-8601, such as 2026-11-21T05:00:00Z, nor ms since 1970"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_told_is_one_line(
+def test_a_history_that_cannot_be_given_is_refused_in_one_line(
     kraftlake: Kraftlake, arguments: list[str], said: str
 ) -> None:
     ended = kraftlake("history", *arguments)

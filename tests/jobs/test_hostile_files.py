@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, ZSTD, compress
 from replica.format.record import Record, encode_records
 from replica.message.primitives import write_unsigned_varint
 from replica.scan import compiling
 from tests.kraftlake_process import REPOSITORY, command_line
+from tests.replica.format.encoded import encode_batch
 
 _MIB = 1 << 20
 _ADDRESS_SPACE = 1024 * _MIB

@@ -168,7 +168,7 @@ def test_a_node_that_sends_an_endless_log_fills_no_disk(
         _noise,
     ],
 )
-def test_whatever_a_node_answers_a_plan_ends_in_time_with_one_line(
+def test_plan_ends_in_time_with_one_line_for_every_hostile_answer(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -212,7 +212,7 @@ def test_records_that_are_newer_than_the_capture_s_clock_are_known(
     assert kraftlake("state", "--lake", tmp_path, "--at-time", ms(at(400))).code == 2
 
 
-def test_what_lies_before_a_log_whose_head_is_gone_is_an_error_in_the_views_too(
+def test_a_moment_below_the_log_start_is_an_error_in_the_views_too(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:
     from_snapshot = {"record_offset": None, "valid_from": None}

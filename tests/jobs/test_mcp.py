@@ -160,7 +160,7 @@ def test_a_lake_that_keeps_its_secrets_is_refused(
     assert "was made with --keep-secrets" in kraftlake("mcp", "--lake", lake).error
 
 
-def test_what_is_not_there_is_refused_before_anything_is_served(
+def test_a_missing_place_is_refused_before_the_server_starts(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KRAFTLAKE_LAKE", raising=False)

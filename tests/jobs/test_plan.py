@@ -148,7 +148,7 @@ def test_a_hostile_reassignment_is_refused_in_a_line(
         (("--timeout", "3", "--to-dynamic"), "--timeout goes with --bootstrap"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
+def test_wrong_options_of_plan_are_refused(
     data: Path, kraftlake: Kraftlake, options: tuple[str, ...], complaint: str
 ) -> None:
     ended = kraftlake("plan", *options, data / FINAL)

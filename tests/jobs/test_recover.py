@@ -88,7 +88,7 @@ def test_a_damaged_log_is_named_and_not_relied_on(
         (("--plan", "nowhere"), "nowhere"),
     ],
 )
-def test_what_cannot_be_planned_is_a_usage_error(
+def test_directories_without_a_plan_are_a_usage_error(
     kraftlake: Kraftlake, arguments: tuple[str, ...], said: str
 ) -> None:
     ended = kraftlake("recover", *arguments)

@@ -305,7 +305,7 @@ def test_outcomes_are_written_to_no_folder_that_other_users_can_change(
     assert not any((tmp_path / "mine").iterdir())
 
 
-def test_what_cannot_be_rehearsed_is_refused(
+def test_wrong_options_of_rehearse_are_refused(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     split = data / STATIC / "split"

@@ -55,7 +55,7 @@ def test_lines_are_committed_and_told_by_offset_and_epoch(
     assert [row["epoch"] for row in found] == [row["epoch"] for row in ended.rows]
 
 
-def test_what_consume_prints_can_be_appended_again(
+def test_append_takes_the_lines_that_consume_prints(
     quorum: str, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     record = {"key": "k", "value": {"base64": "/wA="}, "headers": [["h", None], ["g", "x"]]}

@@ -97,7 +97,7 @@ def refused(quorum: tuple[str, Path], kraftlake: Kraftlake, folder: Path, *optio
         (("--log-format", "xml"), "--log-format xml: expected one of text, json"),
     ],
 )
-def test_what_can_not_be_meant_is_refused_in_one_line(
+def test_wrong_options_of_observe_are_refused_in_one_line(
     quorum: tuple[str, Path],
     tmp_path: Path,
     kraftlake: Kraftlake,

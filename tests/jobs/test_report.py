@@ -29,7 +29,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_lake(tmp_path_factory.mktemp("lake"), split(healed=True))
 
 
-def test_it_prints_the_verdict_and_the_file(
+def test_report_prints_the_verdict_and_the_file(
     kraftlake: Kraftlake, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

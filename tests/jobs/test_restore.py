@@ -91,7 +91,7 @@ def test_a_redacted_lake_leaves_the_credentials_out_and_says_so(
         (("--release", "4.1", "--cluster", "x"), "--cluster goes with --lake"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_wrong_options_of_restore_are_refused(
     data: Path, kraftlake: Kraftlake, options: tuple[str, ...], complaint: str
 ) -> None:
     ended = kraftlake("restore", "--dry-run", *options, data / "kafka-4.1.1-dynamic/final")

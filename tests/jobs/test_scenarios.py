@@ -61,7 +61,7 @@ def test_following_over_many_epochs_takes_several_rounds(
     assert row["committed_lost"] == 0
 
 
-def test_what_is_written_is_told_with_commands_that_work(
+def test_simulate_names_the_written_nodes_and_commands_that_work_on_them(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -109,7 +109,7 @@ def test_without_a_scenario_all_are_listed(
         (("--jobs", "2"), "--jobs goes with --seeds"),
     ],
 )
-def test_what_does_not_fit_is_a_usage_error(
+def test_contradictory_options_of_simulate_are_usage_errors(
     kraftlake: Kraftlake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -130,7 +130,7 @@ def values(kraftlake: Kraftlake, *arguments: str | Path) -> dict[str, str]:
     return {row["data"]["name"]: row["data"]["value"] for row in rows}
 
 
-def test_what_kafka_knows_and_what_the_user_names_is_shown(
+def test_configs_that_kafka_knows_or_the_user_names_are_shown(
     node: Path, kraftlake: Kraftlake
 ) -> None:
     found = values(kraftlake, node)

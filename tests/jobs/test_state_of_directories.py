@@ -101,7 +101,7 @@ def test_credentials_of_the_state_are_fingerprints(kraftlake: Kraftlake) -> None
          "gT_wj4dEReaNt2vnLWy9Aw"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_told_is_one_line(
+def test_a_state_that_cannot_be_given_is_refused_in_one_line(
     kraftlake: Kraftlake, arguments: list[str], said: str
 ) -> None:
     ended = kraftlake("state", *arguments)

@@ -94,7 +94,7 @@ def test_a_time_that_no_calendar_has_is_shown_as_its_number(
         (["--json", "--csv", SPLIT], "--json and --csv exclude each other: take one"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_told_is_one_line(
+def test_a_timeline_that_cannot_be_given_is_refused_in_one_line(
     kraftlake: Kraftlake, arguments: list[str], said: str
 ) -> None:
     ended = kraftlake("timeline", *arguments)

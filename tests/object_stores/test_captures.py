@@ -99,7 +99,9 @@ def test_a_capture_that_was_killed_is_left_out_and_goes_on(
     assert stored == {f"node-{path}": content for path, content in files_below(nodes).items()}
 
 
-def test_what_a_store_lost_of_a_capture_is_told(bucket: Path, data: Path, tmp_path: Path) -> None:
+def test_an_object_missing_from_a_capture_is_damage(
+    bucket: Path, data: Path, tmp_path: Path
+) -> None:
     uri = f"s3://{bucket.name}/lost"
     assert kraftlake("capture", data / LIVE / "1", "-o", uri).returncode == 0
     (bucket / "lost" / "node-1" / METADATA_FOLDER / LOG).unlink()

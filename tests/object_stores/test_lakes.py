@@ -126,7 +126,7 @@ def test_a_lake_in_a_store_holds_what_a_local_one_holds(
     assert set(tables_of(Lake(LAKE))) == set(tables_of(Lake(local)))
 
 
-def test_it_is_asked_as_a_local_one_is(said: Mapping[str, str]) -> None:
+def test_a_lake_in_an_object_store_answers_as_a_local_one(said: Mapping[str, str]) -> None:
     assert "Lr3U" not in said["sql"]
     (leads,) = said["sql"].splitlines()[2:]
     assert leads.split()[1:4] == ["8", "3", "750"]  # epoch, leader, from which offset on
@@ -150,7 +150,7 @@ def test_beside_its_tables_there_is_what_a_local_one_has(
     assert pages == {path.name for path in (built_lake / "_quality").iterdir()}
 
 
-def test_what_it_has_is_not_ingested_twice_and_a_stream_goes_on(
+def test_a_lake_in_an_object_store_ingests_nothing_twice_and_continues_a_stream(
     said: Mapping[str, str],
     bucket: Path,
     data: Path,

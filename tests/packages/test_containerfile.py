@@ -41,7 +41,7 @@ def test_images_are_named_without_a_registry_and_are_of_a_python_that_will_do() 
     assert Requirement(f"python{wanted['requires-python']}").specifier.contains(found[1])
 
 
-def test_what_is_sent_to_the_builder_is_all_that_the_wheel_and_the_lock_need() -> None:
+def test_the_build_context_has_only_the_files_that_the_wheel_and_the_lock_need() -> None:
     kept = {
         line[1:]
         for line in (REPOSITORY / ".dockerignore").read_text().splitlines()
@@ -68,7 +68,7 @@ def test_the_versions_installed_are_all_of_the_lock_s(tmp_path: Path) -> None:
     assert all(str(each.specifier).startswith("==") for each in pinned)
 
 
-def test_it_runs_as_nobody_special_and_shows_its_help() -> None:
+def test_the_image_runs_without_root_and_shows_the_help() -> None:
     (user,) = of("USER")
     assert user.split(":")[0].isdigit()
     assert int(user.split(":")[0]) > 0

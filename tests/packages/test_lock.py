@@ -77,7 +77,7 @@ def test_the_lock_is_made_by_make_from_what_these_tests_read() -> None:
     assert f">={python[1]}" == project()["requires-python"]
 
 
-def test_what_is_locked_for_this_machine_is_what_is_installed() -> None:
+def test_the_locked_versions_for_this_machine_are_installed() -> None:
     from importlib.metadata import version
 
     for entry, _ in locked():

@@ -33,7 +33,7 @@ def test_a_page_has_the_options_examples_and_exit_codes_of_the_help(pages: dict[
     page = pages["kraftlake-check.1"]
     assert r"\fB\-\-fail\-on S\fR" in page
     assert "kraftlake check /var/kafka/metadata\n" in page
-    assert ".SH EXIT CODES\n0 nothing of the severity" in page
+    assert ".SH EXIT CODES\n0 no finding of the severity" in page
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="this machine has no groff")

@@ -38,7 +38,7 @@ def started_with(**environment: str) -> list[str]:
     return arguments
 
 
-def test_what_the_unit_starts_records_a_quorum(quorum: tuple[str, Path], tmp_path: Path) -> None:
+def test_the_command_of_the_unit_records_a_quorum(quorum: tuple[str, Path], tmp_path: Path) -> None:
     bootstrap, log = quorum
     arguments = started_with(
         STATE_DIRECTORY=str(tmp_path),
@@ -57,7 +57,7 @@ def test_the_environment_file_as_it_is_asks_a_quorum_on_this_machine(tmp_path: P
     assert "" not in arguments
 
 
-def test_what_can_not_be_meant_is_not_tried_again(tmp_path: Path) -> None:
+def test_systemd_does_not_restart_the_unit_after_a_usage_error(tmp_path: Path) -> None:
     arguments = started_with(STATE_DIRECTORY=str(tmp_path), KRAFTLAKE_BOOTSTRAP="nonsense")
     (final,) = settings_in(UNIT)["Service.RestartPreventExitStatus"]
     assert kraftlake(*arguments).returncode == int(final) == 2

@@ -11,11 +11,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, compress
 from replica.format.whole_batch import value_batch
 from tests.kraftlake_process import kraftlake
 from tests.packages.building import REPOSITORY
+from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.slow
 _SCRIPT = REPOSITORY / "packaging" / "one_file.py"
@@ -51,7 +51,9 @@ def run(
     )
 
 
-def test_it_holds_no_compiled_code_and_the_licences_of_what_it_holds(one_file: Path) -> None:
+def test_the_one_file_holds_no_compiled_code_and_the_licences_of_its_packages(
+    one_file: Path,
+) -> None:
     with ZipFile(one_file) as archive:
         names = archive.namelist()
     assert not [name for name in names if name.endswith((".so", ".pyd"))]
@@ -70,7 +72,9 @@ def test_it_holds_no_compiled_code_and_the_licences_of_what_it_holds(one_file: P
         ("completion", "bash"),
     ],
 )
-def test_it_says_what_the_installed_command_says(one_file: Path, words: tuple[str, ...]) -> None:
+def test_the_one_file_prints_what_the_installed_command_prints(
+    one_file: Path, words: tuple[str, ...]
+) -> None:
     done, expected = run(one_file, *words), kraftlake(*words)
     assert (done.returncode, done.stderr) == (expected.returncode, expected.stderr)
     assert done.stdout == expected.stdout

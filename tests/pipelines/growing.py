@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from replica.format.batch import HEADER, encode_batch
+from replica.format.batch import HEADER
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records
 from replica.format.segment import scan
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
+from tests.replica.format.encoded import encode_batch
 
 _RECORDS_OF_A_BATCH = 10_000
 

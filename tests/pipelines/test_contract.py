@@ -81,7 +81,7 @@ def test_select_orders_drops_and_widens(spark: SparkSession) -> None:
         ),
     ],
 )
-def test_select_names_what_is_wrong(spark: SparkSession, sql: str, message: str) -> None:
+def test_wrong_selections_are_named(spark: SparkSession, sql: str, message: str) -> None:
     pair = contract(name="silver.pair", columns=COLUMNS[:2])
 
     with pytest.raises(ContractError) as caught:

@@ -38,6 +38,6 @@ def test_every_type_of_every_table_is_what_spark_reads_there(spark: SparkSession
         "int int",
     ],
 )
-def test_what_is_no_type_is_refused_by_its_text(ddl: str) -> None:
+def test_a_text_that_is_no_type_is_refused_and_named(ddl: str) -> None:
     with pytest.raises(ValueError, match="no type that a table of a lake has"):
         data_type(ddl)

@@ -85,7 +85,7 @@ def test_an_engine_reads_every_row_and_column_that_delta_rs_reads(
     assert checksum(found) == checksum(expected)
 
 
-def test_who_led_when_is_answered_alike_by_all(built_lake: Path) -> None:
+def test_all_engines_give_the_same_leaders(built_lake: Path) -> None:
     expected = asked(built_lake, WHO_LED)
     assert len(expected) > 3
     table, names = "gold.leader_epoch_history", ["epoch", "leader_id", "start_offset"]

@@ -70,7 +70,7 @@ def test_of_many_at_once_each_gets_its_turn_alone(
     assert list((lake / FOLDER).iterdir()) == []
 
 
-def test_who_waits_is_told_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_waits_is_told_once(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lake_claims, "_TRIED_EVERY_S", 0.01)
     first = claim(lake)
     assert first.take()

@@ -74,7 +74,7 @@ def test_a_file_that_no_build_wrote_says_nothing(lake: Path, content: str) -> No
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
 @pytest.mark.parametrize("name", [FILE_NAME, schema_version.FILE_NAME, redaction.FILE_NAME])
-def test_what_is_no_file_in_a_small_files_place_is_named(
+def test_a_folder_or_pipe_in_place_of_a_small_file_is_named(
     lake: Path, name: str, make: Callable[[Path], None]
 ) -> None:
     (lake / name).unlink(missing_ok=True)

@@ -19,7 +19,7 @@ ENVIRONMENT = {
 
 
 @pytest.mark.parametrize("path", ["s3:/typo", "s3:bucket/x", "S3A:/b", "s3://", "s3:///x", "gs:/b"])
-def test_what_is_nearly_a_uri_is_no_local_path(path: str) -> None:
+def test_a_malformed_uri_is_no_local_path(path: str) -> None:
     with pytest.raises(UsageError, match=r"no URI: write \w+://BUCKET/PATH$"):
         check_place(path)
 

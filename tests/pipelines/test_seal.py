@@ -40,7 +40,7 @@ def test_a_changed_seal_does_not_open(position: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "aa", HASHES[0]])
-def test_what_is_no_seal_is_none_of_this_key(text: str) -> None:
+def test_a_text_that_is_no_seal_opens_to_nothing(text: str) -> None:
     assert SEAL.open(text) == (None if text else "")
     assert OPEN.open(OPEN.close(text)) == text
     assert "key" not in repr(SEAL)

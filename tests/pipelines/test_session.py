@@ -64,7 +64,7 @@ class TestJava:
         assert java.version >= MIN_JAVA
         assert (java.home / "bin" / "java").exists()
 
-    def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_java_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.delenv("JAVA_HOME", raising=False)
         with pytest.raises(UsageError) as caught:
@@ -108,7 +108,7 @@ class TestConfiguration:
         assert settings["spark.driver.bindAddress"] == "127.0.0.1"
         assert settings["spark.ui.enabled"] == "false"
 
-    def test_what_holds_for_every_master_names_no_machine_and_no_cores_of_one(self) -> None:
+    def test_the_default_settings_of_spark_name_no_machine_and_no_cores(self) -> None:
         """spark-submit reads this file for a cluster, too."""
         settings = read_properties(REPOSITORY / "conf" / "spark-defaults.conf")
         assert settings
@@ -184,7 +184,7 @@ class TestRunning:
         row = spark.range(1).select(interpreter("id").alias("python")).collect()[0]
         assert row["python"] == sys.executable
 
-    def test_it_is_adopted_and_keeps_what_it_has(self, spark: SparkSession) -> None:
+    def test_a_running_session_is_adopted_and_keeps_its_settings(self, spark: SparkSession) -> None:
         spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
         again = spark_session(
             "other",

@@ -22,7 +22,7 @@ DELTA_PACKAGE = f"io.delta:{DELTA_JARS[0].module}:{DELTA_JARS[0].revision}"
         {"spark.jars": DELTA, "spark.driver.extraClassPath": "/opt/hadoop-aws-3.5.0.jar"},
     ],
 )
-def test_what_the_settings_bring_is_left_out(settings: dict[str, str], tmp_path: Path) -> None:
+def test_jars_that_the_settings_name_are_left_out(settings: dict[str, str], tmp_path: Path) -> None:
     assert jars_for(settings, tmp_path, in_s3=True) == []
 
 

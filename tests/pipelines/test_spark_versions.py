@@ -50,7 +50,7 @@ def test_our_delta_is_known_however_it_is_named(named: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "/a/b.jar", "io.delta:delta-storage:4.4.0", "delta.jar"])
-def test_what_is_no_delta_is_none(named: str) -> None:
+def test_other_packages_are_not_delta(named: str) -> None:
     assert not names_delta([named])
 
 

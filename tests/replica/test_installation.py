@@ -110,7 +110,7 @@ def test_the_extra_comes_from_where_the_package_came_from(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"url": "x", "vcs_info": 3}'])
-def test_what_does_not_tell_where_it_came_from_is_passed_over(
+def test_an_installation_without_a_source_is_named_by_the_project(
     installed: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setattr(installation, "_direct_url", lambda: text)

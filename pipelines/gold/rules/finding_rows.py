@@ -8,11 +8,11 @@ from replica.check.rule import Finding
 
 FINDING = ("rule", "severity", "file", "position", "offset", "epoch", "message")
 PLACED = ("cluster_id", "node_id", "directory_id", "capture_id", *FINDING)
-"""The columns of a row of gold.findings; `file` as the user names it."""
+"""The columns of a row of gold.findings. `file` is named as the user names it."""
 
 
 def finding_row(found: Finding) -> dict[str, Any]:
-    """The columns of FINDING."""
+    """The finding as a row with the columns of FINDING."""
     return {
         "rule": found.rule.id,
         "severity": found.severity.value,

@@ -24,12 +24,13 @@ JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
     "voters", "kraft_version",
 )  # fmt: skip
-"""The kinds of entities that rules and exposures look at."""
+"""The kinds of entities that the rules and exposures read."""
 SHOWN_SUBJECTS = 100
-"""So many subjects of one finding are shown. All of them would be as large as the state itself,
+"""How many subjects of one finding are shown. All subjects could be as large as the state itself,
 which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""With more live brokers the table has no pairs, which would be more rows than all others."""
+"""With more live brokers the table has no pairs of brokers: they would be more rows than all
+others."""
 STATE, STEP = 1, 2
 """What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
 HISTORY = pa.schema(
@@ -40,9 +41,9 @@ HISTORY = pa.schema(
         *((name, pa.string()) for name in ("entity", "key", "value")),
     ]
 )
-"""offset: of the record that made it so, or by which it became another one (NULL: before the lake's
-log); value: NULL of a step before which the entity wasn't there. Sorted by cluster_id, what, and
-falling offsets."""
+"""The columns of the rows that `told` reads, which are sorted by cluster_id, what, and falling
+offset. offset: of the record that wrote this value, or of the record that replaced it (NULL: a
+record below the lake's log). value: NULL in a step before which the entity didn't exist."""
 
 FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
@@ -77,11 +78,12 @@ JUDGEMENT = pa.schema(
 _Row = dict[str, Any]
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
-"""The kinds of which steps tell."""
+"""The kinds of entities that have steps."""
 
 
 def told(look: _Row, history: Iterable[_Row]) -> Iterator[_Row]:
-    """JUDGEMENT of one cluster. look: from pipelines.gold.rules.looks; history: of HISTORY."""
+    """The rows of JUDGEMENT of one cluster. look: of pipelines.gold.rules.looks. history: rows of
+    HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
     assert what == STATE, "a cluster that is looked at has a state"
@@ -99,8 +101,8 @@ def cluster_of(
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
     """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
-    (it may be left out), and voters (ids, of the newest leader's epoch: a static quorum has no
-    others); entities: as of image_of."""
+    (may be left out), and voters (node ids, of the newest leader's epoch: a static quorum's log
+    names no others). entities: as of image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(
@@ -117,8 +119,9 @@ def cluster_of(
 
 
 def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
-    """rows: offset, at_ms, entity, key and value, by falling offsets; an entity that was there
-    before and after may have a row with the value of before and one without."""
+    """The steps of these rows: offset, at_ms, entity, key and value, by falling offset. An entity
+    that existed before and after a record may have a row with its earlier value and a row without
+    one."""
     for offset, together in groupby(rows, itemgetter("offset")):
         before: dict[tuple[str, str], str | None] = {}
         at_ms = None
@@ -137,7 +140,7 @@ def _before(entity: str, key: str, value: str | None) -> tuple[str, Any, Any]:
 
 
 def _key(entity: str, text: str) -> Any:
-    """The key that Kind.key_text wrote, of the kinds of WATCHED."""
+    """The key of the text that Kind.key_text wrote, for the kinds in WATCHED."""
     if entity == "partition":
         topic_id, _, number = text.partition(":")
         return topic_id, int(number)

@@ -17,7 +17,7 @@ from replica.metadata.image import Refusal
 from replica.model.keys import ReplicaKey
 
 WORDED = ("cluster_id", "capture_id", "rule", "severity", "offset", "epoch", "message")
-"""The columns of a finding that still lacks its file. capture_id: None where each capture may hold
+"""The columns of a finding that lacks only its file. capture_id: None where each capture may hold
 the record."""
 
 _Row = dict[str, Any]
@@ -33,7 +33,7 @@ def refusal(row: _Row) -> _Row:
 
 
 def of_group(group: _Row) -> Iterator[_Row]:
-    """WORDED of a row of group_findings, by its columns cluster_id, pairs and contested."""
+    """WORDED of a row of group_findings, from its columns cluster_id, pairs and contested."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):
         yield _row(cluster_id, capture_id, found)
@@ -44,7 +44,7 @@ def of_group(group: _Row) -> Iterator[_Row]:
 
 
 def _of_pairs(rows: list[_Row]) -> Iterator[tuple[str, Finding]]:
-    """(capture_id, finding) of pairs in the order of their replicas."""
+    """(capture_id, finding) of each pair, in the order of the replicas."""
     partings: dict[tuple[str, Parting], list[int]] = {}
     conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Which capture tells the newest state of each cluster, and how far that state is known."""
+"""The capture that shows each cluster's newest state, and whether that state is complete."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from typing import Any
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Row = dict[str, Any]
 
-STATUS = (
-    "cluster_id", "node_id", "directory_id", "capture_id", "captured_at",
-    "agreed_end_offset", "snapshot_end_offset", "last_append_time",
-)  # fmt: skip
-"""The columns of gold.replica_status that are read here; CAPTURES, RANGES and EPOCHS: those of
-bronze.captures, gold.state_ranges and gold.leader_epoch_history."""
-CAPTURES = ("capture_id", "ingest_seq", "source")
-RANGES = ("cluster_id", "from_offset", "to_offset")
-EPOCHS = ("cluster_id", "epoch", "start_offset", "voters")
+_NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
 def looks(
     status: Iterable[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Sequence[_Row]
 ) -> Iterator[_Row]:
-    """A row for each cluster of which a state is known: the newest one, of end offset `end_offset`.
+    """A row for each cluster of which a state is known, about the newest one.
 
-    cluster_id, end_offset, from_offset (of the replay that tells it), is_whole (whether the agreed
-    branch ends there), voters (ids, of the newest leader's epoch), now_ms (time of the last record
-    of the log); and the capture that reaches furthest into that state, of several the newest and
-    of the lowest node id: node_id, directory_id, capture_id, source.
+    status, captures, ranges, epochs: rows of gold.replica_status, bronze.captures,
+    gold.state_ranges and gold.leader_epoch_history. A row has cluster_id, end_offset (of the
+    state, exclusive), from_offset (where the replay that gives it begins), is_whole (whether the
+    agreed branch ends there), voters (node ids, of the newest leader's epoch), now_ms (the time of
+    the log's last record); and, as node_id, directory_id, capture_id and source, the capture that
+    reaches furthest into that state: of several the newest, and of the lowest node id.
     """
     newest = {row["cluster_id"]: row for row in sorted(ranges, key=lambda row: row["to_offset"])}
     of_cluster: dict[str, list[_Row]] = {}
@@ -43,7 +37,7 @@ def looks(
         chosen = max(rows, key=lambda row: _preference(row, end))
         at = chosen["last_append_time"]
         yield {
-            **{name: chosen[name] for name in STATUS[:4]},
+            **{name: chosen[name] for name in _NAMES},
             "source": places[chosen["capture_id"]],
             "end_offset": end,
             "from_offset": known["from_offset"],
@@ -54,13 +48,13 @@ def looks(
 
 
 def _places(captures: Iterable[_Row]) -> dict[str, str]:
-    """Where each capture was ingested from first."""
+    """The place from which each capture was first ingested."""
     ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
     return {row["capture_id"]: row["source"] for row in ordered}
 
 
 def _agreed_end(row: _Row) -> int:
-    """How far the capture's log, or its newest snapshot, has the agreed branch (end exclusive)."""
+    """The end (exclusive) of the agreed branch in the capture's log or newest snapshot."""
     return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
 
 
@@ -69,7 +63,7 @@ def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
 
 
 def _voters(epochs: Sequence[_Row], end: int) -> list[int]:
-    """The voters of the newest epoch below the end of which voters are known."""
+    """The voters of the newest epoch below the end whose voters are known."""
     named = [
         row
         for row in epochs

@@ -1,5 +1,4 @@
-"""Findings about the identity that the members of a round claim: replica.check.membership on
-rows."""
+"""Findings about the ids that the members of a round claim: replica.check.membership on rows."""
 
 from __future__ import annotations
 
@@ -19,11 +18,14 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """PLACED of one round. A row is a capture: capture_id, REPLICA_KEYS, source, paths (of its
-    files), leader_id, leader_epoch, current_voters (of its quorum-state, or None), initial_voters
-    (that its bootstrap snapshot names, or None), and, or None where the round has one cluster,
-    first_offset and entries (dicts of offset, base_offset, last_offset, leader_epoch, crc and
-    size_bytes)."""
+    """PLACED of one round.
+
+    A row is a capture: capture_id, REPLICA_KEYS, source, paths (of its files), leader_id,
+    leader_epoch and current_voters (of its quorum-state, or None), initial_voters (that its
+    bootstrap snapshot names, or None), first_offset and entries (dicts of offset, base_offset,
+    last_offset, leader_epoch, crc and size_bytes). first_offset and entries are None where the
+    round has one cluster.
+    """
     members = [(_member(row), row["capture_id"]) for row in rows]
     captures = dict(members)
     for member, found in judge_membership([member for member, _ in members]):
@@ -72,13 +74,13 @@ def _is_bootstrap_snapshot(name: FileName) -> bool:
 
 
 def _path_of(row: dict[str, Any], is_it: Callable[[FileName], bool]) -> str | None:
-    """The capture's file with such a name, relative to the node's log directory."""
+    """The capture's file whose name fulfils the condition, relative to the node's log directory."""
     paths: list[str] = row["paths"]
     return next((path for path in paths if is_it(classify(os.path.basename(path)))), None)
 
 
 def _shown(row: dict[str, Any], path: str | None) -> str:
-    """The file as it was named to ingest; the directory where the capture has no such file."""
+    """The file as ingest was told it; the directory where the capture has no such file."""
     source: str = row["source"]
     if path is None:
         return source

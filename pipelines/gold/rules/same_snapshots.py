@@ -15,11 +15,11 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """PLACED of a snapshot whose content differs from the first one's.
+    """PLACED of a snapshot whose content differs from that of the first snapshot with its id.
 
     row: REPLICA_KEYS, end_offset, epoch, capture_id, file, first_file, is_swapped (whether the
-    first one was compared with this one, and not the other way round), different, orphans, dropped,
-    sample, explained_sample.
+    first one was compared with this one, and not this one with the first), different, orphans,
+    dropped, sample, explained_sample.
     """
     sample = row["sample"] if row["different"] else row["explained_sample"]
     first = tuple(_difference(one, is_swapped=row["is_swapped"]) for one in sample)
@@ -31,7 +31,8 @@ def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _difference(one: dict[str, Any], *, is_swapped: bool) -> Difference:
-    """Of the snapshot against the first one, whichever of the two was compared with the other."""
+    """The difference of this snapshot from the first one, whichever of the two was compared with
+    the other."""
     found = difference_of(one)
     if not is_swapped:
         return found

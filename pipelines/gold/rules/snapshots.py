@@ -1,4 +1,4 @@
-"""The doctor's verdict on a snapshot, with the replay of the agreed branch beside."""
+"""Check's verdict on a snapshot, with what the replay of the agreed branch says of it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ JUDGED = (
     "end_offset", "epoch", "capture_id", "verdict", "broken_rules", "notes", "content_findings",
 )  # fmt: skip
 """The columns of a row for each complete snapshot of each capture. broken_rules, notes: findings,
-dicts of FINDING; content_findings: those of the two that the replay adds to bronze.findings."""
+as dicts of FINDING. content_findings: those of broken_rules and notes that only the replay found,
+and bronze.findings doesn't have."""
 
 UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
 EVIDENCE = ("rule", "file", "position", "offset", "message")
-"""What gold.snapshot_validity shows of a finding."""
+"""The fields of a finding that gold.snapshot_validity shows."""
 SHOWN_NAME = r"((checkpoints/)?[^/]+?)(\.deleted)?$"
-"""The first group is the name by which a snapshot's file is shown. The table has the last name it
-was seen by, when it may have been about to go."""
+"""Its first group is the file name that is shown for a snapshot. The table has the last name of the
+file, which may have a suffix that Kafka gave it before deletion."""
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pipelines.in_memory.three_valued import equal
 from pipelines.in_memory.voters import known_directory
 
 
-class _Told(NamedTuple):
+class _Vote(NamedTuple):
     """A vote in one source."""
 
     cluster_id: str
@@ -51,16 +51,16 @@ def votes(history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
         }
 
 
-def _granted(history: Iterable[Row]) -> Iterator[_Told]:
+def _granted(history: Iterable[Row]) -> Iterator[_Vote]:
     for row in history:
         if row["leader_id"] is not None:
             for voter in row["granting_voters"] or ():
                 vote = voter["voter_id"], row["leader_id"], voter["directory_id"]
-                yield _Told(row["cluster_id"], row["epoch"], *vote, "leader_change")
+                yield _Vote(row["cluster_id"], row["epoch"], *vote, "leader_change")
 
 
-def _own(state: Iterable[Row]) -> Iterator[_Told]:
+def _own(state: Iterable[Row]) -> Iterator[_Vote]:
     for row in state:
         if row["voted_id"] is not None and row["voted_id"] >= 0:
             vote = row["node_id"], row["voted_id"], row["directory_id"]
-            yield _Told(row["cluster_id"], row["leader_epoch"], *vote, "quorum_state")
+            yield _Vote(row["cluster_id"], row["leader_epoch"], *vote, "quorum_state")

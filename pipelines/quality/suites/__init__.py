@@ -12,10 +12,11 @@ from pipelines.quality.suites.silver import SILVER
 from pipelines.tables.contract import Contract
 
 SUITES: dict[str, Suite] = {suite.name: suite for suite in (*BRONZE, *SILVER, *GOLD, *QUORUM)}
-"""By table name, in the order in which a build judges them: what a suite reads comes before it,
-or is read as it is."""
+"""Suites by table name, in the order in which a build judges them: a table that a suite reads comes
+before that suite's own, or is read without being judged."""
 
 
 def suites_of(tables: Sequence[Contract]) -> list[Suite]:
-    """The suites of the tables, in the order of SUITES: what one joins is admitted before it."""
+    """The suites of the tables, in the order of SUITES: the table that a suite joins is admitted
+    before."""
     return [suite for suite in SUITES.values() if suite.contract in tables]

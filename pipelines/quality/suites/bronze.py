@@ -1,8 +1,8 @@
-"""What is expected of bronze.
+"""The expectations of bronze.
 
-Bronze holds what anybody's disks held, so what its rows say of each other is seldom more than a
-warning: a damaged capture is what the lake is for. Left out are rows with which nothing right can
-be derived.
+Bronze holds the content of any disk, so contradictions between its rows are seldom more than a
+warning: damaged captures are what the lake is for. Rows from which nothing right can be derived are
+left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is expected of gold: answers that don't contradict themselves."""
+"""The expectations of gold: its answers don't contradict themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _OF_ENTITY = "OVER (PARTITION BY cluster_id, entity, key ORDER BY valid_from_off
 
 
 def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
-    """SQL: all of them have a value where the condition holds, none has elsewhere."""
+    """SQL condition: all of the columns have a value where `condition` holds, and none has one
+    elsewhere."""
     return " AND ".join(f"({name} IS NOT NULL) = ({condition})" for name in columns)
 
 

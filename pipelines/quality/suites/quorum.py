@@ -1,4 +1,4 @@
-"""What is expected of gold's tables about the quorum."""
+"""The expectations of gold's tables about the quorum."""
 
 from __future__ import annotations
 

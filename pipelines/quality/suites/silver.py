@@ -1,4 +1,4 @@
-"""What is expected of silver: what our own code makes, of input that may be damaged."""
+"""The expectations of silver: our own code makes its rows, of input that may be damaged."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from replica.health.judging import judge_health
 from replica.health.past import does_harm
 
 MAX_EXPOSURES = 6
-"""Failures of one moment, the worst first."""
+"""The most failures of one moment, the worst first."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """findings: of the rules of health, the worst first. exposures: the worst failures, `harmful`
-    of which there are."""
+    """findings: of the rules of health, the worst first. exposures: the worst failures; `harmful`
+    is the number of all harmful failures."""
 
     moment: Moment
     findings: tuple[Finding, ...]
@@ -32,9 +32,10 @@ class Judgement:
 
 
 def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) -> Judgement:
-    """What replica.health says of the state at the moment. KraftlakeError.
+    """The judgement of replica.health on the state at the moment. Raises KraftlakeError.
 
-    Since when a reassignment runs is not asked, so that none is told as one that takes too long.
+    It doesn't ask since when a reassignment runs, so no reassignment counts as one that takes too
+    long.
     """
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
@@ -54,8 +55,8 @@ def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) 
 
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
-    """What is so already, and the failures that would take more away than that; found: of one
-    state, first the one with nothing gone."""
+    """The present problems, and the failures that would add to them. found: of one state, the entry
+    without a failure first."""
     now = None
     for one in found:
         now = one if now is None else now
@@ -64,7 +65,7 @@ def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
 
 
 def _voters(evidence: Evidence, end_offset: int) -> list[int]:
-    """Ids, of the newest epoch before the end whose voters are known."""
+    """Node ids of the newest epoch before the end whose voters are known."""
     for row in reversed(evidence.leaders.rows):
         start = row["start_offset"]
         if row["voters"] and start is not None and start < end_offset:

@@ -1,7 +1,8 @@
-"""The moments at which the health of a cluster is judged: all steps of few, some of many.
+"""The moments at which the health of a cluster is judged: all steps where there are few, some of
+many.
 
-Rules name the moments that matter, and each has its place: where the moments that the rules name
-are too many, a rule's are thinned evenly, the first and the last of them kept.
+Rules choose the moments that matter, in the order of the rules. Where a rule chooses too many, its
+moments are thinned evenly, and the first and the last of them stay.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pipelines.report.travel.steps import Steps
 
 MAX_MOMENTS = 24
 MAX_ENTITIES = 120_000
-"""Entities that are read for all moments of a cluster together: a large one has fewer moments."""
+"""The most entities that are read for all moments of a cluster together: a large cluster has fewer
+moments."""
 
 
 class Why(Enum):
-    """The rules, in the order in which they choose. The values stand on the page."""
+    """The rules, in the order in which they choose. The page shows the values."""
 
     NEWEST = "the newest known state"
     BROKERS = "a broker or voter came, went or was fenced"
@@ -48,10 +50,10 @@ def chosen(
     losses: Iterable[int],
     entities: int,
 ) -> tuple[Moment, ...]:
-    """At most MAX_MOMENTS, by rising offsets.
+    """At most MAX_MOMENTS moments, by ascending offset.
 
-    ranges: rows of queries.state_ranges, where a state is known; losses: first offsets of lost
-    records; entities: of the newest state.
+    ranges: rows of queries.state_ranges, where a state is known. losses: first offsets of lost
+    records. entities: how many the newest state has.
     """
     known = [(row["from_offset"], row["to_offset"]) for row in ranges]
     end = max((to for _, to in known), default=0)
@@ -86,7 +88,7 @@ def chosen(
 
 
 def thinned(places: Sequence[int], count: int) -> list[int]:
-    """At most so many of them, evenly, the first and the last kept."""
+    """At most `count` of the places, evenly chosen; the first and the last stay."""
     if len(places) <= count:
         return list(places)
     if count <= 1:

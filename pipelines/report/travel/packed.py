@@ -35,9 +35,9 @@ from pipelines.report.words import Names, counted, visible
 from replica.health.exposure import NOTHING, Exposure
 
 LONGEST = 160
-"""Characters of a value; the tables have the whole one."""
+"""The most characters of a value; the tables have the whole value."""
 MOST_TEXT = 16_000_000
-"""Characters of all texts of a cluster: values beyond it are left out."""
+"""The most characters of all texts of a cluster: values beyond it are left out."""
 MAX_SUBJECTS = 5
 _OF_WHOLE_PARTITIONS = ("partition_created", "partition_deleted")
 _FATES = {
@@ -70,7 +70,8 @@ class _Texts:
 
 
 def packed(trip: Trip, evidence: Evidence, names: Names) -> Markup:
-    """What stands in a script element of type application/json: nothing in it can end one."""
+    """The content of a script element of type application/json. Nothing in it can end that
+    element."""
     steps, texts = trip.steps, _Texts()
     places = {offset: place for place, offset in enumerate(steps.offsets)}
     told: dict[str, Any] = {
@@ -94,7 +95,7 @@ def packed(trip: Trip, evidence: Evidence, names: Names) -> Markup:
 
 
 def in_script(value: Any) -> Markup:
-    """JSON of ASCII alone and without <, > and &, which neither ends a script nor begins one."""
+    """JSON in ASCII, without <, > and &, which can neither end nor begin a script."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -146,7 +147,8 @@ def _changes(rows: Iterable[Row], places: dict[int, int], texts: _Texts) -> dict
 
 
 def _value(row: Row, text: str | None) -> str | None:
-    """A value in short: of a whole partition what the page shows of one, of a topic its id."""
+    """A short form of the value: for a whole partition the fields that the page shows, for a topic
+    its id."""
     if text is None or row["entity"] not in ("partition", "topic"):
         return text
     try:

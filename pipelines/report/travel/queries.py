@@ -7,18 +7,19 @@ from pipelines.report.source import literal
 
 CHANGES, HISTORY = "gold.metadata_changes", "gold.metadata_history"
 REQUIRED = (CHANGES, HISTORY, "gold.state_ranges")
-"""Tables without which there is no journey."""
+"""The tables without which there is no journey."""
 MAX_CHANGES = 100_000
-"""Changes, and versions of partitions and brokers, that a page holds; of more it is sampled."""
+"""The most changes, and versions of partitions and brokers, that a page holds. A cluster with more
+is sampled."""
 MAX_OF_ONE = MAX_CHANGES // 20
-"""Changes, and versions, of one entity, where a cluster is sampled."""
+"""The most changes, and versions, of one entity of a sampled cluster."""
 CLUSTER_WIDE = ("broker", "controller", "feature", "kraft_version", "voters")
 FOLLOWED = ("broker", "partition")
 """The kinds of entities whose state the page shows at each moment."""
 
 
 def _ms(column: str) -> str:
-    """A timestamp in ms since 1970, also of years that no calendar has."""
+    """SQL: a timestamp in ms since 1970, also for years that no calendar has."""
     return f"CAST({column} AS BIGINT) / 1000"
 
 
@@ -27,7 +28,7 @@ def _in(names: tuple[str, ...]) -> str:
 
 
 def sizes(cluster: str) -> str:
-    """How many changes there are, and how many versions of entities that the page follows."""
+    """The number of changes, and of versions of entities that the page follows."""
     mine = f"WHERE cluster_id = {literal(cluster)}"
     return f"""\
 SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
@@ -35,8 +36,8 @@ SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
 
 
 def _chosen(cluster: str, limit: int) -> str:
-    """A CTE: the entities that the rules choose: those of the whole cluster, those that a lost
-    branch tells of, and of the others those that changed last."""
+    """A CTE: the entities that the rules choose: those of the whole cluster, those with changes in
+    a lost branch, and of the others those that changed last."""
     mine = f"WHERE cluster_id = {literal(cluster)}"
     return f"""\
 told AS (
@@ -58,7 +59,7 @@ told AS (
 
 
 def changes(cluster: str, limit: int | None) -> str:
-    """The typed changes, those of lost branches too. limit: of changes, where the cluster is
+    """The typed changes, with those of lost branches. limit: the most changes, where the cluster is
     sampled; None for all."""
     columns = f"""\
 c.entity, c.name, c.change, c.old, c.new, c."offset", {_ms("c.at")} AS at_ms,
@@ -106,14 +107,14 @@ ORDER BY valid_from_offset, entity, key"""
 
 
 def judged_entities(cluster: str) -> str:
-    """How many entities of the newest state the rules of health look at."""
+    """The number of entities of the newest state that the rules of health read."""
     return f"""\
 SELECT count(*) AS entities FROM {HISTORY}
 WHERE cluster_id = {literal(cluster)} AND entity IN {_in(JUDGED)} AND valid_to_offset IS NULL"""
 
 
 def state_at(cluster: str, end_offset: int) -> str:
-    """What the rules of health look at in the state with this end offset, exclusive."""
+    """The entities that the rules of health read in the state with this end offset, exclusive."""
     return f"""\
 SELECT entity, value, record_offset
 FROM {HISTORY}

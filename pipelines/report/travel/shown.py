@@ -1,4 +1,4 @@
-"""The journey as the template takes it."""
+"""The journey in the form that the template takes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pipelines.report.words import Names, counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """start: the step that is shown first. example: of what can be gone to. sampled: which changes
-    are left out, empty where none is; judged: which moments are judged. data: see packed."""
+    """start: the step that is shown first. example: a moment to go to. sampled: which changes are
+    left out, empty where none is. judged: which moments are judged. data: see packed."""
 
     start: int
     steps: int
@@ -36,7 +36,7 @@ class JourneyView:
 def journey_view(
     identity: str, trip: Trip | None, evidence: Evidence, names: Names, fills: Fills
 ) -> JourneyView | None:
-    """identity: what ids in the page begin with. None without a trip."""
+    """The view. identity: the beginning of the ids in the page. None without a trip."""
     if trip is None:
         return None
     steps = trip.steps
@@ -56,7 +56,7 @@ def journey_view(
 
 
 def _start(trip: Trip, evidence: Evidence) -> int:
-    """Where logs first parted; else the newest moment."""
+    """The step at which logs first diverged; the newest one where none did."""
     last = len(trip.steps.offsets) - 1
     first = min((loss.first for loss in evidence.losses), default=None)
     return last if first is None else min(trip.steps.place(first), last)

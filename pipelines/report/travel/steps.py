@@ -1,4 +1,5 @@
-"""The moments at which anything changed, and what each partition and broker was from there on."""
+"""The moments at which something changed, and the state of each partition and broker from
+there on."""
 
 from __future__ import annotations
 
@@ -11,18 +12,18 @@ from typing import Any, TypeAlias
 from pipelines.report.source import Row, moment
 
 ABSENT = -1
-"""Instead of the place of a state: the entity isn't there."""
+"""Stands for the state of an entity that doesn't exist."""
 SERVING, FENCED, SHUTTING_DOWN = 0, 1, 2
 
 State: TypeAlias = tuple[Hashable, ...]
-"""Of a partition: leader, ISR, replicas, ELR, adding and removing replicas, and whether its leader
-recovers from an unclean election (1). Of a broker: SERVING and so on, and its rack."""
+"""The state of a partition: leader, ISR, replicas, ELR, adding and removing replicas, and whether
+its leader recovers from an unclean election (1). Of a broker: SERVING and so on, and its rack."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """From step `step` on an entity (its place in Followed.names) is in state `after`; before that
-    it was in `before`: places in Followed.states, or ABSENT."""
+    """From step `step` on, an entity (its place in Followed.names) is in state `after`; before, it
+    was in `before`. Both are places in Followed.states, or ABSENT."""
 
     step: int
     entity: int
@@ -51,7 +52,7 @@ class Steps:
     brokers: Followed
 
     def place(self, offset: int) -> int:
-        """Of the step at this offset, or of the first one behind it."""
+        """The place of the step at this offset, or of the first one behind it."""
         return bisect_left(self.offsets, offset)
 
 
@@ -91,8 +92,8 @@ def steps_of(changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[
 
 
 def ms_of(text: str | None) -> int | None:
-    """A record's time as the queries give it, in ms since 1970; None where there is none, and for
-    years that no calendar has."""
+    """A record's time in the form of the queries, as ms since 1970; None where there is none, and
+    for years that no calendar has."""
     time = moment(text)
     return None if time is None else round(time.timestamp() * 1000)
 
@@ -133,7 +134,7 @@ def _moves(entity: int, spans: list[tuple[int, int | None, int]]) -> Iterable[Mo
 
 
 def partition_state(value: dict[str, Any]) -> State:
-    """Of a partition's value in gold.metadata_history."""
+    """The state in a partition's value of gold.metadata_history."""
     return (
         value["leader"],
         tuple(value["isr"]),
@@ -146,7 +147,7 @@ def partition_state(value: dict[str, Any]) -> State:
 
 
 def broker_state(value: dict[str, Any]) -> State:
-    """Of a broker's value in gold.metadata_history."""
+    """The state in a broker's value of gold.metadata_history."""
     if value["fenced"]:
         status = FENCED
     elif value.get("inControlledShutdown"):

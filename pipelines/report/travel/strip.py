@@ -1,4 +1,4 @@
-"""The drawing under the slider: every step as wide as every other."""
+"""The drawing under the slider. All steps have the same width."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _LED, _BAR, _TOP = 20, 34, 30
 """Pixels: of the lane of leaders, of the bars, and where the bars begin."""
 _MARKS = _TOP + _BAR + 10
 HEIGHT_OF_LANES = _MARKS + 8
-"""Pixels that the slider lies over; the axis is below."""
+"""Pixels of the part under the slider; the axis is below."""
 _COLUMNS, _TICKS = 200, 5
 _MAX_MARKS = 200
 
 
 def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Markup:
-    """Leaders of the quorum, partitions in trouble, lost records, and brokers that changed."""
+    """The drawing: leaders of the quorum, partitions in trouble, lost records, and brokers that
+    changed."""
     steps = trip.steps
     scale = Scale(0, max(len(steps.offsets), 1))
     total, worst, bars = _bars(steps, scale)
@@ -70,8 +71,8 @@ def _leaders(steps: Steps, scale: Scale, evidence: Evidence, fills: Fills) -> Ma
 
 
 def troubles(steps: Steps) -> list[tuple[int, int]]:
-    """At each step the partitions without leader, and those with fewer in-sync replicas than
-    replicas, these without leader among them."""
+    """For each step the number of partitions without leader, and of those with fewer in-sync
+    replicas than replicas, which has the former among them."""
     found: list[tuple[int, int]] = []
     states = steps.partitions.states
     none = [int(state[0] == ABSENT) for state in states]
@@ -87,7 +88,7 @@ def troubles(steps: Steps) -> list[tuple[int, int]]:
 
 
 def _bars(steps: Steps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup]]:
-    """How many partitions there are, the most of each trouble, and the bars."""
+    """The number of partitions, the most of each trouble, and the bars."""
     total, counts = len(steps.partitions.names), troubles(steps)
     worst = (
         max((one for one, _ in counts), default=0),
@@ -128,8 +129,8 @@ def _broker_marks(steps: Steps, scale: Scale) -> list[Markup]:
 
 
 def _ticks(steps: Steps, scale: Scale) -> list[Markup]:
-    """Times of some steps: these are as far apart as their numbers, not as their times. Steps of a
-    lost branch, which may be earlier than those before them, have none."""
+    """The times of some steps. Steps are as far apart as their numbers, not as their times. Steps
+    of a lost branch, which may be earlier than those before them, have no time."""
     known: list[tuple[int, int]] = []
     for place, time in enumerate(steps.times):
         if time is not None and (not known or time >= known[-1][1]):

@@ -1,4 +1,4 @@
-"""The tables' answers about one cluster's history, each query asked once."""
+"""The answers of the tables about one cluster's history; each query is asked once."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Trip:
 
 
 def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
-    """share: how many changes of the cluster may be on the page. None where a table is missing, or
-    where nothing ever changed. KraftlakeError."""
+    """The trip. share: how many changes of the cluster may be on the page. None where a table is
+    missing, or where nothing ever changed. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
         return None
     cluster = evidence.cluster_id
@@ -65,7 +65,7 @@ def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
 
 @contextmanager
 def _values_of(source: Source) -> Iterator[None]:
-    """Says which table holds what no build writes."""
+    """Raises UnreadableFileError, which names the table, for a value that no build writes."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:

@@ -67,14 +67,14 @@ EPOCH_CHECKPOINT_ORDER = Rule(
     "epoch-checkpoint-order",
     _ERROR,
     "The entries of leader-epoch-checkpoint don't rise in both epoch and start offset.",
-    "Drops entries as it loads them, and then answers wrongly where epochs end.",
+    "Drops entries when it loads the file, and then gives wrong ends of epochs.",
     "Rebuild it from the batches.",
     ("KAFKA-10706", "KAFKA-10432"),
 )
 EPOCH_CHECKPOINT_MISMATCH = Rule(
     "epoch-checkpoint-mismatch",
     _ERROR,
-    "leader-epoch-checkpoint and the batches tell different starts of leader epochs.",
+    "leader-epoch-checkpoint and the batches have different starts of leader epochs.",
     "Believes the file: followers are told to truncate at wrong offsets.",
     "Rebuild it from the batches, which come with LeaderChange records.",
     ("KAFKA-16541", "KAFKA-10432", "linkedin/kafka#401"),
@@ -97,31 +97,33 @@ QUORUM_STATE_BEHIND = Rule(
     "quorum-state-behind",
     _WARNING,
     "quorum-state is in an older epoch than the log's last batch: it was restored or is stale.",
-    "Warns, takes the log's epoch, and has forgotten its vote in it.",
-    "Make sure that log and quorum-state are of one moment; don't restore one without the other.",
+    "Warns, takes the log's epoch, and has forgotten its vote in that epoch.",
+    "Make sure that the log and quorum-state were copied together; don't restore one without the "
+    "other.",
     ("KAFKA-15412", "KAFKA-14077"),
 )
 QUORUM_STATE_LEADER = Rule(
     "quorum-state-leader",
     _ERROR,
     "quorum-state and the LeaderChange record of the same epoch name different leaders.",
-    "An epoch has one leader; a node that follows another one throws on the first message.",
-    "Compare with the other voters: one of the two files is another node's or another moment's.",
+    "Has one leader in an epoch; a node that follows another one fails at the first message.",
+    "Compare with the other voters: one of the two files was copied from another node, or at "
+    "another time.",
     ("KAFKA-15489",),
 )
 QUORUM_STATE_VOTERS = Rule(
     "quorum-state-voters",
     _WARNING,
-    "quorum-state and the log's newest LeaderChange record don't agree on who votes.",
-    "A static quorum refuses to start where its configured voters aren't those of quorum-state.",
+    "quorum-state and the log's newest LeaderChange record name different voters.",
+    "Refuses to start in a static quorum whose configured voters aren't those of quorum-state.",
     "Compare controller.quorum.voters of all nodes with these files.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011"),
 )
 QUORUM_STATE_VOTE = Rule(
     "quorum-state-vote",
     _WARNING,
-    "quorum-state has a vote for a node, or of a leader, that isn't among the voters.",
-    "Follows it all the same; such a node can't have won an election by these voters.",
+    "quorum-state has a vote for a node, or names a leader, that isn't among the voters.",
+    "Follows that node nevertheless, though these voters can't have elected it.",
     "See whether a voter was removed or replaced lately: `kraftlake dump --type KRAFT_VOTERS`.",
     ("KAFKA-19850", "KAFKA-14077"),
 )
@@ -145,22 +147,23 @@ VOTER_DIRECTORY_ID = Rule(
     "voter-directory-id",
     _WARNING,
     "The newest voters record has this node with another directory id than meta.properties.",
-    "The node isn't a voter with this disk: it observes, and its votes are rejected.",
+    "Takes the node for an observer while it has this disk, and rejects its votes.",
     "If the disk was replaced: remove the old voter and add the new one (kafka-metadata-quorum).",
     ("KAFKA-14077", "KIP-853"),
 )
 INDEX_BROKEN = Rule(
     "index-broken",
     _WARNING,
-    "An offset or time index doesn't decode: a ragged end, or entries that don't rise.",
+    "An offset or time index doesn't decode: part of an entry at its end, or entries that don't "
+    "increase.",
     "Rebuilds it at a start.",
     "Let Kafka rebuild it, or move it away while the node is stopped.",
 )
 INDEX_MISMATCH = Rule(
     "index-mismatch",
     _WARNING,
-    "An index entry points at no batch of its segment, or at one of other offsets or times.",
-    "Doesn't compare them; a fetch may start reading at a wrong byte.",
+    "An index entry points at no batch of its segment, or at one with other offsets or times.",
+    "Doesn't compare index and segment; a fetch may start reading at a wrong byte.",
     "Move the index away while the node is stopped: Kafka rebuilds it.",
 )
 INDEX_WITHOUT_SEGMENT = Rule(
@@ -173,38 +176,38 @@ INDEX_WITHOUT_SEGMENT = Rule(
 LEFTOVER = Rule(
     "leftover",
     _INFO,
-    "A file that is about to go: .deleted, or a .part snapshot that is or was being written.",
-    "Removes them soon after, or at the next start.",
-    "Nothing. `kraftlake ingest` keeps what they hold.",
+    "A file that Kafka will delete: .deleted, or a .part snapshot that is or was being written.",
+    "Deletes such files soon after, or at the next start.",
+    "Nothing. `kraftlake ingest` keeps their records.",
     ("mojaloop/project#4259",),
 )
 CHANGED_WHILE_READ = Rule(
     "changed-while-read",
     _INFO,
     "The node is running: each time the directory was read, a file was gone when it was opened, or "
-    "the log was cut meanwhile. What doesn't fit together in it is then not judged.",
+    "the log was truncated meanwhile. Contradictions between its files are then not judged.",
     "Deletes segments and snapshots behind a newer snapshot; truncates a follower's log.",
     "Nothing; run the check again for the newer state.",
 )
 UNREADABLE = Rule(
     "unreadable",
     _WARNING,
-    "The operating system, or a bundle, didn't give the file's bytes.",
-    "Fails on it the same way, if it is the disk.",
+    "The operating system, or the archive, didn't give the file's bytes.",
+    "Fails in the same way, if the disk is the cause.",
     "Check permissions and the disk; copy the directory again.",
 )
 NOT_KAFKA = Rule(
     "not-kafka",
     _WARNING,
     "The file is no segment, snapshot or other file of a metadata directory.",
-    "Doesn't know it.",
+    "Doesn't know such a file.",
     "Name a metadata directory, or a file in one.",
 )
 NO_METADATA_LOG = Rule(
     "no-metadata-log",
     _INFO,
-    "A partition of another topic than __cluster_metadata. Its records mean something to their "
-    "producers alone.",
+    "A partition of another topic than __cluster_metadata. Only its producers know what its "
+    "records mean.",
     "Replicates it by the same rules (kafka.tools.TestRaftServer); `kraftlake replica` does, by "
     "kraftlake.topic.name.",
     "Nothing. Batches, epochs, votes and the places of snapshots were checked.",
@@ -213,16 +216,17 @@ ORDINARY_TOPIC = Rule(
     "ordinary-topic",
     _WARNING,
     "A partition of an ordinary topic, as brokers keep them: no quorum-state, no KRaft record.",
-    "Has a controller choose its leader: no rule of KRaft holds for it.",
+    "Lets a controller choose the partition's leader: KRaft's rules don't hold for it.",
     "Name a node's __cluster_metadata-0, or the log directory above it. kafka-dump-log prints this "
     "partition's records, and so does `kraftlake dump`.",
 )
 BUNDLE = Rule(
     "bundle",
     _WARNING,
-    "The bundle is cut off, or holds a member that would reach outside it or its limits.",
-    "Has no part in it.",
-    "Make the bundle again; what could be unpacked was checked.",
+    "The archive is cut off, or has a member that would be unpacked outside its folder or is above "
+    "a limit.",
+    "Doesn't read archives.",
+    "Make the archive again; the files that could be unpacked were checked.",
 )
 
 RULES = (

@@ -1,4 +1,4 @@
-"""Rules about replicas that were looked at together."""
+"""Rules about several replicas that are checked together."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ LOG_DIVERGENCE = Rule(
     "log-divergence",
     _WARNING,
     "Two logs hold different epochs from some offset on.",
-    "Truncates one of them when the two meet; what it loses was never committed, if Raft's rules "
-    "were kept.",
-    "`kraftlake diff` shows both branches and what would be lost; keep a copy of the loser.",
+    "Truncates one of the logs once one node fetches from the other; the records lost were never "
+    "committed, if Raft's rules were kept.",
+    "`kraftlake diff` shows both branches and what would be lost; keep a copy of that directory.",
     ("redpanda-data/redpanda#11360", "bitnami/charts#29167", "KAFKA-14704"),
 )
 CONFLICT = Rule(
     "conflict",
     _ERROR,
-    "Two logs hold different bytes at one offset and epoch, or agree again after they parted.",
-    "Can't see it: no run of Raft leaves that. A disk was restored or shared, the cluster was "
+    "Two logs hold different bytes at one offset and epoch, or agree again after they diverged.",
+    "Can't see it. Raft never leaves such logs: a disk was restored or shared, the cluster was "
     "formatted twice, or a file was changed.",
     "Keep copies of both directories and start neither before it is known which is right.",
     ("KAFKA-10527", "bitnami/charts#29167", "etcd-io/etcd#13766"),
@@ -30,25 +30,25 @@ COMMITTED_DATA_AT_RISK = Rule(
     _ERROR,
     "Records that are proven committed would be truncated, or two different records of one offset "
     "are both proven.",
-    "Truncates them when the two nodes meet, and doesn't know what it loses.",
+    "Truncates them once one node fetches from the other, and doesn't notice the loss.",
     "Start no node. Keep copies; start first the nodes that hold the committed records.",
     ("KAFKA-14077", "KAFKA-12460", "KIP-595"),
 )
 SNAPSHOT_ID_CONFLICT = Rule(
     "snapshot-id-conflict",
     _ERROR,
-    "Two replicas' snapshots of one id hold different states (0-0.checkpoint, no state of the log, "
-    "is left out: see initial-voters-differ).",
-    "Can't notice: a follower gets the one or the other.",
+    "Two replicas' snapshots of one id hold different states. 0-0.checkpoint is left out, as it "
+    "holds no state of the log: see initial-voters-differ.",
+    "Can't notice: a follower gets one or the other.",
     "Find out which equals the replay of the log; the other node's state is wrong.",
     ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
 )
 SNAPSHOT_ID_ORPHANS = Rule(
     "snapshot-id-orphans",
     _INFO,
-    "Two replicas' snapshots of one id differ only in configs that Kafka keeps too long, or leaves "
-    "out, by itself (see orphan-topic-configs and configs-left-out).",
-    "Does this since 3.8, depending on how a node cut the log into commits, and on its release.",
+    "Two replicas' snapshots of one id differ only in configs that Kafka itself keeps too long or "
+    "leaves out (see orphan-topic-configs and configs-left-out).",
+    "Does this since 3.8; it depends on which records a node applies together, and on its release.",
     "Nothing.",
     ("AutoMQ/automq#3556",),
 )
@@ -65,7 +65,7 @@ CLUSTER_ID_MISMATCH = Rule(
     _ERROR,
     "Two directories hold the same records but name different clusters.",
     "Refuses requests of a node with another cluster id.",
-    "Put the cluster id right in the meta.properties of the node that was formatted anew.",
+    "Correct the cluster id in the meta.properties of the node that was formatted anew.",
     ("strimzi/strimzi-kafka-operator#10722",),
 )
 VOTER_SETS_DIFFER = Rule(
@@ -73,7 +73,7 @@ VOTER_SETS_DIFFER = Rule(
     _WARNING,
     "The quorum-state files of two nodes of a static quorum name different voters.",
     "Each counts its own majority, so two leaders are possible.",
-    "Put controller.quorum.voters right on every node before any is restarted.",
+    "Correct controller.quorum.voters on every node before any node is restarted.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011", "KAFKA-17608"),
 )
 # What kafka-storage format writes into 0-0.checkpoint is of its node alone: no node fetches this
@@ -104,7 +104,7 @@ TWO_LEADERS = Rule(
 GROUP_TOO_LARGE = Rule(
     "group-too-large",
     _WARNING,
-    "More logs of one cluster were given than are compared pair by pair.",
+    "There are more logs of one cluster than check compares pair by pair.",
     "Has a few voters; all other replicas of the metadata log are brokers, which follow them.",
     "Check the voters, with as many of the brokers as are in doubt, in a call of their own.",
     ("KIP-595",),

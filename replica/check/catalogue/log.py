@@ -14,7 +14,7 @@ _TRUNCATE = (
 CRC_MISMATCH = Rule(
     "crc-mismatch",
     _ERROR,
-    "The bytes of a batch are not those that were written: its CRC-32C is another.",
+    "The bytes of a batch are not those that were written: its CRC-32C doesn't match.",
     "Refuses the batch where it checks: a follower stops fetching, a start ends with "
     "CorruptRecordException or cuts the log off here.",
     _TRUNCATE,
@@ -23,7 +23,7 @@ CRC_MISMATCH = Rule(
 FRAMING = Rule(
     "framing",
     _ERROR,
-    "Bytes that start no batch; a length, or what it points at, was overwritten.",
+    "These bytes are not the start of a batch: a length, or what it points at, was overwritten.",
     "Reads to this byte and no further: at a start it cuts the log off here.",
     _TRUNCATE,
     ("KAFKA-14104", "mojaloop/project#4259"),
@@ -39,7 +39,7 @@ ZERO_HOLE = Rule(
 UNSUPPORTED_MAGIC = Rule(
     "unsupported-magic",
     _ERROR,
-    "A whole batch of another magic than 2: KRaft never wrote one.",
+    "A whole batch has another magic than 2. KRaft never wrote one.",
     "Stops with an unsupported magic, or takes the batch for corrupt.",
     "Find out what wrote to this directory; then as for crc-mismatch.",
 )
@@ -54,7 +54,7 @@ TORN_SEGMENT = Rule(
     "torn-segment",
     _ERROR,
     "A closed segment, or a snapshot that counts as complete, ends inside a batch.",
-    "Loses everything behind it in a log; can't load such a snapshot.",
+    "In a log, loses all records behind the torn batch; can't load such a snapshot.",
     _TRUNCATE,
     ("mojaloop/project#4259",),
 )
@@ -62,8 +62,8 @@ OFFSET_GAP = Rule(
     "offset-gap",
     _ERROR,
     "Offsets are missing between two batches or two segments.",
-    "Doesn't notice at a start; replays on, with a state that lacks what was in the gap.",
-    "Look for the missing segment in backups. Else as for crc-mismatch.",
+    "Doesn't notice the gap at a start, and replays to a state without the missing records.",
+    "Look for the missing segment in backups. If there is none, do as for crc-mismatch.",
     ("KAFKA-14238",),
 )
 OFFSET_GOES_BACK = Rule(
@@ -71,7 +71,7 @@ OFFSET_GOES_BACK = Rule(
     _ERROR,
     "A batch or segment starts below the end of the one before it, or at an offset that its "
     "neighbours contradict.",
-    "Refuses to append out of order; a log that has it was edited, restored or written twice.",
+    "Never appends out of order: such a log was edited, restored or written twice.",
     _TRUNCATE,
     ("KAFKA-18723",),
 )
@@ -80,12 +80,12 @@ SEGMENT_NAME = Rule(
     _ERROR,
     "A segment's first batch isn't at the offset in the file's name.",
     "Finds segments by name, so reads at some offsets give other records or none.",
-    "Restore the name if the file was renamed; else as for crc-mismatch.",
+    "Restore the name if the file was renamed; otherwise do as for crc-mismatch.",
 )
 EPOCH_GOES_BACK = Rule(
     "epoch-goes-back",
     _ERROR,
-    "A leader epoch begins that isn't above the one before it. Epochs in a log only rise.",
+    "A leader epoch is lower than the one before it. In a log, epochs only increase.",
     "Lookups by epoch answer wrongly, so this replica and its followers truncate at wrong offsets.",
     _TRUNCATE,
     ("KAFKA-10527", "KAFKA-10706", "KAFKA-18723"),
@@ -120,9 +120,9 @@ EPOCH_CHURN = Rule(
 UNDECODABLE_RECORD = Rule(
     "undecodable-record",
     _ERROR,
-    "A record that doesn't decode inside a batch whose CRC is right: it was written like this.",
+    "A record doesn't decode, and the CRC of its batch is right: it was written like this.",
     "Fails on it: a broker or controller stops, or skips the batch with a metadata error.",
-    "Note offset and writer's version; `kraftlake dump` shows its neighbours.",
+    "Note the offset and the writer's release; `kraftlake dump` shows the records around it.",
     ("KAFKA-13098",),
 )
 UNKNOWN_RECORD_TYPE = Rule(
@@ -140,14 +140,14 @@ UNKNOWN_RECORD_VERSION = Rule(
     _WARNING,
     "A record of a known type in a version that this release doesn't know: the replay stops there, "
     "and nothing is known of the state behind it.",
-    "Reads it where the node is as new as the writer.",
+    "Reads the record where the node is as new as the writer.",
     "Use a kraftlake that is as new as the cluster; this one judges the files, not the state.",
 )
 UNAPPLIABLE_RECORD = Rule(
     "unappliable-record",
     _ERROR,
-    "A record that can't be applied to the state before it: what it changes isn't there, or its "
-    "broker epoch is another.",
+    "A record can't be applied to the state before it: the entity that it changes doesn't exist, "
+    "or has another broker epoch.",
     "Reports a metadata error and goes on without it, or stops; a broker may restart in a loop.",
     "Read the record and the earlier ones named here with `kraftlake dump --from-offset`.",
     ("bitnami/containers#80381", "bitnami/charts#29167", "KAFKA-19497"),
@@ -156,8 +156,8 @@ OPEN_TRANSACTION = Rule(
     "open-transaction",
     _INFO,
     "The log ends inside a metadata transaction: BEGIN without END or ABORT.",
-    "Holds its records back until it ends; a new leader aborts it.",
-    "Nothing, unless it stays: then nothing newer becomes visible.",
+    "Doesn't apply the transaction's records until it ends; a new leader aborts it.",
+    "Nothing, unless the transaction stays open: then no newer record is applied.",
     ("KAFKA-17713",),
 )
 

@@ -15,7 +15,7 @@ SNAPSHOT_EMPTY = Rule(
     "snapshot-empty",
     _ERROR,
     "A snapshot of 0 bytes that counts as complete.",
-    "Can't load it; a follower may be sent it.",
+    "Can't load it, but may send it to a follower.",
     _REMOVE,
     ("mojaloop/project#4259", "KAFKA-13098"),
 )
@@ -39,7 +39,7 @@ SNAPSHOT_EPOCH = Rule(
     "snapshot-epoch",
     _ERROR,
     "Batches of a snapshot carry another leader epoch than the file's name.",
-    "Believes the name: the snapshot was renamed or its id is wrong.",
+    "Uses the epoch in the name, though the file was renamed or its id is wrong.",
     _REMOVE,
     ("KAFKA-14618",),
 )
@@ -49,16 +49,16 @@ SNAPSHOT_TIMESTAMP = Rule(
     "LastContainedLogTimestamp in the header isn't the append time of the log's record at end "
     "offset - 1.",
     "Deletes old snapshots by this time, so it may keep or drop this one wrongly.",
-    "Check whether the name was changed: the id may be of another end offset.",
+    "Check whether the file was renamed: its id may name another end offset.",
     ("KAFKA-14618",),
 )
 SNAPSHOT_LOG_EPOCH = Rule(
     "snapshot-log-epoch",
     _ERROR,
-    "The log's record at end offset - 1 is of another epoch than the snapshot's name says.",
-    "Followers that load this snapshot are told that they diverge, or keep another branch.",
-    "Compare with the other voters (`kraftlake check` over all of them): either log or snapshot is "
-    "of a branch that was given up.",
+    "The log's record at end offset - 1 has another epoch than the snapshot's name.",
+    "Tells followers that load this snapshot that their logs diverge, or they keep another branch.",
+    "Compare with the other voters (`kraftlake check` over all of them): either the log or the "
+    "snapshot belongs to a branch that was truncated elsewhere.",
     ("KAFKA-14618", "KAFKA-17713"),
 )
 SNAPSHOT_INSIDE_BATCH = Rule(
@@ -81,22 +81,23 @@ SNAPSHOT_BEYOND_LOG = Rule(
     "snapshot-beyond-log",
     _ERROR,
     "A snapshot ends above the log's end, in an epoch that is older than the log's last one.",
-    "Raft leaves no such snapshot: what it contains was not committed, or the log lost its end.",
+    "Never makes such a snapshot by Raft's rules: its records were not committed, or the log lost "
+    "its end.",
     "Compare with the other voters before this node is started.",
     ("KAFKA-12460", "KAFKA-14240"),
 )
 SNAPSHOT_NEWER_THAN_LOG = Rule(
     "snapshot-newer-than-log",
     _INFO,
-    "A snapshot is newer than the log, as between fetching it and truncating the log.",
-    "Truncates the whole log at start, and goes on from the snapshot.",
-    "Nothing; what only the old log holds is gone after the next start: `kraftlake ingest` keeps "
-    "it.",
+    "A snapshot is newer than the log, as after it was fetched and before the log is truncated.",
+    "Truncates the whole log at the next start, and continues from the snapshot.",
+    "Nothing. The next start deletes records that only the old log holds; `kraftlake ingest` keeps "
+    "them.",
 )
 LOG_START_WITHOUT_SNAPSHOT = Rule(
     "log-start-without-snapshot",
     _ERROR,
-    "The log starts above 0 and there is no usable snapshot: what came before is nowhere.",
+    "The log starts above 0 and there is no usable snapshot: the state before it is lost here.",
     "Refuses to start: inconsistent snapshot state.",
     "Restore the newest snapshot from another voter's directory or a backup.",
     ("KAFKA-14240", "KAFKA-14238"),
@@ -112,17 +113,17 @@ SNAPSHOT_LOG_HOLE = Rule(
 SNAPSHOT_CONTENT = Rule(
     "snapshot-content",
     _ERROR,
-    "A snapshot's state isn't what the log up to its end offset adds up to.",
-    "Can't notice: nodes that load the snapshot go on with another state than those that replayed.",
+    "The state in a snapshot isn't the state that a replay of the log gives at its end offset.",
+    "Can't notice: nodes that load the snapshot have another state than those that replay the log.",
     "Compare the snapshots of all nodes; keep the log, which is the truth, and this snapshot.",
     ("KAFKA-14203", "KAFKA-14275", "KAFKA-19497", "KAFKA-16892"),
 )
 SNAPSHOT_UNVERIFIED = Rule(
     "snapshot-unverified",
     _INFO,
-    "A snapshot's content wasn't compared with a replay: none was asked for, or no log here "
+    "A snapshot's content wasn't compared with a replay: no replay was asked for, or no log here "
     "reaches its end offset from 0 or from an older snapshot.",
-    "Doesn't compare them either.",
+    "Doesn't compare snapshots with the log either.",
     "Check all nodes' directories together: another one may hold the log.",
 )
 SNAPSHOT_NOT_KNOWN = Rule(
@@ -130,7 +131,7 @@ SNAPSHOT_NOT_KNOWN = Rule(
     _WARNING,
     "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
     "that this release doesn't know.",
-    "Reads it where the node is as new as the writer.",
+    "Reads the snapshot where the node is as new as the writer.",
     "Use a kraftlake that is as new as the cluster.",
 )
 ORPHAN_TOPIC_CONFIGS = Rule(

@@ -10,7 +10,7 @@ releases    the names of metadata.version's levels
 from replica.metadata.changes.catalogue import CHANGES, ChangeType
 from replica.metadata.changes.change import Change
 from replica.metadata.changes.naming import name_of
-from replica.metadata.changes.telling import ChangeTeller, Told, topic_names_around
+from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.changes.typed import changes_of
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Change",
     "ChangeTeller",
     "ChangeType",
-    "Told",
+    "NamedChange",
     "changes_of",
     "name_of",
     "topic_names_around",

@@ -13,7 +13,7 @@ from replica.metadata.changes.typed import changes_of
 from replica.metadata.image import Write
 
 
-class Told(NamedTuple):
+class NamedChange(NamedTuple):
     """A change with the name that people know the entity by."""
 
     write: Write
@@ -47,7 +47,9 @@ class ChangeTeller:
         """For each name the id of the topic that was deleted last, among the topics told of."""
         return self._former
 
-    def tell(self, writes: Sequence[Write], topic_names: Mapping[str, str]) -> Iterator[Told]:
+    def tell(
+        self, writes: Sequence[Write], topic_names: Mapping[str, str]
+    ) -> Iterator[NamedChange]:
         """The changes that became visible together. topic_names: as topic_names_around gives
         them."""
         for topic_id, name in _gone(writes).items():
@@ -60,7 +62,7 @@ class ChangeTeller:
                 value = write.old if write.new is None else write.new
                 name = name_of(write.kind, write.key, value, topic_names)
                 for change in changes:
-                    yield Told(write, name, change)
+                    yield NamedChange(write, name, change)
 
     def _recreated(self, write: Write, change: Change) -> Change:
         former = self._former.get(write.new) if write.old is None else None

@@ -35,7 +35,7 @@ from replica.metadata.image.partitioning import (
 )
 from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.snapshot import SnapshotRecord, to_records
-from replica.metadata.image.texts import Read, entity_of, image_of
+from replica.metadata.image.texts import StoredEntity, entity_of, image_of
 from replica.metadata.image.versions import VersionedReplay, Write
 
 __all__ = [
@@ -50,11 +50,11 @@ __all__ = [
     "Image",
     "Kind",
     "PartitionKey",
-    "Read",
     "Refusal",
     "Replay",
     "ReplayedRecord",
     "SnapshotRecord",
+    "StoredEntity",
     "VersionedReplay",
     "Write",
     "differences",

@@ -16,7 +16,7 @@ from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 
 
-class Read(NamedTuple):
+class StoredEntity(NamedTuple):
     """An entity as State's tables hold it."""
 
     kind: Kind
@@ -24,7 +24,7 @@ class Read(NamedTuple):
     value: Any
 
 
-def entity_of(kind_name: str, value_text: str) -> Read:
+def entity_of(kind_name: str, value_text: str) -> StoredEntity:
     """The entity with this value, whose fields also hold the key.
 
     Raises CorruptDataError for a text that kraftlake doesn't write: anybody may have written the
@@ -42,7 +42,7 @@ def entity_of(kind_name: str, value_text: str) -> Read:
     if len(entities) != 1:
         raise CorruptDataError(f"the value of a {kind_name} is not one that kraftlake writes")
     ((key, value),) = entities.items()
-    return Read(kind, key, value)
+    return StoredEntity(kind, key, value)
 
 
 def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:

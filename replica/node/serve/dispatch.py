@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from replica.errors import DataError, FileSystemError
 from replica.model.kafka_errors import ErrorCode
 from replica.node.notice import Seldom
 from replica.node.rpcs import READER_FETCH, RPCS, draft_rpc
@@ -51,9 +52,18 @@ class Dispatch:
 
     async def __call__(self, client: Client, request: Request) -> Message | None:
         """The answer. Raises StoppedError after an error has stopped the replica: then nothing is
-        answered, not even what was being worked on."""
+        answered, not even what was being worked on.
+
+        A file of this replica that can't be read, or whose bytes are damaged, stops the replica:
+        others have what was acknowledged.
+        """
         self.asked[str(request.api)] += 1
-        answer = await self._answer(client, request, self._rpc(request))
+        try:
+            answer = await self._answer(client, request, self._rpc(request))
+        except (DataError, FileSystemError) as error:
+            if error.path is not None:
+                self._partition.driver.fail(error)
+            raise
         self._partition.driver.check()
         return answer
 

@@ -63,7 +63,7 @@ prefetch: Callable[[Longs, int], None] = _prefetch
 
 @inner
 def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
-    """Where partitionId and topicId stand in a record of a partition. -1 for any other row."""
+    """The positions of partitionId and topicId in a record of a partition. -1 for any other row."""
     if row >= high:
         return -1
     program = item(rows, ROW_PROGRAM * ROWS + row)
@@ -78,7 +78,7 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
 
 @inner
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
-    """Where the index may hold the topic."""
+    """The place of the index that may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
     place: int = hash_of_pair(state, TOPIC, halves[0], halves[1]) & (index.size - 1)
     return place

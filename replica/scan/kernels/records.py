@@ -40,7 +40,7 @@ def layout(program: int, column: int) -> int:
 
 @inner
 def place_of(record: Record, field: int) -> int:
-    """Where a field stands. ABSENT also where the record's version lacks the field."""
+    """The position of a field. ABSENT also where the record's version lacks the field."""
     step = layout(record.program, field)
     if step == NO_STEP:
         return ABSENT

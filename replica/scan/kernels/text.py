@@ -23,7 +23,6 @@ from replica.scan.kernels.memory import (
 )
 from replica.scan.native import Bytes
 
-_ASCII = np.uint64(0x7F7F7F7F7F7F7F7F)
 _HIGH = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 _SPACES = np.uint64(0x2020202020202020)

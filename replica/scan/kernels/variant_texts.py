@@ -140,7 +140,8 @@ def _put_label(
     source: Bytes, stack: Longs, frame: int, names: Bytes, first: int, last: int,
     output: Bytes, to: int,
 ) -> int:  # fmt: skip
-    """What stands before the next element of the container: a comma, and the name in an object."""
+    """Writes the text before the next element of the container: a comma, and in an object
+    the name."""
     number = item(stack, frame + _NEXT)
     if number:
         store_8(output, to, _COMMA)
@@ -217,7 +218,7 @@ def _put_value(
 
 @inner
 def _next_element(source: Bytes, stack: Longs, frame: int) -> int:
-    """Where the next element of the container begins; the one behind it is the next from now on."""
+    """The position of the next element of the container. The one behind it is then the next."""
     number = item(stack, frame + _NEXT)
     set_item(stack, frame + _NEXT, number + 1)
     width = item(stack, frame + _OFFSET_WIDTH)

@@ -82,8 +82,8 @@ def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
 
 
 def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:
-    """What is on all disks at the end of a run. The run is played again for it, because the disks
-    of many runs would fill the memory."""
+    """The files on all disks at the end of a run. The run is played again for them, because the
+    disks of many runs would fill the memory."""
     quorum = _played(captured, scenario, seed)
     ended = captured.newest_timestamp + quorum.simulation.now
     return Capture(captured.cluster_id, ended, quorum.files())

@@ -17,9 +17,9 @@ class Answer(Enum):
     """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
 
     SAFE = "safe"
-    """In all runs a leader is found, and nothing that is committed is lost."""
+    """All runs elect a leader, and lose no committed record."""
     UNSAFE = "unsafe"
-    """In some run a record that is proven committed is lost, or no node leads."""
+    """Some run loses a record that is proven committed, or ends without a leader."""
     UNKNOWN = "unknown"
     """The directories don't say enough for an answer."""
 

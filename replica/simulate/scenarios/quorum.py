@@ -28,7 +28,7 @@ from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 
 START_MS = 1_767_225_600_000
-"""What all clocks show at the beginning: 2026-01-01T00:00:00Z."""
+"""The time of all clocks at the beginning: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
 """How long a script waits at most, in simulated ms."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
@@ -36,7 +36,7 @@ _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What all disks hold at one time. captured_at_ms: since the epoch."""
+    """The files on all disks at one time. captured_at_ms: since the epoch."""
 
     cluster_id: str
     captured_at_ms: int
@@ -254,7 +254,7 @@ class ScriptedQuorum:
         return sum(whole) < len(newest)
 
     def capture(self) -> Capture:
-        """What is on all disks now, with bytes that are written but not yet synced."""
+        """The files on all disks now, with bytes that are written but not yet synced."""
         now = START_MS + self.simulation.now
         files = {node_id: files_on(node) for node_id, node in self.nodes.items()}
         return Capture(self.cluster_id, now, files)

@@ -52,7 +52,7 @@ class Scenario:
         return quorum
 
     def capture(self) -> Capture:
-        """What is on the disks at the end, with the scenario's tampering."""
+        """The files on the disks at the end, with the scenario's tampering."""
         return self.tampered(self.play().capture())
 
     def tampered(self, capture: Capture) -> Capture:

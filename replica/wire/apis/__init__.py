@@ -16,4 +16,4 @@ _DECLARED = (
     if isinstance(found, Api)
 )
 APIS: dict[int, Api] = {each.key: each for each in sorted(_DECLARED, key=lambda each: each.key)}
-"""By API key."""
+"""The APIs by API key."""

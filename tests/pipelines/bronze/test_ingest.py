@@ -119,7 +119,9 @@ def test_a_repaired_directory_brings_the_records_that_were_missing(lake: Path, n
     assert len(_rows(lake, bronze.LOG_RECORDS, "node_id = 1")) == 1925
 
 
-def test_what_belongs_to_no_replica_is_a_row_too(lake: Path, node: Path, tmp_path: Path) -> None:
+def test_damage_of_a_directory_without_a_replica_is_a_row_too(
+    lake: Path, node: Path, tmp_path: Path
+) -> None:
     shutil.copytree(node / "final/1", tmp_path / "nodes/1")
     shutil.copytree(node / "final/2", tmp_path / "nodes/2")
     (tmp_path / "nodes/2/meta.properties").unlink()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.bronze.coverage import uncovered
-from pipelines.bronze.findings import Judged, judge_look
+from pipelines.bronze.findings import JudgedLook, judge_look
 from pipelines.bronze.small_tables import index_sanity
 from pipelines.capture.known import Base, KnownCaptures
 from pipelines.capture.looks import Look, Options, look_at
@@ -31,7 +31,7 @@ FOLDER = "__cluster_metadata-0"
 class Known(KnownCaptures):
     """What one judged look leaves behind, as the lake would tell it."""
 
-    def __init__(self, look: Look, judged: Judged) -> None:
+    def __init__(self, look: Look, judged: JudgedLook) -> None:
         super().__init__(None)
         files = {canonical(path): known for path, known in judged.known.items()}
         has_deleted = bool(look.directory.deleted_segments)

@@ -150,7 +150,7 @@ def _of(
     before = max((m.at for m in done if m.at < moment.at), default=None)
     after = sorted((m for m in done if m.at > moment.at), key=lambda m: m.at)
     later = tuple(log_batches.Later(m.at, m.log_start, _uncovered(m)) for m in after)
-    folded = log_batches.Moment(
+    folded = log_batches.FoldedCapture(
         moment.at,
         before,
         after[0].at if after else None,

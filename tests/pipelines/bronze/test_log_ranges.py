@@ -19,9 +19,9 @@ from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import OnSpark
 from replica.errors import UnreadableFileError
-from replica.format.batch import encode_batch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
+from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.spark
 

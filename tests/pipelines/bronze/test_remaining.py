@@ -83,10 +83,10 @@ def _moment(number: int, state: int, _: bool, log_start: int, is_hidden: bool) -
     return Moment(START + timedelta(hours=number), states, log_start, hidden)
 
 
-def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.Moment:
+def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
     state = moment.states[OFFSET]
     name = {DELETED: f"{SEGMENT}.deleted"}.get(state, SEGMENT)
-    return remaining.Moment(
+    return remaining.ReplicaCapture(
         capture_id=str(seq),
         at=moment.at,
         ingest_seq=seq,
@@ -98,7 +98,7 @@ def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.Moment:
     )
 
 
-def _row(moments: list[Moment], looks: list[remaining.Moment]) -> dict[str, Any] | None:
+def _row(moments: list[Moment], looks: list[remaining.ReplicaCapture]) -> dict[str, Any] | None:
     wanted = expected(moments, OFFSET)
     if wanted is None:
         return None
@@ -112,9 +112,9 @@ def _row(moments: list[Moment], looks: list[remaining.Moment]) -> dict[str, Any]
     return {**wanted, **spans, "base_offset": OFFSET, "position": 99, "file": file}
 
 
-def _named(number: int, files: dict[str, str], *, is_kept: bool) -> remaining.Moment:
+def _named(number: int, files: dict[str, str], *, is_kept: bool) -> remaining.ReplicaCapture:
     at = START + timedelta(hours=number)
-    return remaining.Moment(str(number), at, number, str(number), 0, (), files, is_kept)
+    return remaining.ReplicaCapture(str(number), at, number, str(number), 0, (), files, is_kept)
 
 
 def _capture(capture_id: str, group: str, seq: int) -> dict[str, Any]:

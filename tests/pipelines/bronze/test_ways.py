@@ -14,9 +14,9 @@ from pipelines import session
 from pipelines import tasks as ways
 from pipelines.bronze import batch_windows, log_ranges, new_records
 from pipelines.lake import Lake
-from replica.format.batch import encode_batch
 from replica.scan.segments import scan
 from tests.fuzz.ingest_kills import tables
+from tests.replica.format.encoded import encode_batch
 
 NODES = ("1", "2", "3", "11")
 

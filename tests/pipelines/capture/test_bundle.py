@@ -85,7 +85,7 @@ def test_of_an_absolute_and_a_relative_name_of_one_place_the_first_is_kept(
     assert [damage.file for damage in found.damages] == [f"{unpacking.path}/{STATE}"]
 
 
-def test_what_is_no_kafka_file_is_left_in_the_bundle(unpacking: Unpacking) -> None:
+def test_files_that_are_not_kafkas_are_not_unpacked(unpacking: Unpacking) -> None:
     found = unpacking("c.tar", tar_bytes([("1/server.log", b"x"), ("README", b"x"), (LOG, b"l")]))
     assert (found.damages, unpacking.files()) == ((), {LOG: b"l"})
 

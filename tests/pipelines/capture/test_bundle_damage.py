@@ -101,7 +101,7 @@ def test_a_flip_in_a_gzip_stream_is_named(unpacking: Unpacking) -> None:
     assert kinds(found) == [DamageKind.CONTENT]
 
 
-def test_what_stands_before_the_cut_of_a_zstd_stream_is_kept(unpacking: Unpacking) -> None:
+def test_bytes_before_the_cut_of_a_zstd_stream_are_kept(unpacking: Unpacking) -> None:
     content = random.Random(7).randbytes(3_000_000)
     packed = zstd(tar_bytes([(LOG, content)]))
     found = unpacking("c.tar.zst", packed[:2_000_000])

@@ -150,7 +150,7 @@ def test_a_sealed_lake_takes_its_own_key_and_no_secrets(tmp_path: Path) -> None:
         seal_of(Lake(lake), b"another", keeps_secrets=False)
 
 
-def test_what_another_key_has_sealed_is_read_again(tmp_path: Path) -> None:
+def test_files_sealed_with_another_key_are_read_again(tmp_path: Path) -> None:
     write(tmp_path, (ONE, "a", NOON, FILE), seal=Seal(b"another"))
     one = KnownCaptures(Lake(tmp_path), Seal(b"key")).of(ONE)
     assert one is not None

@@ -45,9 +45,7 @@ def test_check_tells_no_two_captures_of_a_replica_apart_by_what_a_link_leads_to(
     assert [len(group) for group in found.groups] == [2]
 
 
-def test_which_partition_a_folder_is_of_is_not_read_through_links(
-    node: Path, tmp_path: Path
-) -> None:
+def test_the_partition_of_a_folder_is_not_read_through_links(node: Path, tmp_path: Path) -> None:
     folder = (node / FOLDER).rename(node / "orders-0")
     for path in folder.iterdir():
         path.unlink()

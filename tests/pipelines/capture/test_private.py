@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from jobs.directories.check_inputs import find_inputs
-from jobs.directories.dump_files import Wanted, find_files
+from jobs.directories.dump_files import WantedFiles, find_files
 from pipelines.capture import spool as spools
 from pipelines.capture.looks import Options, look_at
 from pipelines.capture.private import make_folder
@@ -81,7 +81,7 @@ def test_the_folder_in_which_a_bundle_is_unpacked_is_its_owners_only(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     with ExitStack() as stack:
         find_inputs([str(bundle)], (), stack)
-        find_files([str(bundle)], Wanted(), stack)
+        find_files([str(bundle)], WantedFiles(), stack)
         made = list((tmp_path / "scratch").iterdir())
         assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700, 0o700]
     assert not any((tmp_path / "scratch").iterdir())

@@ -110,7 +110,7 @@ def test_a_folder_without_kafka_files_is_a_usage_error(tmp_path: Path) -> None:
         download(tmp_path.as_uri(), str(tmp_path))
 
 
-def test_what_may_be_secret_in_a_uri_is_not_shown() -> None:
+def test_credentials_in_a_uri_are_not_shown() -> None:
     assert shown_uri(SIGNED_URI) == "s3://bucket/node-1"
     assert shown_uri("s3://bucket/a@b") == "s3://bucket/a@b"
 

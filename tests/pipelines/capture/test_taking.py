@@ -16,7 +16,7 @@ from pipelines.capture import taking
 from pipelines.capture.destination import _Folder
 from pipelines.capture.looks import Looks, Options, look_at
 from pipelines.capture.spool import Spool
-from pipelines.capture.taking import Taken, directories, take
+from pipelines.capture.taking import CapturedDirectory, directories, take
 from replica.errors import UnwritableFileError, UsageError
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
@@ -25,7 +25,7 @@ LIVE = "kafka-3.7.2-static/live"
 LOG = f"{0:020d}.log"
 
 
-def capture(source: Path, destination: Path | str) -> tuple[Taken, ...]:
+def capture(source: Path, destination: Path | str) -> tuple[CapturedDirectory, ...]:
     return take(directories([str(source)]), str(destination))
 
 
@@ -122,7 +122,7 @@ def test_an_interrupted_capture_goes_on_and_ends_as_an_undisturbed_one(
     assert group.group_id == same.group_id
 
 
-def test_what_changed_between_the_two_runs_is_sent_again_and_what_went_is_dropped(
+def test_a_resumed_capture_sends_changed_files_again_and_drops_deleted_ones(
     nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch, nodes, tmp_path / "capture", 30)
@@ -135,7 +135,9 @@ def test_what_changed_between_the_two_runs_is_sent_again_and_what_went_is_droppe
     assert done == {f"node-{path}": content for path, content in files_below(nodes).items()}
 
 
-def test_what_a_copy_lost_is_damage_and_not_a_truncation(nodes: Path, tmp_path: Path) -> None:
+def test_bytes_missing_from_a_copy_are_damage_and_no_truncation(
+    nodes: Path, tmp_path: Path
+) -> None:
     capture(nodes, tmp_path / "capture")
     folder = tmp_path / "capture" / "node-2" / METADATA_FOLDER
     log = folder / LOG

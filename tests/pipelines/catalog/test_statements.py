@@ -68,7 +68,7 @@ def test_views_read_the_tables_of_their_own_prefix() -> None:
         assert "asked for" not in view.description
 
 
-def test_what_the_catalog_says_of_a_name_is_read() -> None:
+def test_an_entry_of_the_catalog_is_read() -> None:
     assert entry_of("gold.findings", INFORMATION) == Entry(
         "gold.findings", "table", "file:/data/the%20lake/gold/findings", is_external=True
     )
@@ -120,7 +120,7 @@ def test_a_catalog_that_nothing_can_open_is_refused(catalog: str) -> None:
         metastore_settings(catalog)
 
 
-def test_what_a_metastore_fails_with_becomes_one_line_that_says_what_to_do() -> None:
+def test_errors_of_a_metastore_become_one_line_that_says_what_to_do() -> None:
     locked = (
         "Unable to open a test connection\njava.sql.SQLException: ERROR XSDB6: Another instance of "
         "Derby may have already booted the database /my data/catalog/metastore_db.\n"

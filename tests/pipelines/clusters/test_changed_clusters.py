@@ -158,7 +158,7 @@ def test_after_a_build_that_noted_no_clusters_all_are_computed(grown: Path, tmp_
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
-def test_what_a_build_that_was_ended_has_written_is_not_written_again(
+def test_tables_that_an_interrupted_build_wrote_are_not_written_again(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []

@@ -88,7 +88,7 @@ def test_a_cluster_gets_its_new_rows_and_others_keep_theirs_in_their_files(
     assert table(lake, contract).version() == 2
 
 
-def test_what_is_there_already_is_not_written_again(lake: Lake, contract: Contract) -> None:
+def test_equal_rows_are_not_written_again(lake: Lake, contract: Contract) -> None:
     put(lake, contract, [piece("b", "xyz")], ["a", "c"])
     put(lake, contract, [piece("c", "xyz"), piece("a", "xyz"), piece("b", "xyz")])
     assert table(lake, contract).version() == 1

@@ -110,7 +110,7 @@ def parquet_files(lake: Lake) -> set[Path]:
     return set(Path(lake.path_of(RECORDS)).glob("*.parquet"))
 
 
-def test_it_is_the_table_that_append_makes(
+def test_a_direct_write_makes_the_same_table_as_append(
     spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     parts = [rows(*range(5)), rows(*range(5, 50)), rows(*range(50, 90)).slice(0, 0)]
@@ -214,7 +214,7 @@ def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
     assert write(spark, lake, rows(2), application="feed").version == 3
 
 
-def test_this_process_writes_the_rows_that_tasks_write(
+def test_one_process_writes_the_same_rows_as_tasks(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     def one_each(batch: pa.RecordBatch, target: Target) -> NewFile | None:

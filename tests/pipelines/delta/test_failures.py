@@ -53,7 +53,7 @@ def test_a_lake_that_the_executors_do_not_see_is_no_damaged_one() -> None:
         ),
     ],
 )
-def test_what_the_executors_lack_is_said_with_what_to_do(text: str, meaning: str) -> None:
+def test_a_package_that_executors_lack_is_named_with_what_to_do(text: str, meaning: str) -> None:
     told_so = meaning_of(f"Job aborted due to stage failure: {text}", Lake("/lake"))
     assert isinstance(told_so, UsageError)
     assert str(told_so).startswith(meaning)
@@ -88,7 +88,7 @@ def test_a_missing_data_file_is_named() -> None:
         ),
     ],
 )
-def test_what_delta_rs_cannot_read_is_told(text: str, meaning: str) -> None:
+def test_tables_that_delta_rs_cannot_read_are_named(text: str, meaning: str) -> None:
     told_so = meaning_of(text, Lake("/lake"))
     assert isinstance(told_so, UsageError)
     assert str(told_so).startswith(meaning)

@@ -55,7 +55,7 @@ def texts(rows: DataFrame) -> list[str]:
     return sorted(row[0] for row in rows.selectExpr("to_json(struct(*))").collect())
 
 
-def test_what_replace_writes_is_what_was_given_and_what_was_there_is_gone(
+def test_replace_writes_the_given_rows_and_removes_the_earlier_ones(
     spark: SparkSession, lake: Lake
 ) -> None:
     rows = spark.sql(ROWS)

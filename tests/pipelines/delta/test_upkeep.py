@@ -66,7 +66,7 @@ def _changes(lake: Lake, version: int) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_what_may_still_be_asked_for_stays(spark: SparkSession, lake: Lake) -> None:
+def test_files_of_versions_within_the_retention_stay(spark: SparkSession, lake: Lake) -> None:
     feed, plain = FEED_RETENTION_DAYS, LEAST_RETENTION_DAYS
     young = [_orphan(lake, FED, feed - 1), _orphan(lake, PLAIN, plain - 1)]
     old = [_orphan(lake, FED, feed + 1), _orphan(lake, PLAIN, plain + 1)]

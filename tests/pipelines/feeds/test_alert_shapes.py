@@ -160,7 +160,7 @@ def test_warnings_are_sent_where_they_are_wanted_alone(table: FeedTable) -> None
         ({"least": "info"}, "--webhook-severity info: expected error or warning"),
     ],
 )
-def test_what_can_not_be_meant_is_said(options: dict[str, str], said: str) -> None:
+def test_contradictory_options_of_a_webhook_are_refused(options: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         endpoint("https://host/path", {}, **options)
 

@@ -43,7 +43,7 @@ def test_changes_of_a_version_are_sorted_by_offset_and_key(changes: FeedTable) -
     assert found[0].committed_at == committed_at
 
 
-def test_what_became_of_a_row_has_the_row_before_and_after(changes: FeedTable) -> None:
+def test_a_change_has_the_row_before_and_after(changes: FeedTable) -> None:
     unproven = change(1, commitment="unproven")
     changes.replace([unproven, change(2), change(3)])
     version = changes.replace([change(1), change(3), change(4)])

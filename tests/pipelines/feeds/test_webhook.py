@@ -88,7 +88,9 @@ def test_a_temporary_failure_is_tried_again(
         assert len({headers["Idempotency-Key"] for headers in receiver.headers}) == 1
 
 
-def test_where_nobody_answers_the_next_run_goes_on(table: FeedTable, sent: Path) -> None:
+def test_after_a_webhook_without_an_answer_the_next_run_continues(
+    table: FeedTable, sent: Path
+) -> None:
     table.replace([finding("crc", position=n) for n in range(3)])
     with Receiver(200, 500, 500, 500) as receiver:
         with pytest.raises(UnreachablePeerError, match="answered 500 to a finding, 3 times"):
@@ -111,7 +113,7 @@ def test_a_url_whose_host_is_no_name_is_an_error_that_repeats_no_secret(
     assert "T0P-SECRET" not in str(failed.value)
 
 
-def test_whoever_follows_tries_without_end_and_says_so(table: FeedTable, sent: Path) -> None:
+def test_a_following_publish_retries_without_end_and_says_so(table: FeedTable, sent: Path) -> None:
     told: list[str] = []
     with Receiver(*[503] * 7) as receiver:
         assert run(table, receiver.url, sent, tell=told.append) == 1
@@ -166,7 +168,7 @@ def _failing_after(count: int) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://", "http://host:port/"])
-def test_what_is_no_url_is_refused_without_being_shown(url: str) -> None:
+def test_a_webhook_that_is_no_url_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(UsageError, match=r"^--webhook: expected a URL such as https://host/path$"):
         endpoint(url, {})
 

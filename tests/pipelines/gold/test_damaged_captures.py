@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from jobs.lake.ingest import run as ingest
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
-from replica.check.group import Judged
+from replica.check.group import JudgedDirectory
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.damaged_nodes import CLUSTER_ID, DAMAGES
 from tests.replica.check.editing import judged
@@ -27,7 +27,7 @@ def findings(spark: SparkSession, edited: Edited) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def members(edited: Edited) -> dict[int, Judged]:
+def members(edited: Edited) -> dict[int, JudgedDirectory]:
     """What `kraftlake check` says of the copies, by node id."""
     members = judged(edited.damaged).members
     return {one.examined.replica.node_id: one for one in members if one.examined.replica}
@@ -35,7 +35,7 @@ def members(edited: Edited) -> dict[int, Judged]:
 
 @pytest.mark.parametrize("node_id", DAMAGES)
 def test_each_damage_gives_the_findings_of_check(
-    findings: list[Row], members: dict[int, Judged], node_id: int
+    findings: list[Row], members: dict[int, JudgedDirectory], node_id: int
 ) -> None:
     _, rules, _ = DAMAGES[node_id]
     found = [row for row in findings if row.node_id == node_id]
@@ -59,7 +59,7 @@ def test_each_damage_gives_the_findings_of_check(
 
 @pytest.mark.parametrize("node_id", DAMAGES)
 def test_each_damaged_snapshot_has_the_verdict_of_check(
-    spark: SparkSession, edited: Edited, members: dict[int, Judged], node_id: int
+    spark: SparkSession, edited: Edited, members: dict[int, JudgedDirectory], node_id: int
 ) -> None:
     rows = read(spark, edited.lake, gold.SNAPSHOT_VALIDITY).where(f"node_id = {node_id}").collect()
     told = {

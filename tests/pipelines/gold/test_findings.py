@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
-from replica.check.group import Judged
+from replica.check.group import JudgedDirectory
 from replica.check.rule import Finding
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
@@ -83,7 +83,7 @@ def _told(finding: Finding, file: str) -> _Told:
     return finding.rule.id, finding.severity.value, file, *place, finding.message
 
 
-def _directory(member: Judged) -> str:
+def _directory(member: JudgedDirectory) -> str:
     return member.examined.shown
 
 

@@ -130,7 +130,7 @@ def _image_at(rows: list[Row], end_offset: int) -> Image:
 
 
 @pytest.mark.parametrize("cluster", FOLDERS)
-def test_what_only_the_losing_nodes_held_is_in_no_state_and_superseded_among_changes(
+def test_records_of_the_losing_branch_are_in_no_state_and_superseded_changes(
     history: dict[str, list[Row]], changes: dict[str, list[Row]], cluster: str
 ) -> None:
     fork = GHOSTS[cluster]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.committed import Committed
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.judgements import findings, refused_records
 from pipelines.in_memory.membership import Member, members_of, membership_findings
 from pipelines.in_memory.replay import replayed
@@ -30,12 +30,12 @@ UNKNOWN = UnknownRecord(99, 0, b"")
 ID = PlannedSnapshot(2, 1, "sha", 1, None)
 
 
-def committed(rows: list[Row]) -> Committed:
+def committed(rows: list[Row]) -> AgreedBranch:
     """The branch in rows of silver.committed_log, which are sorted by offset."""
     names = ("offset", "leader_epoch", "crc")
     offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
     is_proven = np.array([row["commitment"] == "proven" for row in rows], bool)
-    return Committed(offsets, offsets + 1, epochs, crcs, is_proven, CLUSTER)
+    return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, CLUSTER)
 
 
 def capture(node_id: int = 1, **fields: Any) -> Row:
@@ -145,7 +145,7 @@ def test_a_snapshot_behind_an_unknown_record_of_its_log_is_not_known() -> None:
     assert len(notes) == 1
 
 
-def test_what_ingest_found_in_a_snapshot_is_told_sorted_with_none_first() -> None:
+def test_findings_of_ingest_about_a_snapshot_are_sorted_with_null_first() -> None:
     place = {"snapshot_end_offset": 2, "snapshot_epoch": 1}
     told = [
         finding("crc-mismatch", position=9, **place),

@@ -56,7 +56,7 @@ def test_a_lake_without_bronze_tables_is_left_to_spark_which_says_so(tmp_path: P
     assert build_small(Lake(tmp_path), lambda _: None) is None
 
 
-def test_what_is_built_again_is_not_written_again(lake: Path) -> None:
+def test_a_second_build_of_the_same_lake_writes_no_table(lake: Path) -> None:
     told: list[str] = []
     first = build_small(Lake(lake), told.append)
     assert first is not None

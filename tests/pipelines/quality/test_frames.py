@@ -16,7 +16,7 @@ from pipelines.quality.rows import in_order, judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.quality.unbroken import opened
 from pipelines.quality.validation import Validation
-from pipelines.quality.verdicts import Judged
+from pipelines.quality.verdicts import JudgedSuite
 from tests.pipelines.quality.example_lakes import lake_of_example, loose, whole_example
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,5 +62,5 @@ def test_pandas_and_spark_give_the_same_verdicts_and_pages(
         assert _page(found[0]) == _page(found[1])
 
 
-def _page(judged: Judged) -> str:
+def _page(judged: JudgedSuite) -> str:
     return pages([judged], _AT)[f"{judged.suite.name}.html"].decode()

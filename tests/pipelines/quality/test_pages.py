@@ -15,7 +15,7 @@ from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import gx, gxe
-from pipelines.quality.verdicts import Judged, Verdict
+from pipelines.quality.verdicts import JudgedSuite, Verdict
 
 _HOSTILE = "<script>alert(1)</script>"
 
@@ -35,7 +35,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages") / "_quality"
     folder.mkdir()
     (folder / "bronze.gone.html").write_text("of a run before")
-    made = quality_pages.pages([Judged(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC))
+    made = quality_pages.pages(
+        [JudgedSuite(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC)
+    )
     Lake(folder.parent).replace_folder(folder.name, made)
     return folder
 

@@ -205,7 +205,7 @@ def test_of_a_layer_that_is_refused_nothing_is_written(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_what_a_run_before_left_out_stays_where_the_build_ends(tmp_path: Path) -> None:
+def test_rows_that_an_earlier_run_quarantined_stay_where_the_build_fails(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path, damage={"length": -1}, **_BACKWARDS)
     _quarantine(lake, "bronze.log_batches")
     with pytest.raises(CorruptDataError), SmallGate(lake, lambda _: None) as gate:
@@ -213,7 +213,7 @@ def test_what_a_run_before_left_out_stays_where_the_build_ends(tmp_path: Path) -
     assert [row["run_id"] for row in _rows(lake, QUARANTINED_ROWS.name)] == ["before"]
 
 
-def test_what_was_found_before_an_error_is_written(tmp_path: Path) -> None:
+def test_results_found_before_an_error_are_written(tmp_path: Path) -> None:
     lake = lake_of_bronze(tmp_path)
     with pytest.raises(OSError, match="no room"):
         _admit_and_fail(lake)

@@ -43,7 +43,7 @@ def test_a_meaning_names_one_expectation_of_its_table() -> None:
         assert len(set(meanings)) == len(meanings), suite.name
 
 
-def test_what_an_expectation_is_about_are_columns_of_its_table() -> None:
+def test_an_expectation_names_columns_of_its_table() -> None:
     for suite in SUITES.values():
         for one in suite.expectations:
             assert set(one.columns) <= set(suite.contract.column_names), (suite.name, one)

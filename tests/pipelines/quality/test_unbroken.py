@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from pipelines import delta
 from pipelines.lake import Lake
 from pipelines.quality.rows import broken_rows, judged_rows
 from pipelines.quality.suites import SUITES, suites_of
-from pipelines.quality.unbroken import counted, counts_of_broken, opened
+from pipelines.quality.unbroken import counted, opened
 from pipelines.session_settings import settings
 from pipelines.tables.bronze import BRONZE, DAMAGE
 from pipelines.tables.contract import Contract
@@ -29,6 +30,11 @@ from tests.pipelines.quality.example_lakes import (
 _NO_ROWS = Example((), ())
 _TO_PLAN_FAST = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
 """For many small tables of one partition each."""
+
+
+def counts_of_broken(lake: Lake, tables: Sequence[Contract]) -> dict[str, tuple[int, ...]]:
+    """How many rows of each table break each expectation, by table name."""
+    return {one.suite.name: one.broken for one in counted(opened(lake, tables), tables)}
 
 
 @pytest.mark.parametrize("name", SUITES)

@@ -188,7 +188,9 @@ def test_nearly_all_records_of_partitions_are_the_kernels(monkeypatch: pytest.Mo
     assert len(singly) <= 1, "the first that can't be applied, for its reason"
 
 
-def test_what_finds_no_room_in_a_call_is_told_by_several(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_that_overflow_one_call_of_the_kernel_come_from_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rooms = tuple(1500 for _ in range(version_tables.TEXTS))
     monkeypatch.setattr(partition_versions, "_ROOMS", rooms)
     monkeypatch.setattr(partition_versions, "_FIRST_SLOTS", 16)

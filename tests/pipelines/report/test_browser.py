@@ -104,7 +104,7 @@ def focused(opened: Opened) -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_runs_without_an_error_asks_for_nothing_and_can_be_read_in_both_themes(
+def test_the_report_runs_without_errors_or_requests_and_is_readable_in_both_themes(
     chromium: Browser, incident: Path, scheme: str
 ) -> None:
     with chromium.page(incident, scheme=scheme) as opened:

@@ -125,7 +125,7 @@ def test_the_fills_beyond_the_last_hue_are_named_in_the_key() -> None:
     assert [one.text for one in Fills([1]).key()] == ["leader 1"]
 
 
-def test_what_lies_below_the_log_start_is_drawn_apart() -> None:
+def test_epochs_below_the_log_start_are_drawn_apart() -> None:
     rows = [epoch_row(5, 1, 519, 549), epoch_row(8, 3, 549, 1925)]
     root = read(drawn(rows, start=1913, end=1925))
     boxes = [one for one in root.findall("rect") if "block" in one.get("class", "")]

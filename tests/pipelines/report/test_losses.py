@@ -62,7 +62,7 @@ def test_replicas_that_lost_the_same_at_other_moments_are_told_by_all_moments() 
     assert unseen.between == (None, GONE)
 
 
-def test_what_no_later_capture_accounts_for_is_not_called_truncated() -> None:
+def test_a_loss_that_no_later_capture_shows_is_not_called_truncated() -> None:
     found = losses([], partings_of([_pair(1, 2)]), {TWO: "g3"})
     assert [loss.when for loss in found] == [When.UNSEEN]
 

@@ -129,7 +129,7 @@ CREATED = {"change": "topic_created", "changes": 2, "again": 0, "with_topic": Fa
         ),
     ],
 )
-def test_what_is_not_known_of_the_lost_records_is_said(
+def test_unknown_facts_of_the_lost_records_are_named(
     types: list[dict[str, Any]], ranges: list[tuple[int, int]], ends: str
 ) -> None:
     told = [_range(start, end) for start, end in ranges]

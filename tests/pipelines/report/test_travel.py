@@ -174,7 +174,7 @@ def test_a_lake_without_typed_changes_has_no_journey(reported: Reported) -> None
     assert "The cluster at any moment" not in page.text
 
 
-def test_what_a_name_holds_neither_ends_the_data_nor_begins_a_script(reported: Reported) -> None:
+def test_a_hostile_name_neither_ends_the_data_nor_begins_a_script(reported: Reported) -> None:
     hostile = "</script><script>alert(1)</script><!--\u2028\u202e\x1b&"
     report, page = reported(journey(topic=hostile))
     assert len(page.named("script")) == 2

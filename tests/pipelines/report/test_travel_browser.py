@@ -49,7 +49,7 @@ def at(opened: Opened, offset: int) -> None:
     until(opened, f"{place}.includes('offset {offset},')")
 
 
-def test_it_begins_where_logs_parted_with_the_lost_branch_beside_the_kept_one(
+def test_the_slider_begins_at_the_divergence_with_the_lost_branch_beside_the_kept_one(
     chromium: Browser, incident: Path
 ) -> None:
     with chromium.page(incident) as opened:
@@ -182,7 +182,7 @@ def test_a_name_that_is_a_script_is_text_in_every_panel(chromium: Browser, tmp_p
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_in_both_themes_and_on_a_phone(
+def test_the_slider_is_readable_in_both_themes_and_on_a_phone(
     chromium: Browser, incident: Path, scheme: str
 ) -> None:
     with chromium.page(incident, width=PHONE, scheme=scheme) as opened:

@@ -92,7 +92,9 @@ def check_pair(row: Row, a: dict[int, BatchId], b: dict[int, BatchId], moment: M
 
 
 @each_scenario(lambda scenario: scenario.tampering is None)
-def test_what_vanished_is_what_the_replicas_cut_off(lake: ScenarioLake, played: Played) -> None:
+def test_gold_truncations_has_the_records_that_the_replicas_truncated(
+    lake: ScenarioLake, played: Played
+) -> None:
     found: dict[tuple[ReplicaKey, datetime], set[int]] = {}
     for row in lake.rows(TRUNCATIONS, played):
         place = ReplicaKey(row["node_id"], row["directory_id"]), row["seen_at"]

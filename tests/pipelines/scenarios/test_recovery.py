@@ -41,7 +41,7 @@ def test_whichever_disks_are_left_a_plan_called_safe_keeps_all_that_was_committe
 
 
 @unsafe_ones
-def test_where_committed_records_are_lost_no_plan_for_all_disks_is_safe(
+def test_a_plan_for_disks_that_lack_committed_records_is_refused(
     plays: dict[str, Played], tmp_path: Path, name: str
 ) -> None:
     moment = plays[name].at(TOLD)

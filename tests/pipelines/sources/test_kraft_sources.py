@@ -15,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from pipelines.sources import register
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.metadata.log_record import LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
+from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.spark
 
@@ -204,7 +205,7 @@ def odd(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_is_odd_in_a_log_has_a_row_all_the_same(
+def test_odd_records_of_a_log_have_a_row_too(
     source: Callable[..., DataFrame], odd: Path, key_file: str
 ) -> None:
     frame = source(odd, redactKeyFile=key_file)

@@ -156,7 +156,7 @@ def scripted(story, *codes):
 @pytest.mark.parametrize(
     "code", ["NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS", "LEADER_NOT_AVAILABLE"]
 )
-def test_what_was_surely_not_appended_is_sent_again(code):
+def test_a_batch_that_was_certainly_not_appended_is_sent_again(code):
     async def story(node, appender):
         assert (await appender.append(BATCH)).base_offset == 7
         assert node.asked == 3
@@ -167,7 +167,7 @@ def test_what_was_surely_not_appended_is_sent_again(code):
 @pytest.mark.parametrize(
     "code", ["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "UNKNOWN_SERVER_ERROR", None]
 )
-def test_what_may_have_been_appended_is_sent_once(code):
+def test_a_batch_that_may_be_in_the_log_is_not_sent_again(code):
     async def story(node, appender):
         with pytest.raises(UnknownOutcomeError):
             await appender.append(BATCH)
@@ -178,7 +178,7 @@ def test_what_may_have_been_appended_is_sent_once(code):
 
 
 @pytest.mark.parametrize("code", ["TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD"])
-def test_what_is_refused_is_not_sent_again(code):
+def test_a_refused_batch_is_not_sent_again(code):
     async def story(node, appender):
         with pytest.raises(AppendRefusedError, match=code):
             await appender.append(BATCH)
@@ -187,7 +187,7 @@ def test_what_is_refused_is_not_sent_again(code):
     scripted(story, ErrorCode[code])
 
 
-def test_nobody_there_is_told_with_each_reason():
+def test_without_a_leader_the_error_names_each_node_and_its_reason():
     async def main():
         ports = free_ports(2)
         async with appender_at(*ports, timeout_s=0.3) as appender:

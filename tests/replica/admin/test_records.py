@@ -76,7 +76,7 @@ def test_any_bytes_can_be_a_value(value):
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_what_is_no_record_is_named(line, why):
+def test_a_line_that_is_no_record_is_named(line, why):
     with pytest.raises(UsageError, match=why):
         record_of_json(line.encode())
 

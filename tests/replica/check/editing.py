@@ -10,7 +10,7 @@ from pathlib import Path
 from replica.check.examined import examine
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.discovery import discover
 from replica.format.record import Record, encode_records, records_of
@@ -19,6 +19,7 @@ from replica.message.primitives import uuid_bytes
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.severity import Severity
+from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.damaging import with_right_crc
 
 FOLDER = "__cluster_metadata-0"

@@ -33,7 +33,7 @@ def test_two_states_of_the_migration_differ() -> None:
     )
 
 
-def test_what_differs_beside_a_migration_s_state_is_told() -> None:
+def test_differences_other_than_the_migration_state_are_found() -> None:
     known = config("0.11", name="message.format.version")
     replay = after(topic(), migration(0), broker(), known)[0]
     found = compare_images(after(topic())[0], replay)

@@ -265,7 +265,7 @@ NOTES = (
 
 
 @pytest.mark.parametrize("change", NOTES, ids=lambda change: change.__name__)
-def test_what_is_normal_is_told_as_info(node: Path, change: Change) -> None:
+def test_normal_states_of_files_are_notes(node: Path, change: Change) -> None:
     before = places(findings(node), info=True)
     expected = change(node)
     assert places(findings(node)) == []

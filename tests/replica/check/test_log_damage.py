@@ -225,7 +225,9 @@ NOTES = (a_torn_end_of_the_log, a_transaction_without_an_end)
 
 
 @pytest.mark.parametrize("change", NOTES, ids=lambda change: change.__name__)
-def test_what_is_normal_is_told_as_info(node: Path, change: Callable[[Path], list[Place]]) -> None:
+def test_normal_states_of_a_log_are_notes(
+    node: Path, change: Callable[[Path], list[Place]]
+) -> None:
     before = places(findings(node), info=True)
     expected = change(node)
     found = findings(node)

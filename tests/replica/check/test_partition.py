@@ -36,7 +36,7 @@ METADATA, QUORUM = PartitionKind.METADATA, PartitionKind.QUORUM
         ("saved", None, (OPAQUE,), QUORUM, False),
     ],
 )
-def test_what_tells_the_partition(
+def test_the_partition_is_named_by_its_files_or_its_folder(
     folder: str,
     topic_id: str | None,
     values: tuple[bytes, ...],

@@ -14,9 +14,10 @@ from replica.consumer.values import (
     RefreshMetadata,
     ResetPolicy,
 )
-from replica.format.batch import CONTROL_ATTRIBUTE, encode_batch
+from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.record import Record, encode_records
 from replica.model.epochs import OffsetAndEpoch
+from tests.replica.format.encoded import encode_batch
 
 LEASE_MS = 300_000
 

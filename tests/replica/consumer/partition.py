@@ -21,12 +21,12 @@ from replica.consumer.values import (
     RefreshMetadata,
     ResetPolicy,
 )
-from replica.format.batch import encode_batch
 from replica.format.record import Record, encode_records
 from replica.history.epochs import assign, end_offset_for, truncate_from_start
 from replica.history.fetch import LogView
 from replica.history.reader import CaughtUp, Committed, OutOfRange, reader_fetch
 from replica.model.kafka_errors import ErrorCode
+from tests.replica.format.encoded import encode_batch
 
 BATCH_RECORDS = 2
 FETCH_RECORDS = 3

@@ -182,7 +182,7 @@ def test_an_unknown_topic_is_waited_for_and_named(tmp_path):
     run(test, tmp_path)
 
 
-def test_where_nobody_listens_the_trouble_is_named():
+def test_a_refused_connection_is_named_as_the_trouble():
     async def main():
         connections = WireConnections([("127.0.0.1", 1)], PARTITION)
         metadata = await connections.call(RefreshMetadata())

@@ -144,7 +144,7 @@ def test_clean_elections_lose_nothing_that_was_read(script, wish, followers_look
 
 @settings(max_examples=150)
 @given(SCRIPTS, WISHES, st.booleans(), st.sampled_from(["", "r1"]))
-def test_what_unclean_elections_lose_is_reported(script, wish, followers_look_up, rack):
+def test_records_lost_by_unclean_elections_are_reported(script, wish, followers_look_up, rack):
     partition = Partition(followers_look_up=followers_look_up)
     reader = Reader(partition, wish, rack)
     play(partition, reader, script, unclean=True)

@@ -198,7 +198,7 @@ def test_an_epoch_nothing_was_read_in_is_no_truncation():
     assert asking.session.state == Fetching(Position(10, 5))
 
 
-def test_what_was_read_in_an_epoch_that_the_leader_lacks_is_truncated_however_long_its_log_is():
+def test_records_of_an_epoch_that_the_leader_lacks_are_truncated_whatever_its_log_end():
     asking = reading(6)
     asking.exchange(fetched(batch(6, 7, 4), batch(8, 9, 5)))
     asking.session.learn(metadata(leader=2, epoch=8))

@@ -11,7 +11,7 @@ import pytest
 
 from replica.errors import CorruptDataError, DataError, UnsupportedDataError
 from replica.format import compression, record
-from replica.format.batch import HEADER, decode_header, encode_batch
+from replica.format.batch import HEADER, decode_header
 from replica.format.compression import CODEC_NAMES, GZIP, LZ4, ZSTD, Inflation, compress
 from replica.format.control import ControlType, control_key, decode_control
 from replica.format.record import Record, RecordHeader, encode_records, records_of
@@ -19,6 +19,7 @@ from replica.message.primitives import write_unsigned_varint, write_varint
 from replica.message.reader import MAX_ELEMENTS
 from replica.metadata.log_record import UNREADABLE, LogRecordReader
 from replica.metadata.reader import decode
+from tests.replica.format.encoded import encode_batch
 
 _MIB = 1024 * 1024
 _CODECS = pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD], ids=CODEC_NAMES.__getitem__)

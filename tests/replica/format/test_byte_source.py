@@ -55,7 +55,7 @@ def test_a_file_that_was_cut_short_says_where_it_ends(tmp_path: Path) -> None:
         assert file.read_all() == b"ab"
 
 
-def test_what_is_appended_behind_an_open_file_is_not_read(tmp_path: Path) -> None:
+def test_bytes_appended_to_an_open_file_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"abc")
     with open_file(str(path), 3) as file:

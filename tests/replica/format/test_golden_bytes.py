@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.batch import computed_crc, decode_header, encode_batch
+from replica.format.batch import computed_crc, decode_header
 from replica.format.control import (
     ControlType,
     KRaftVersion,
@@ -31,6 +31,7 @@ from replica.format.producer_snapshot import encode as encode_producers
 from replica.format.record import Record, RecordHeader, encode_records, records_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
+from tests.replica.format.encoded import encode_batch
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "format"
 TWO, THREE = "vVWAweqkRhqksC9dk42J8Q", "YabyXINkS7WFoc_9PzSg0w"

@@ -17,11 +17,12 @@ from replica.format import (
     quorum_state,
     snapshot,
 )
-from replica.format.batch import encode_batch, encode_header
+from replica.format.batch import encode_header
 from replica.format.control import decode_control, encode_control
 from replica.format.file_names import FileKind, classify
 from replica.format.record import encode_records, records_of
 from replica.format.segment import scan
+from tests.replica.format.encoded import encode_batch
 
 DATA = Path(__file__).parents[2] / "data"
 LOG_BATCHES, CONTROL_RECORDS, SNAPSHOT_NAMES = 11745, 495, 55

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from replica.format.batch import encode_batch
 from replica.format.damage import DamageKind
 from replica.format.record import Record, encode_records
 from replica.format.segment import scan
+from tests.replica.format.encoded import encode_batch
 
 LENGTH, MAGIC, LAST_OFFSET_DELTA, VALUE = 11, 16, 23, 75
 MIB = 1024 * 1024
@@ -214,7 +214,7 @@ def test_a_sound_batch_behind_many_costly_false_headers_is_found() -> None:
     assert len(scan(data, expected_offset=0).batches) == 2
 
 
-def test_a_block_of_a_later_part_of_the_log_does_not_push_out_what_follows_it() -> None:
+def test_a_misplaced_later_batch_does_not_hide_the_batches_behind_it() -> None:
     sound = [batch_of(offset) for offset in range(4000)]
     log = b"".join(sound)
     for size in (4096, 65536):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.format.batch import encode_batch
 from replica.format.damage import DamageKind
 from replica.format.record import Record, encode_records
 from replica.format.segment import LocatedBatch, SegmentScan, scan
+from tests.replica.format.encoded import encode_batch
 
 HEADER_BYTES = 61
 PROPERTY = settings(max_examples=250, deadline=None)

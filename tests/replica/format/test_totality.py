@@ -21,12 +21,13 @@ from replica.format import (
     producer_snapshot,
     quorum_state,
 )
-from replica.format.batch import decode_header, encode_batch
+from replica.format.batch import decode_header
 from replica.format.control import decode_control, encode_control
 from replica.format.file_names import classify
 from replica.format.record import records_of
 from replica.format.snapshot import format_name, parse_name
 from replica.message.primitives import read_unsigned_varint, read_varint, read_varlong
+from tests.replica.format.encoded import encode_batch
 
 TESTS = Path(__file__).parents[2]
 LEADER_CHANGE_V1 = bytes.fromhex(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Failure, exposures
-from replica.health.past import WATCHED, Past, Since, Step, does_harm, look_back
+from replica.health.past import WATCHED, Beginning, Past, Step, does_harm, look_back
 from replica.metadata.image import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
@@ -43,7 +43,7 @@ def test_an_exposure_holds_from_the_record_on_that_took_replicas_out_of_sync() -
     records = [*healthy(), config("2", MIN_ISR), a_partition(isr=(11,)), a_broker(13)]
     found = looked_back(records).exposed
     at = len(records) - 2
-    assert found[Failure("broker", ("11",))] == Since(at, at * MS)
+    assert found[Failure("broker", ("11",))] == Beginning(at, at * MS)
     assert Failure("voter", ("1",)) in found  # below min.insync.replicas already
     assert looked_back(records, kept=at + 1).exposed == {}
 
@@ -112,7 +112,7 @@ def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
         while end and figures(records[: end - 1]).get(failure) == exposure:
             end -= 1
         if end:
-            expected[failure] = Since(end - 1, (end - 1) * MS)
+            expected[failure] = Beginning(end - 1, (end - 1) * MS)
     assert looked_back(records).exposed == expected
 
 
@@ -127,4 +127,4 @@ def test_steps_are_read_only_until_all_questions_are_answered() -> None:
         yield Step(99, None, (("partitions", key, old), *brokers, ("voters", "", None)))
         raise AssertionError("nobody asks for more")
 
-    assert set(look_back(cluster, steps()).exposed.values()) == {Since(99, None)}
+    assert set(look_back(cluster, steps()).exposed.values()) == {Beginning(99, None)}

@@ -14,11 +14,11 @@ from replica.history.commitment import (
     compare_group,
     losses,
 )
-from replica.history.divergence import diverge
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
+from tests.replica.history.pairs import diverge
 
 KEYS = {n: ReplicaKey(n, f"directory-{n}") for n in range(1, 8)}
 PROVEN, SUPERSEDED, UNPROVEN = Verdict.PROVEN, Verdict.SUPERSEDED, Verdict.UNPROVEN
@@ -343,7 +343,7 @@ def test_the_agreed_branch_does_not_follow_a_newer_log_that_contradicts_a_proof(
     )
 
 
-def test_where_two_proofs_contradict_the_agreed_branch_is_one_history_and_no_mixture():
+def test_two_contradicting_proofs_give_an_agreed_branch_of_one_replica():
     """{2, 3} committed without what 1's snapshot shows to be committed, behind their end too."""
     older = replica(1, 1, 1, 1, 1, snapshots=[(4, 1)])
     group = compare_group([older, replica(2, 1, 2), replica(3, 1, 2)])

@@ -5,10 +5,11 @@ import time
 import pytest
 
 from replica.errors import UsageError
-from replica.history.divergence import Divergence, Relation, Span, compare, diverge
+from replica.history.divergence import Divergence, Relation, Span, compare
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from tests.replica.history.pairs import diverge
 
 A, B = ReplicaKey(1, "directory-a"), ReplicaKey(2, "directory-b")
 

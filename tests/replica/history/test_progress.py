@@ -52,7 +52,7 @@ def test_the_bootstrap_snapshot_proves_nothing():
     assert progress(replica(1, snapshots=[(0, 0)]))[1].high_watermark is None
 
 
-def test_what_a_replica_wrote_alone_is_its_own():
+def test_records_beside_the_agreed_branch_are_the_replicas_own():
     elected = (1, 1, 2, 2, 2)
     found = progress(replica(1, *elected), replica(2, 1, 1, 1, 1), replica(3, *elected))
     assert (found[2].agreed_end, found[2].own_records) == (2, 2)

@@ -7,10 +7,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from replica.history.commitment import Commitment, Verdict, classify
-from replica.history.divergence import Relation, diverge
+from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
 from replica.model.keys import ReplicaKey
+from tests.replica.history.pairs import diverge
 from tests.replica.history.raft_model import Elected, RaftModel
 
 SEEDS = st.integers(0, 2**32)
@@ -112,7 +113,7 @@ def check_verdicts(
 
 @QUICK
 @given(SEEDS)
-def test_what_a_leader_committed_and_everybody_shows_is_proven(seed):
+def test_records_committed_by_a_leader_are_proven_when_all_logs_are_given(seed):
     model = model_of(seed)
     for _ in range(200):
         if any(model.elect(node) for node in model.nodes.values()):

@@ -168,7 +168,7 @@ def test_a_change_of_voters_that_may_not_be_committed_needs_a_majority_of_both_s
     assert alone.answer is Answer.UNPROVEN, "3 and 1 are a majority of the old voters alone"
 
 
-def test_what_lies_behind_the_winners_snapshot_is_not_at_risk():
+def test_records_below_the_winners_snapshot_are_not_at_risk():
     ahead = log(ONE, log_start=4, snapshots=(OffsetAndEpoch(4, 2),))
     plan = plan_recovery([ahead, log(TWO, 1, 1, 2)])
     assert order(plan) == [1, 2]
@@ -200,7 +200,7 @@ def test_without_a_majority_the_newest_log_is_the_one_to_go_on_with_and_nobody_l
     assert plan.on_no_voter_counts == Losses(committed=0, unproven=2, superseded=0)
 
 
-def test_what_a_snapshot_proves_is_told_of_records_that_no_voter_holds():
+def test_a_snapshot_proves_records_committed_that_only_an_observer_holds():
     observer = log(OBSERVER, 1, 2, 2, snapshots=(OffsetAndEpoch(2, 2),))
     plan = plan_recovery([log(TWO, 1, 1), observer])
     assert plan.on_no_voter_counts == Losses(committed=1, unproven=1, superseded=0)

@@ -49,7 +49,7 @@ def test_old_records_on_a_majority_commit_only_with_one_of_the_epoch():
 
 
 @pytest.mark.scenario("F06", "F07")
-def test_it_never_falls():
+def test_the_high_watermark_never_falls():
     assert watermark([15, 5], 4, current=10) == 10, "F06: a lost disk"
     assert watermark([20, 15, 10, 10], 4, current=15) == 15, "F07: a new voter behind"
     assert watermark([20, 16, 16, 10], 4, current=15) == 16, "F07: past it again"

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from replica.format.batch import encode_batch
 from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.message.primitives import uuid_text
@@ -31,6 +30,7 @@ from replica.metadata.reader import decode
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.model.keys import ZERO_UUID
+from tests.replica.format.encoded import encode_batch
 
 TESTS = Path(__file__).parents[2]
 MARK = " payload: "

@@ -37,7 +37,7 @@ def test_majorities_overlap_exactly_when_at_most_one_voter_differs_each_way():
     assert not THREE.has_overlapping_majority(THREE.without(key(1)).without(key(2)))
 
 
-def test_others_are_the_voters_but_the_local_replica():
+def test_the_other_voters_are_all_but_the_local_replica():
     assert [v.key.node_id for v in THREE.others(key(2))] == [1, 3]
     assert len(THREE.others(key(2, "b"))) == 3
     assert len(THREE.others(None)) == 3

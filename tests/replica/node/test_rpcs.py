@@ -33,7 +33,7 @@ def test_every_request_of_the_core_has_a_translation():
 
 
 @every_row
-def test_a_row_says_who_may_ask(rpc):
+def test_a_row_of_an_rpc_names_who_may_send_it(rpc):
     assert rpc.callers.roles or rpc.callers.speaks_for is not None
 
 

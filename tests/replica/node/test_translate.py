@@ -199,7 +199,7 @@ NAMES = [(name, METADATA_TOPIC) for name in ("topicName", "topic", "name")]
 
 @every_version
 @given(data=st.data())
-def test_whatever_a_peer_says_is_a_message_or_an_error_of_ours(kind, version, data):
+def test_every_message_of_a_peer_translates_or_is_a_data_error(kind, version, data):
     side = TRANSLATIONS[kind]
     said = about_our_partition(data.draw(messages(side.api.response, version)))
     raw = encode(side.api.response, version, said)

@@ -32,7 +32,9 @@ def test_moving_a_replica_to_a_live_broker_is_safe() -> None:
         ((1, 9), "brokers [9] are not registered"),
     ],
 )
-def test_what_kafka_refuses_is_unsafe(replicas: tuple[int, ...], complaint: str) -> None:
+def test_a_reassignment_that_kafka_refuses_is_unsafe(
+    replicas: tuple[int, ...], complaint: str
+) -> None:
     found = asked(*replicas)
     assert found.answer is Answer.UNSAFE
     assert complaint in found.reasons[0].detail
@@ -44,7 +46,7 @@ def test_topics_and_partitions_that_are_not_there_are_unsafe() -> None:
         assert reassign(held, [assignment]).answer is Answer.UNSAFE
 
 
-def test_it_cannot_end_while_a_new_replica_is_fenced() -> None:
+def test_a_reassignment_cannot_end_while_a_new_replica_is_fenced() -> None:
     found = asked(1, 3, of=cluster(broker(3, fenced=True), partition(0, (1, 2))))
     assert "can't end before they are back" in found.reasons[0].detail
 
@@ -63,7 +65,7 @@ def test_fewer_replicas_than_min_insync_replicas_are_unsafe() -> None:
     assert asked(1, 2, of=unknown).answer is Answer.UNKNOWN
 
 
-def test_what_kafka_makes_of_a_min_insync_replicas_above_the_replicas_is_told() -> None:
+def test_min_insync_replicas_above_the_replication_factor_count_as_that_factor() -> None:
     """Kafka: Partition.effectiveMinIsr is the replication factor at most."""
     config = {"resourceType": 2, "resourceName": "orders", "name": "min.insync.replicas"}
     strict = ("CONFIG_RECORD", 0, {**config, "value": "2"})

@@ -45,7 +45,7 @@ def test_below_min_insync_replicas_is_unsafe_and_unknown_where_nobody_tells_it()
     assert "--broker-config" in found.reasons[0].detail
 
 
-def test_what_is_so_already_is_a_note() -> None:
+def test_harm_that_is_there_before_the_stop_is_a_note() -> None:
     of = cluster(partition(0, (1, 2), isr=()), partition(1, (2, 3), isr=(3,)), min_isr=2)
     assert told(stop_brokers(of, [2])) == [("safe", "orders-0"), ("safe", "orders-1")]
 

@@ -170,7 +170,7 @@ _HIDDEN = f"{SECRET} behind the stream".encode()
     ],
     ids=["gzip name", "gzip tail", "zstd frame", "lz4 frame"],
 )
-def test_what_a_codecs_stream_holds_besides_the_records_is_left_out(
+def test_bytes_of_a_codecs_stream_beside_the_records_are_left_out(
     codec: int, stream: Callable[[bytes], bytes]
 ) -> None:
     whole = made_batch([plain("a"), plain("b")], random.Random(3), NONE)

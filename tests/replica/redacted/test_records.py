@@ -80,7 +80,7 @@ def test_an_unknown_record_keeps_its_type_and_version() -> None:
         b"\xff\xff\xff\xff\xff\xff" + SECRET,
     ],
 )
-def test_what_does_not_decode_stays_so_and_shows_nothing_but_its_type(value: bytes) -> None:
+def test_an_undecodable_record_stays_so_and_shows_only_its_type(value: bytes) -> None:
     with pytest.raises(DataError):
         decode(value)
     made = redacted(value)
@@ -195,7 +195,7 @@ def test_names_of_users_agree_over_credentials_quotas_tokens_and_acls() -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 5])
-def test_what_stands_behind_the_key_and_the_marker_of_a_control_record_is_withheld(
+def test_bytes_behind_the_key_and_marker_of_a_control_record_are_withheld(
     code: int,
 ) -> None:
     redactor, key = RecordRedactor(Redactor(KEY)), bytes((0, 0, 0, code))

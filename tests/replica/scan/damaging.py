@@ -15,13 +15,13 @@ from replica.format.batch import (
     HEADER,
     computed_crc,
     decode_header,
-    encode_batch,
     encode_header,
 )
 from replica.format.compression import compress
 from replica.format.record import Record, RecordHeader, encode_records, records_of
 from replica.format.segment import scan
 from replica.message.primitives import write_varint, write_varlong
+from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.odd_values import ODD_VARINTS, made_value, odd_value
 
 LARGEST_BATCH = 4000

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.format.batch import encode_batch
 from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
 from replica.message.schema import Value
@@ -20,6 +19,7 @@ from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
 from replica.scan import frames
+from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.agreement import REDACTOR, hold_equal, scalar_records
 from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged, made_batch, recorded_segments

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.errors import DataError
-from replica.format.batch import encode_batch
 from replica.format.byte_source import byte_source
 from replica.format.record import Record, encode_records
 from replica.message.primitives import uuid_text
@@ -24,6 +23,7 @@ from replica.scan.bulk_replay import BulkReplay
 from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
 from tests.bench.segments import record_values
+from tests.replica.format.encoded import encode_batch
 from tests.replica.metadata.image import made
 from tests.replica.metadata.image.sequences import Sequence as Records
 

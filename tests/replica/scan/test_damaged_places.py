@@ -160,7 +160,7 @@ _DAMAGES = st.lists(
 
 
 @given(_DAMAGES)
-def test_whatever_damages_a_log_the_sound_batches_are_read_by_both_readers(
+def test_both_readers_read_the_sound_batches_of_every_damaged_log(
     small: _Log, damages: list[tuple[str, int, int]]
 ) -> None:
     damaged = bytearray(small.whole)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from replica.errors import UnreadableFileError
-from replica.format.batch import encode_batch
 from replica.format.byte_source import OpenFile, byte_source
 from replica.format.reading import MAX_LOG_BYTES, SMALL_BYTES
 from replica.scan import file_room, segments
 from replica.scan.file_room import BATCH_BYTES, COMPACT_BYTES, VARIABLE, FileRoom
+from tests.replica.format.encoded import encode_batch
 
 
 def test_a_large_file_stays_where_it_is_and_a_small_one_is_in_memory(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def _gathers() -> bool:
     return output[:size].tobytes() == b"abcde" and offsets.tolist() == [0, 3, 5]
 
 
-def test_what_was_kept_is_found(image: bytes, folder: Path) -> None:
+def test_a_kept_object_file_is_found(image: bytes, folder: Path) -> None:
     assert store.find(_GATHER.name) is None
     store.keep(_GATHER.name, image)
     assert store.find(_GATHER.name) == image
@@ -71,7 +71,9 @@ def test_a_damaged_object_is_compiled_anew(image: bytes, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF and no more", b"BC\xc0\xde"])
-def test_what_is_no_object_is_compiled_anew(image: bytes, folder: Path, content: bytes) -> None:
+def test_a_file_that_is_no_object_is_compiled_anew(
+    image: bytes, folder: Path, content: bytes
+) -> None:
     """Its name is that of its content, so only the linker can tell."""
     store.keep(_GATHER.name, content)
     assert store.find(_GATHER.name) == content
@@ -89,7 +91,7 @@ def test_files_that_others_may_write_are_not_taken(image: bytes, folder: Path) -
     assert store.find(_GATHER.name) is None
 
 
-def test_where_nothing_can_be_written_the_kernel_works_all_the_same(
+def test_a_kernel_works_where_its_object_file_cannot_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"")

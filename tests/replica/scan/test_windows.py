@@ -100,9 +100,7 @@ def test_a_file_cut_short_while_it_is_read_ends_where_it_was_cut(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_appended_while_a_file_is_read_is_not_looked_at(
-    tmp_path: Path, sound: bytes
-) -> None:
+def test_bytes_appended_during_a_scan_are_not_read(tmp_path: Path, sound: bytes) -> None:
     with _written(tmp_path / "log", sound) as file:
         tables = iter(RecordScan(file, expected_offset=0))
         got = rows_of([next(tables)])

@@ -110,7 +110,7 @@ def test_a_full_disk_takes_what_fits() -> None:
         assert file.read(0, 10) == b"12345"
 
 
-def test_what_a_failed_sync_did_not_write_no_later_sync_writes() -> None:
+def test_bytes_of_a_failed_sync_are_not_written_by_a_later_sync() -> None:
     found = set()
     for seed in range(50):
         disk = disk_of(seed)

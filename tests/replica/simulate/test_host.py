@@ -46,7 +46,7 @@ def test_the_power_goes_between_any_two_effects_and_a_restart_recovers():
 
 
 @pytest.mark.parametrize("workload", [OPAQUE, METADATA], ids=lambda workload: workload.name)
-def test_what_is_committed_and_loaded_is_shown_until_the_next_step(workload):
+def test_a_machine_shows_committed_batches_and_loaded_snapshots_until_the_next_step(workload):
     node, seen = only_node(workload), []
 
     def watch(host, effects):

@@ -4,9 +4,13 @@ invariant that each of them breaks, within a few seeds."""
 from dataclasses import replace
 
 from replica.history import watermark
-from replica.raft import raft
+from replica.model.voters import VoterSet
+from replica.raft import core, election, raft, roles
+from replica.raft.config import FOREVER
 from replica.raft.follower import fetching
-from replica.raft.leader import replication
+from replica.raft.leader import leading, replication
+from replica.raft.log_state import LogState
+from replica.simulate import nemesis
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from tests.replica.simulate.finding import found
@@ -56,3 +60,94 @@ def test_a_leader_that_commits_what_only_its_own_disk_holds(monkeypatch):
     for module in (replication, raft):
         monkeypatch.setattr(module, "update_high_watermark", alone)
     assert found("high watermark", within_seeds=3)
+
+
+def test_a_stale_leader_that_serves_on_because_check_quorum_has_no_deadline(monkeypatch):
+    for module in (leading, replication, roles):
+        monkeypatch.setattr(module, "check_quorum_deadline", lambda *of: FOREVER)
+    # it must be alone for six seconds: with all faults in 1 of 40 runs
+    actions = (*(nemesis._isolate_leader,) * 4, nemesis._crash, nemesis._heal)
+    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
+    assert found("check quorum", within_seeds=5)
+
+
+def test_a_leader_that_is_announced_before_its_first_commit(monkeypatch):
+    become = core.Core.become
+
+    def hasty(self, cause, role):
+        become(self, cause, role)
+        if isinstance(role, roles.Leader):
+            self.effects.tell_leader(core.LeaderAndEpoch(role.leader_id, role.epoch))
+
+    monkeypatch.setattr(core.Core, "become", hasty)
+    assert found("state machine", within_seeds=1)
+
+
+def test_a_vote_for_everybody_who_asks(monkeypatch):
+    monkeypatch.setattr(roles, "grants_undecided", lambda *of: True)
+    assert found("votes", within_seeds=3)
+
+
+def test_a_vote_for_a_second_candidate_of_an_epoch(monkeypatch):
+    rule = roles.grants_undecided
+
+    def forgetful(leader_id, voted, *of):
+        return rule(leader_id, None, *of)
+
+    monkeypatch.setattr(roles, "grants_undecided", forgetful)
+    assert found("votes", within_seeds=6)
+
+
+def test_a_vote_for_a_candidate_whose_log_is_older(monkeypatch):
+    rule = roles.grants_undecided
+
+    def blind(leader_id, voted, candidate, is_log_newer, pre_vote):
+        return rule(leader_id, voted, candidate, True, pre_vote)
+
+    monkeypatch.setattr(roles, "grants_undecided", blind)
+    assert found("votes", within_seeds=3)
+
+
+def test_a_candidate_that_asks_for_votes_for_a_log_it_has_not_flushed(monkeypatch):
+    monkeypatch.setattr(election, "awaits_flush", lambda core: False)
+    # a voter must stand within the fifth of a second that a slow flush takes: with all faults in
+    # 2 of 40 runs
+    actions = (nemesis._slow, *(nemesis._resign,) * 3, nemesis._heal)
+    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
+    assert found("votes", within_seeds=5)
+
+
+def test_a_voter_set_that_stays_in_force_when_its_record_is_truncated(monkeypatch):
+    rule = LogState.truncated
+
+    def keeping(self, end_offset):
+        return replace(rule(self, end_offset), voter_sets=self.voter_sets)
+
+    monkeypatch.setattr(LogState, "truncated", keeping)
+    assert found("voter sets", within_seeds=20)
+
+
+def test_a_leader_that_leads_on_after_its_removal_is_committed(monkeypatch):
+    rule = replication._end_change
+
+    def staying(core, high_watermark):
+        rule(core, high_watermark)
+        core.keep(replace(core.leader, resign_requested=False))
+
+    monkeypatch.setattr(replication, "_end_change", staying)
+    assert found("check quorum", within_seeds=10)
+
+
+def test_a_snapshot_that_names_voters_whose_record_is_not_committed(monkeypatch):
+    monkeypatch.setattr(LogState, "voters_at", lambda self, offset: self.voters)
+    assert found("snapshots", within_seeds=20)
+
+
+def test_a_node_with_a_wiped_disk_that_counts_as_the_voter_it_was(monkeypatch):
+    by_id = lambda self, key: self.voter(key.node_id)  # noqa: E731
+    monkeypatch.setattr(VoterSet, "voter_of", by_id)
+    monkeypatch.setattr(VoterSet, "is_voter", lambda self, key: by_id(self, key) is not None)
+    # a disk is wiped only while all nodes run: with all faults in 1 of 40 runs
+    actions = (nemesis._wipe, nemesis._crash, nemesis._isolate, nemesis._heal)
+    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
+    assert found("high watermark", within_seeds=5)

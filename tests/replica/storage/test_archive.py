@@ -66,7 +66,7 @@ def write_snapshot(log: FileLog) -> None:
     writer.freeze()
 
 
-def test_what_a_truncation_cuts_off_is_kept_as_segments(place):
+def test_truncated_records_are_archived_as_segments(place):
     node = place.folder.rpartition("/")[0]
     place.files.make_directory(f"{node}/archive")
     said: list[str] = []

@@ -61,7 +61,7 @@ def test_a_full_disk_is_one_clear_line_and_costs_no_synced_record() -> None:
     assert "30 bytes cut, a torn end" in again.repairs[0]
 
 
-def test_what_is_there_can_still_be_read_after_a_failed_write() -> None:
+def test_earlier_batches_can_be_read_after_a_failed_write() -> None:
     disk, log = disk_and_log()
     disk.faults = DiskFaults(write_error_rate=1.0)
     with pytest.raises(UnwritableFileError):
@@ -106,7 +106,7 @@ SEEDS = range(12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_a_failed_sync_did_not_write_is_written_anew_where_the_log_is_opened(
+def test_opening_a_log_writes_the_bytes_of_a_failed_sync_again(
     seed: int,
 ) -> None:
     disk = SimulatedDisk(Random(seed))

@@ -14,7 +14,7 @@ from replica.storage.filesystem import LocalDisk, read_whole, replace_durably
 from tests.replica.storage.conftest import Place
 
 
-def test_what_is_written_at_a_position_is_read_there(place: Place) -> None:
+def test_bytes_written_at_a_position_are_read_there(place: Place) -> None:
     with place.files.create(f"{place.folder}/a") as file:
         file.write(0, b"hello world")
         file.write(6, b"W")
@@ -88,7 +88,7 @@ def test_no_file_is_made_or_emptied_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "missing").exists()
 
 
-def test_what_a_replica_writes_is_its_owners_only(tmp_path: Path) -> None:
+def test_a_replicas_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         folder = f"{tmp_path}/data/__cluster_metadata-0"

@@ -42,7 +42,7 @@ def test_a_new_log_is_empty_and_begins_at_zero(place: Place) -> None:
     assert log.read(0, 100) == b""
 
 
-def test_what_was_appended_and_flushed_is_there_after_opening_again(place: Place) -> None:
+def test_flushed_batches_are_in_the_log_after_it_is_opened_again(place: Place) -> None:
     log = place.open()
     written = [leader_change(0, epoch=3), *batches(1, 5, epoch=3)]
     assert log.append(written) == 6

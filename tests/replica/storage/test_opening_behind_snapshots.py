@@ -64,7 +64,7 @@ def bytes_read_by_opening(folder: Path, monkeypatch: pytest.MonkeyPatch, **setti
 
 
 @pytest.mark.parametrize("segment_bytes", [64 * KIB, 2**30])
-def test_what_opening_reads_does_not_grow_with_the_log_below_the_snapshot(
+def test_the_bytes_read_by_opening_do_not_grow_with_the_log_below_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segment_bytes: int
 ) -> None:
     read = []

@@ -19,7 +19,7 @@ STATIC = ElectionState(8, 3, None, kraft_version=0, voter_ids=(1, 2, 3))
 
 
 @pytest.mark.scenario("I08")
-def test_nothing_written_is_no_state(place: Place) -> None:
+def test_a_disk_without_a_quorum_state_has_no_election_state(place: Place) -> None:
     assert QuorumStateFile(place.files, place.folder).read() is None
 
 

@@ -6,7 +6,7 @@ from replica.format.whole_batch import record_batch, value_batch
 from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.model.batch import Batch
-from replica.watching.committed import OTHERS, Committed
+from replica.watching.committed import OTHERS, CommittedReplay
 from tests.replica.metadata.image.made import topic
 
 
@@ -64,7 +64,7 @@ def test_a_slice_without_time_reads_nothing_and_the_next_one_goes_on():
     log = Log()
     for number in range(500):
         log.add(encode(topic(f"topic-{number}", f"{number:021}A")))
-    committed = Committed(log)
+    committed = CommittedReplay(log)
     assert not committed.advance(log.log_end, 0.0)
     assert committed.next_offset == 0
     assert len(read(committed, log).image().tables["topics"].values) == 500
@@ -75,7 +75,7 @@ def test_reassignments_have_the_time_of_the_record_with_which_they_began():
     log.add(encode(topic("orders", f"{1:021}A")), partition(partitionId=0, replicas=(1, 2)))
     log.add(change(partitionId=0, addingReplicas=(3,), replicas=(1, 2, 3)), at=5_000)
     log.add(change(partitionId=0, leader=2), at=9_000)
-    committed = read(Committed(log), log)
+    committed = read(CommittedReplay(log), log)
     (start,) = committed.starts.values()
     assert (start.offset, start.at) == (2, 5_000)
     log.add(change(partitionId=0, addingReplicas=(), replicas=(1, 2, 3)))
@@ -85,7 +85,7 @@ def test_reassignments_have_the_time_of_the_record_with_which_they_began():
 def test_types_beyond_the_first_hundred_are_counted_together():
     log = Log()
     log.add(encode(topic("orders", f"{1:021}A")))
-    committed = read(Committed(log), log)
+    committed = read(CommittedReplay(log), log)
     for code in range(300, 600):
         log.add_control(code)
     read(committed, log)
@@ -103,6 +103,6 @@ def test_a_batch_that_does_not_decode_ends_the_state_and_nothing_else():
     broken[61] = 0xFF
     log._add(bytes(broken), 1)
     log.add(encode(topic("later", f"{2:021}A")))
-    committed = read(Committed(log), log)
+    committed = read(CommittedReplay(log), log)
     assert (committed.is_whole, committed.state_offset, committed.next_offset) == (False, 1, 3)
     assert list(committed.image().tables["topics"].values.values()) == ["orders"]

@@ -53,7 +53,7 @@ def _cut(value: Any, like: Any) -> Any:
 @every_message
 @few
 @given(data=st.data())
-def test_what_is_written_is_read_again(
+def test_an_encoded_message_decodes_to_itself(
     structure: Structure, version: int, data: st.DataObject
 ) -> None:
     message = data.draw(messages(structure, version))

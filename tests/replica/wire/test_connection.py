@@ -202,7 +202,7 @@ def test_a_server_that_closes_tells_all_that_wait():
     asyncio.run(main())
 
 
-def test_nobody_listening_is_unreachable():
+def test_an_address_without_a_listener_is_unreachable():
     async def main():
         async with running() as server:
             port = server.port

@@ -13,9 +13,9 @@ _HealthRule = partial(Rule, family=Family.HEALTH)
 STATE_NOT_WHOLE = _HealthRule(
     "state-not-whole",
     _WARNING,
-    "The log goes on behind the newest state that could be replayed: health is judged as of that "
-    "state, and what came after it is not known.",
-    "Reads such a log to its end, if its own release wrote it; damage stops it.",
+    "The log continues past the newest state that could be replayed. Health is judged by that "
+    "state; what came after it is unknown.",
+    "Reads such a log to its end, if its own release wrote the log; damage stops Kafka too.",
     "Check another node's directory, or use a kraftlake release that reads this log.",
 )
 CONTROLLER_WITHOUT_VOTE = _HealthRule(
@@ -31,9 +31,8 @@ CONTROLLER_WITHOUT_VOTE = _HealthRule(
 GHOST_BLOCKS_FEATURE = _HealthRule(
     "ghost-blocks-feature",
     _WARNING,
-    "A feature could be raised, if it weren't for the registration of a controller that is no "
-    "voter.",
-    "Refuses the upgrade: that controller only supports older versions, it says, whether the node "
+    "Only the registration of a controller that is no voter keeps a feature from being raised.",
+    "Refuses the upgrade because that controller supports only older versions, whether the node "
     "runs or not.",
     "Upgrade that controller if it runs. If it is gone, its registration has to go or to be "
     "replaced: the finding says how.",
@@ -45,8 +44,8 @@ VOTER_NOT_REGISTERED = _HealthRule(
     "A voter has no controller registration in the log.",
     "Refuses to raise any feature while a voter of a static quorum hasn't registered: it may not "
     "support the new version.",
-    "Look at whether this controller runs, and reaches the leader: it registers when it starts. A "
-    "voter whose node is gone is to be removed.",
+    "Check whether this controller runs, and reaches the leader: it registers when it starts. "
+    "Remove a voter whose node is gone.",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
 VOTER_ENDPOINTS_DIFFER = _HealthRule(
@@ -63,7 +62,7 @@ EVEN_VOTERS = _HealthRule(
     "even-voters",
     _INFO,
     "The number of voters is even.",
-    "Needs a majority: of four voters three, so that as few may fail as of three voters.",
+    "Needs a majority, which is three of four voters: no more may fail than of three voters.",
     "Add a voter, or remove one, unless a change of the voters is under way.",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
@@ -71,7 +70,7 @@ FEW_VOTERS = _HealthRule(
     "few-voters",
     _INFO,
     "There are fewer than three voters.",
-    "Stops electing leaders and taking changes once a single voter fails.",
+    "Elects no leader and accepts no changes once a single voter fails.",
     "Add voters until there are three, unless this cluster may stop.",
     ("strimzi/strimzi-kafka-operator#9429",),
 )
@@ -79,7 +78,7 @@ METADATA_VERSION_BEHIND = _HealthRule(
     "metadata-version-behind",
     _INFO,
     "Every registered node supports a newer metadata.version than the one that is finalized.",
-    "Goes on with the old version, and leaves out what needs the new one.",
+    "Keeps the old version, without what needs the new one.",
     "When no downgrade is planned any more: `kafka-features.sh upgrade --release-version`.",
     ("strimzi/strimzi-kafka-operator#12712",),
 )
@@ -97,8 +96,8 @@ FENCED_BROKER = _HealthRule(
     "A broker that holds replicas is fenced, or shutting down.",
     "Takes it out of the in-sync replicas and moves its leaders; a partition without another "
     "in-sync replica has no leader until the broker is back.",
-    "Start the broker, or look at why it can't reach the controllers; a broker that registered a "
-    "moment ago is unfenced once it has caught up.",
+    "Start the broker, or find out why it can't reach the controllers. A broker that has just "
+    "registered is unfenced once it has caught up.",
     ("strimzi/strimzi-kafka-operator#12760",),
 )
 UNREGISTERED_BROKER = _HealthRule(
@@ -121,17 +120,18 @@ UNASSIGNED_DIRECTORY = _HealthRule(
     "replica-in-no-directory",
     _INFO,
     "A broker hasn't said yet in which of its log directories a replica lies.",
-    "Gets to know it from the broker soon after a replica is made; a fenced broker says nothing.",
-    "Nothing, unless it stays so on a broker that runs: then read the broker's log.",
+    "Learns it from the broker soon after a replica is made; a fenced broker tells nothing.",
+    "Nothing, unless a broker that runs doesn't tell it for long: then read the broker's log.",
     ("KIP-858",),
 )
 CORDONED_DIRECTORY = _HealthRule(
     "cordoned-directory",
     _INFO,
     "A broker's log directory is cordoned.",
-    "Places no new replicas there; those that are there stay. A broker with all directories "
+    "Places no new replicas in it; the replicas in it stay. A broker whose directories are all "
     "cordoned gets no new replicas at all.",
-    "Nothing if somebody empties the disk; else take it out of cordoned.log.dirs.",
+    "Nothing if somebody is emptying the disk; otherwise take the directory out of "
+    "cordoned.log.dirs.",
     ("KIP-1066",),
 )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from replica.format.control import KRaftVersion
-from replica.metadata.changes import CHANGES, ChangeTeller, Told, topic_names_around
+from replica.metadata.changes import CHANGES, ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.changes.releases import RELEASES
 from replica.metadata.image import KINDS, ReplayedRecord, VersionedReplay
 from tests.replica.metadata.image.made import (
@@ -35,7 +35,7 @@ EPOCHS = {"leaderEpoch", "partitionEpoch"}
 State = dict[tuple[str, str], dict[str, Any]]
 
 
-def told(records: Iterable[ReplayedRecord]) -> tuple[list[Told], VersionedReplay]:
+def told(records: Iterable[ReplayedRecord]) -> tuple[list[NamedChange], VersionedReplay]:
     replay, teller, found = VersionedReplay(), ChangeTeller(), []
     for offset, record in enumerate(records):
         writes = replay.apply(offset, record)
@@ -54,11 +54,11 @@ def changes(*records: ReplayedRecord) -> list[tuple[str, str, Any, Any]]:
     return parsed
 
 
-def _texts(one: Told) -> tuple[str | None, str | None]:
+def _texts(one: NamedChange) -> tuple[str | None, str | None]:
     return one.change.old, one.change.new
 
 
-def _fields(one: Told, text: str | None) -> dict[str, Any] | None:
+def _fields(one: NamedChange, text: str | None) -> dict[str, Any] | None:
     """The names of the fields that `old` or `new` shows."""
     if text is None:
         return None
@@ -69,7 +69,7 @@ def _fields(one: Told, text: str | None) -> dict[str, Any] | None:
     return {names[0]: value} if len(names) == 1 else dict(value)
 
 
-def _apply(state: State, one: Told) -> None:
+def _apply(state: State, one: NamedChange) -> None:
     kind, key = one.write.kind, one.write.kind.key_text(one.write.key)
     old, new = (_fields(one, text) for text in _texts(one))
     held = state.get((kind.name, key))

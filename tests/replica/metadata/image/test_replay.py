@@ -57,7 +57,7 @@ def test_an_aborted_transaction_leaves_no_trace() -> None:
     assert replay.image() == EMPTY
 
 
-def test_what_was_aborted_explains_no_later_refusal() -> None:
+def test_an_aborted_record_explains_no_later_refusal() -> None:
     _, (refusal,) = after(BEGIN, topic(), remove_topic(), ABORT, partition())
     assert (refusal.offset, refusal.because) == (4, ())
     _, (refusal,) = after(broker(), BEGIN, broker(), ABORT, broker_change(epoch=9))

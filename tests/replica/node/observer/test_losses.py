@@ -30,7 +30,7 @@ def cut_back(node_folder, end):
     log.close()
 
 
-def test_what_the_quorum_takes_back_is_truncated_and_archived(tmp_path):
+def test_an_observer_truncates_as_the_quorum_does_and_archives_the_records(tmp_path):
     async def story():
         said, port = [], free_port()
         async with leading(tmp_path, port=port) as node:

@@ -34,7 +34,7 @@ def test_a_leader_names_the_follower_in_the_clients_rack_at_once(in_quorum):
 
 
 @pytest.mark.scenario("K31", "K32")
-def test_nobody_is_named_for_another_rack_or_by_a_follower(in_quorum):
+def test_no_preferred_replica_is_named_for_another_rack_or_by_a_follower(in_quorum):
     async def story(leader, followers):
         await append(leader, b"x")
         await caught_up(leader, followers)

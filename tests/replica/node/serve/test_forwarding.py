@@ -71,7 +71,7 @@ def test_a_client_without_rights_is_refused_by_the_follower_that_it_asked(in_quo
     in_quorum(story)
 
 
-def test_what_was_forwarded_is_never_forwarded_again(in_quorum):
+def test_a_forwarded_request_is_never_forwarded_again(in_quorum):
     async def story(leader, followers):
         answer = await call(followers[0], DESCRIBE_QUORUM, DESCRIBE, client_id=FORWARDER)
         found = the(answer["topics"])

@@ -25,13 +25,13 @@ def test_elect_makes_the_named_node_the_leader(quorum: ScriptedQuorum, node_id: 
     assert quorum.elect(node_id % 3 + 1) > epoch
 
 
-def test_nobody_is_elected_without_a_majority(quorum: ScriptedQuorum) -> None:
+def test_no_leader_is_elected_without_a_majority(quorum: ScriptedQuorum) -> None:
     quorum.cut([1])
     with pytest.raises(BrokenInvariantError, match="liveness"):
         quorum.elect(1)
 
 
-def test_what_is_committed_is_on_all_nodes_once_they_settle(quorum: ScriptedQuorum) -> None:
+def test_committed_records_are_on_all_nodes_after_settle(quorum: ScriptedQuorum) -> None:
     quorum.elect(2)
     end = quorum.commit(2, create_topic("orders", quorum.brokers), no_op())
     quorum.settle()
@@ -44,7 +44,7 @@ def test_only_a_leader_appends(quorum: ScriptedQuorum) -> None:
         quorum.append(2, no_op())
 
 
-def test_what_a_cut_leader_appends_is_on_its_disk_alone(quorum: ScriptedQuorum) -> None:
+def test_records_of_a_cut_off_leader_are_only_on_its_disk(quorum: ScriptedQuorum) -> None:
     quorum.elect(1)
     quorum.settle()
     quorum.cut([1])

@@ -1,0 +1,174 @@
+"""Runs of batches: many batches of a log, checked as `frames` checks them, and counted together.
+
+Opening a log looks at every batch of it, and wants little of each: that the batch is sound, and
+whether it gets an entry in the index. A value for each batch costs more than the checks do, so the
+loop of this module keeps what is wanted in local variables. A batch that the loop doesn't take
+(another epoch, a control batch, anything wrong) is read by `frames`, which alone says what is
+wrong.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from replica.format.batch import (
+    CONTROL_ATTRIBUTE,
+    CRC_START,
+    HEADER,
+    LENGTH_PREFIX,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+)
+from replica.format.checksum import crc32c
+from replica.format.frames import Frame, frames
+from replica.message.primitives import Buffer
+
+_CHECKED = struct.Struct(">qiibIhi8xq")
+"""The fields of HEADER up to the largest timestamp, without the base timestamp."""
+_BELOW_ALL = -(2**63) - 1
+"""Less than any timestamp."""
+_ENDLESS = 2**63
+"""More than any offset, and than the bytes of any file."""
+
+
+class Due(NamedTuple):
+    """A batch that gets an entry in the index.
+
+    position: its first byte in the file. last_offset: inclusive. max_timestamp: the largest
+    timestamp (ms) of the run up to this batch. offset_of_max: the last offset of the first batch
+    that has it.
+    """
+
+    position: int
+    last_offset: int
+    max_timestamp: int
+    offset_of_max: int
+
+
+class Run(NamedTuple):
+    """Whole batches of one epoch, one after another in a file. A control batch is a run of its own.
+
+    position: the first byte. end_position: the byte after the last batch. base_offset, last_offset:
+    inclusive. first_timestamp: the largest timestamp (ms) of the first batch. max_timestamp: the
+    largest one (ms) of all batches. offset_of_max: the last offset of the first batch that has it.
+    """
+
+    position: int
+    end_position: int
+    base_offset: int
+    last_offset: int
+    epoch: int
+    first_timestamp: int
+    max_timestamp: int
+    offset_of_max: int
+    is_control: bool
+    due: Sequence[Due]
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive."""
+        return self.last_offset + 1
+
+
+def run_of(frame: Frame, room: int) -> Run:
+    """The run of one batch. room: as the callable of `runs` gives it."""
+    due = Due(frame.position, frame.last_offset, frame.max_timestamp, frame.last_offset)
+    return Run(
+        frame.position,
+        frame.end_position,
+        frame.base_offset,
+        frame.last_offset,
+        frame.epoch,
+        frame.max_timestamp,
+        frame.max_timestamp,
+        frame.last_offset,
+        frame.is_control,
+        (due,) if room < 0 else (),
+    )
+
+
+def runs(
+    data: Buffer,
+    *,
+    start: int,
+    expected_offset: int | None,
+    epoch: int = -1,
+    room: Callable[[], int] = lambda: _ENDLESS,
+    interval: int = _ENDLESS,
+    end_offset: int = _ENDLESS,
+) -> Iterator[Run]:
+    """The batches of `data` that begin below `end_offset`, as `frames` finds them, and the same
+    errors.
+
+    room: how many bytes lie before the first batch that gets an entry, at most; negative where the
+    next batch gets one. It is asked for each run, after the caller took the run before. interval:
+    the same, from the beginning of a batch with an entry on.
+    """
+    view = memoryview(data)
+    at = 0
+    while True:
+        run, left = None, room()
+        if expected_offset is not None:
+            if expected_offset >= end_offset:
+                return
+            place = at, start, expected_offset, end_offset
+            run = _plain_run(view, place, epoch, left, interval)
+        if run is None:
+            rest = frames(view[at:], start=start + at, expected_offset=expected_offset, epoch=epoch)
+            frame = next(rest, None)
+            if frame is None or frame.base_offset >= end_offset:
+                return
+            run = run_of(frame, left)
+        yield run
+        at, expected_offset, epoch = run.end_position - start, run.end_offset, run.epoch
+
+
+def _plain_run(
+    view: memoryview, place: tuple[int, int, int, int], epoch: int, room: int, interval: int
+) -> Run | None:
+    """The sound batches that have this epoch and are no control batches. None where the first batch
+    is another one. place: where the first batch is in `view`, the position of `view` in the file,
+    the first offset, and the offset at which the batches end."""
+    at, start, expected, end_offset = place
+    unpack, crc_of = _CHECKED.unpack_from, crc32c
+    prefix_bytes, crc_start = LENGTH_PREFIX.size, CRC_START
+    first, base_offset, due = at, expected, list[Due]()
+    limit, last_header, end = at + room, len(view) - HEADER.size, len(view)
+    max_timestamp = offset_of_max = _BELOW_ALL
+    while at <= last_header and expected < end_offset:
+        base, length, leader_epoch, magic, crc, attributes, delta, latest = unpack(view, at)
+        after = at + prefix_bytes + length
+        if (
+            base != expected
+            or leader_epoch != epoch
+            or magic != MAGIC
+            or delta < 0
+            or length < MIN_BATCH_LENGTH
+            or after > end
+            or attributes & CONTROL_ATTRIBUTE
+            or crc_of(view[at + crc_start : after]) != crc
+        ):
+            break
+        expected = base + delta + 1
+        if latest > max_timestamp:
+            max_timestamp, offset_of_max = latest, base + delta
+        if at > limit:
+            due.append(Due(start + at, base + delta, max_timestamp, offset_of_max))
+            limit = at + interval
+        at = after
+    if at == first:
+        return None
+    return Run(
+        start + first,
+        start + at,
+        base_offset,
+        expected - 1,
+        epoch,
+        _CHECKED.unpack_from(view, first)[-1],
+        max_timestamp,
+        offset_of_max,
+        False,
+        due,
+    )

@@ -1,0 +1,81 @@
+"""Leaders that have lost their quorum: how long one leads on whom too few voters fetch from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from replica.history.watermark import majority
+from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterSet
+from replica.raft.inputs import Request
+from replica.raft.messages import FetchRequest, FetchSnapshotRequest
+from replica.raft.roles import Leader
+from replica.simulate.broken import broken
+from replica.simulate.host import SimulatedHost
+from replica.simulate.ledger import Shadow
+from replica.simulate.node import key_of
+
+LONGEST = 3
+"""A leader may lead for so many fetch timeouts without a majority. The core's own deadline is 1.5
+of them after a majority has fetched, and the voters of a majority may fetch as far apart."""
+
+
+@dataclass(slots=True)
+class _Term:
+    """A leader's time in an epoch, in ms of its clock. since: from then on a majority is owed, the
+    voters being `voters`. fetched: when each replica fetched last. stepped: its newest step."""
+
+    epoch: int
+    voters: VoterSet
+    since: int
+    stepped: int
+    fetched: dict[ReplicaKey, int] = field(default_factory=dict)
+
+
+class CheckQuorum:
+    """The leader, and since when it has no majority. judged: see Invariants, in which this is each
+    time a leader starts or gets other voters."""
+
+    def __init__(self, judged: Counter[str]) -> None:
+        self._judged = judged
+        self._terms: dict[ReplicaKey, _Term] = {}
+
+    def opened(self, host: SimulatedHost) -> None:
+        """Forget what a replica was before it restarted."""
+        self._terms.pop(key_of(host), None)
+
+    def stepped(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """Check a step of a leader. A machine that a slow disk has held up begins anew: what it was
+        sent meanwhile still waits."""
+        role, now = host.raft.role, host.taken_at
+        if not isinstance(role, Leader):
+            return
+        key, wait, voters = key_of(host), host.config.fetch_timeout_ms, shadow.voters
+        term = self._terms.get(key)
+        if term is None or term.epoch != role.epoch:
+            term = self._terms[key] = _Term(role.epoch, voters, now, now)
+            self._judged["check quorum"] += 1
+        if voters is not term.voters or now - term.stepped > wait:
+            term.voters, term.since = voters, now
+        term.stepped = now
+        message = host.taken.message if isinstance(host.taken, Request) else None
+        if isinstance(message, FetchRequest | FetchSnapshotRequest):
+            term.fetched[message.replica] = now
+        if now - term.since <= LONGEST * wait:
+            return
+        alone = now - max(term.since, self._majority_at(key, term))
+        if alone > LONGEST * wait:
+            broken("check quorum", f"{key} leads {role.epoch} after {alone} ms without a majority")
+
+    def _majority_at(self, key: ReplicaKey, term: _Term) -> int:
+        """When the newest majority was complete; the newest step where the leader needs nobody."""
+        voters = term.voters
+        needed = majority(len(voters)) - voters.is_voter(key)
+        if needed < 1:
+            return term.stepped
+        times = [
+            max((at for other, at in term.fetched.items() if voter.matches(other)), default=0)
+            for voter in voters.others(key)
+        ]
+        return sorted(times, reverse=True)[needed - 1]
