@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pipelines.large import log as large_log
 from pipelines.large import replay as large_replay
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import replayed
+from pipelines.large.survey import planned as plans_of
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze, gold
 from pipelines.tables.contract import Contract
@@ -135,6 +137,18 @@ def test_a_piece_is_read_from_replicas_that_hold_all_of_it(
             for offset in log.branch(piece).rows["offset"].to_pylist()
         ]
         assert offsets == one.committed.table()["offset"].to_pylist(), cluster_id
+
+
+def test_rows_that_the_gate_leaves_out_are_no_records_of_any_replica(recorded_lake: Path) -> None:
+    lake = Lake(recorded_lake)
+    query = 'SELECT * FROM bronze_log_records WHERE "offset" NOT IN (700, 701)'
+    admitted = replace(_admitted(lake), queries={bronze.LOG_RECORDS.name: query})
+    for one in _clusters(lake).values():
+        log = ClusterLog.of(admitted, one, one.committed)
+        assert {piece.replicas for piece in log.pieces} == {None}
+        planned = plans_of(Here(), {log.cluster_id: log})[log.cluster_id]
+        end = one.committed.entries
+        assert [run[:2] for run in planned.plan.runs] == [(0, 700), (702, end)]
 
 
 def _change(lake: Lake, contract: Contract, changed: Callable[[list[Row]], list[Row]]) -> None:
