@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pipelines.lake import Lake
+from tests.examples import PROFILE, examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,17 +22,20 @@ if TYPE_CHECKING:
 pytest_plugins = ("tests.scenarios.plugin", "pytester")
 
 # `ci` is the default: the same examples every time, so a red run is about the change, not the
-# dice. `dev` (HYPOTHESIS_PROFILE=dev) draws new ones, and more of them. No deadline in either:
-# a machine shared with a Spark session has slow moments.
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# dice. `quick`, which `make test` takes, tries a quarter of them. `dev` (HYPOTHESIS_PROFILE=dev)
+# draws new ones, and more of them. No profile has a deadline: a machine shared with a Spark session
+# has slow moments.
+for profile in ("quick", "ci"):
+    settings.register_profile(
+        profile,
+        derandomize=True,
+        deadline=None,
+        max_examples=examples(100),
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.register_profile("dev", deadline=None, max_examples=500, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile(PROFILE)
 
 
 # A shell starts what it puts in the background with SIGINT ignored, and the processes that tests

@@ -74,7 +74,10 @@ class Run(NamedTuple):
 
 def run_of(frame: Frame, room: int) -> Run:
     """The run of one batch. room: as the callable of `runs` gives it."""
-    due = Due(frame.position, frame.last_offset, frame.max_timestamp, frame.last_offset)
+    due: tuple[Due, ...] = ()
+    if room < 0:
+        latest = frame.max_timestamp
+        due = (Due(frame.position, frame.last_offset, latest, frame.last_offset),)
     return Run(
         frame.position,
         frame.end_position,
@@ -85,7 +88,7 @@ def run_of(frame: Frame, room: int) -> Run:
         frame.max_timestamp,
         frame.last_offset,
         frame.is_control,
-        (due,) if room < 0 else (),
+        due,
     )
 
 

@@ -50,6 +50,7 @@ def with_digest(png: bytes, digest: str) -> bytes:
     return png[:-12] + whole + png[-12:]
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_moment_is_what_a_report_shows(tmp_path: Path) -> None:
     lake, page = write_lake(tmp_path / "lake", fleet()), tmp_path / "report.html"
     assert run(app, ["report", "--lake", str(lake), "-o", str(page)]) == 0

@@ -45,6 +45,7 @@ def facts_or_skip(version: str) -> dict[str, Any]:
     return facts_of(version)
 
 
+@pytest.mark.slow
 def test_our_tables_have_all_of_the_newest_release_and_nothing_otherwise() -> None:
     facts = facts_or_skip(NEWEST)
     assert drift(facts, OURS, is_newest=True) == []
@@ -331,6 +332,7 @@ def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_is_silent_and_content_where_nothing_differs() -> None:
     facts_or_skip(NEWEST)
     done = ran(NEWEST)

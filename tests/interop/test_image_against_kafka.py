@@ -34,6 +34,7 @@ def compared(version: str, sequences: int) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_the_reducer_makes_of_a_few_records_what_the_newest_kafka_makes_of_them() -> None:
     class_path_or_skip()
     counts = compared(NEWEST, 10)

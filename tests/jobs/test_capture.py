@@ -12,7 +12,7 @@ from tests.jobs.conftest import Kraftlake
 LIVE = "kafka-3.7.2-static/live"
 
 
-def test_a_capture_is_told_and_check_takes_it(
+def test_capture_lists_the_nodes_and_check_reads_the_copy(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
     ended = kraftlake("capture", data / LIVE / "1", data / LIVE / "2", "-o", tmp_path / "out")

@@ -26,6 +26,7 @@ from replica.metadata.record import new_record
 from replica.metadata.writer import encode
 from replica.scan import segments
 from tests.bench.segments import batches, record_values
+from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.damaging import made_batch, with_right_crc
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
@@ -159,7 +160,7 @@ _BOUNDS = st.tuples(st.none() | st.integers(-1, 20), st.none() | st.integers(21,
 _TYPES = st.sampled_from(((), ("LEADER_CHANGE",), ("PARTITION*", "CONFIG"), ("NO_OP",)))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 1 << 32), _BOUNDS, st.none() | st.integers(0, 8), _TYPES)
 def test_selections_of_odd_records_are_printed_alike_by_both_readers(
     dump: Dump,

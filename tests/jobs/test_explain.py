@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replica.check.catalogue import RULES
 from tests.jobs.conftest import Kraftlake
 
 
+@pytest.mark.slow
 def test_every_rule_is_explained_with_what_to_do(kraftlake: Kraftlake) -> None:
     for rule in RULES:
         ended = kraftlake("explain", rule.id)

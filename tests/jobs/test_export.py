@@ -154,7 +154,7 @@ def test_a_link_in_the_place_is_never_followed(
     assert (tmp_path / "elsewhere.csv").read_text() == "mine"
 
 
-def test_a_failed_export_leaves_what_was_there(
+def test_a_failed_export_leaves_the_earlier_file(
     kraftlake: Kraftlake, built_lake: Path, place: Path
 ) -> None:
     file = place.with_suffix(".csv")

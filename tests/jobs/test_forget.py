@@ -36,7 +36,7 @@ def lake(tmp_path: Path) -> Path:
         (("--cluster", "other", "--capture", "a"), ["a", "e"]),
     ],
 )
-def test_without_yes_it_shows_what_would_go_and_changes_nothing(
+def test_without_yes_forget_lists_the_captures_and_changes_nothing(
     kraftlake: Kraftlake, lake: Path, options: tuple[str, ...], meant: list[str]
 ) -> None:
     before = sorted(lake.rglob("*"))

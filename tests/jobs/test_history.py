@@ -49,7 +49,7 @@ FIELDS = [
         (About(topic="a", broker=1), "topic", "a", False),
     ],
 )
-def test_a_change_is_about_what_its_name_says(
+def test_a_change_belongs_to_the_entity_that_its_name_names(
     about: About, entity: str, name: str, holds: bool
 ) -> None:
     assert about.holds(entity, name) is holds

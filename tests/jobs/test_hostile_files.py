@@ -165,6 +165,7 @@ def _grown(path: Path, size: int) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_a_large_log_takes_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
     path = _log(tmp_path / "node")
     batches = _grown(path, 250 * _MIB)
@@ -189,6 +190,7 @@ def test_a_large_log_takes_no_more_memory_than_a_small_one(tmp_path: Path) -> No
     assert filecmp.cmp(path, captured, shallow=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batches", "most_mib"), [("large", 420), ("small", 700)])
 def test_an_ingest_holds_a_part_of_its_log_at_once(
     tmp_path: Path, batches: str, most_mib: int
@@ -206,6 +208,7 @@ def test_an_ingest_holds_a_part_of_its_log_at_once(
     assert peak < most_mib
 
 
+@pytest.mark.slow
 def test_zeros_of_a_file_take_no_memory(tmp_path: Path) -> None:
     with _log(tmp_path / "node").open("wb") as file:
         file.write(_batch(0, [_NO_OP], NONE))
@@ -269,6 +272,7 @@ def test_random_bytes_of_any_number_are_read(tmp_path: Path) -> None:
     assert peak < 256
 
 
+@pytest.mark.slow
 def test_a_batch_of_most_of_a_file_is_not_read_into_memory(tmp_path: Path) -> None:
     """Its CRC is right, its records are too many to be read; what follows it is."""
     path = _log(tmp_path / "node")

@@ -92,7 +92,7 @@ def test_records_written_during_an_ingest_are_left_to_the_next_one(log: Path) ->
     assert len(calls) == 2
 
 
-def test_an_error_of_the_ingest_ends_it(log: Path) -> None:
+def test_an_error_of_the_ingest_ends_the_follower(log: Path) -> None:
     def ingest() -> None:
         raise ValueError("the disk is full")
 

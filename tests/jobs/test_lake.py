@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jobs.lake import held as lake_content
 from pipelines.lake import Lake
 from pipelines.lake.schema_version import write_schema_version
+from tests.examples import examples
 from tests.jobs.conftest import Kraftlake
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -195,7 +196,7 @@ def test_a_lake_that_lacks_its_captures_or_can_t_be_read_is_refused_in_one_line(
     assert str(tmp_path / "bronze/log_batches") in ended.error
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), min_size=1, max_size=8),
     st.integers(0, 30),

@@ -128,7 +128,7 @@ def test_no_crc_hash_or_id_in_bronze_checks_a_guess(lake: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_nor_does_anything_that_is_made_of_it(
+def test_nothing_derived_from_a_lake_confirms_a_guess_of_a_secret(
     lake: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     assert kraftlake("build", "--lake", lake).code == 0

@@ -60,7 +60,7 @@ async def refused(client: Client, tool: str, **arguments: object) -> str:
     return " ".join(block.text for block in answer.content if block.type == "text")
 
 
-def test_a_lake_answers_who_led_what_changed_and_any_select(built_lake: Path) -> None:
+def test_the_tools_of_a_lake_answer_leaders_changes_and_any_select(built_lake: Path) -> None:
     async def talk(client: Client) -> None:
         led = await rows(client, "who_led")
         assert [(row["epoch"], row["leader"]) for row in led if row["cluster"] == "Lr3U"][:3] == [

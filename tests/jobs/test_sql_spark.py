@@ -43,6 +43,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_spark_answers_in_the_same_form(kraftlake: Kraftlake, lake: Path) -> None:
     ended = kraftlake("sql", "--lake", lake, "--engine", "spark", "--json", QUERY)
     assert ended.rows == [ROW]

@@ -34,7 +34,7 @@ def test_text_has_a_line_for_each_cluster_day_and_event(kraftlake: Kraftlake) ->
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_later_look_tells_what_was_truncated(kraftlake: Kraftlake) -> None:
+def test_a_later_capture_shows_the_truncated_records(kraftlake: Kraftlake) -> None:
     ended = kraftlake("timeline", "--json", *ORDERED, "--event", "tr*", "kafka-4.1.1-dynamic")
     assert all(list(row) == FIELDS for row in ended.rows)
     assert [(row["event"], row["nodes"], row["offset"]) for row in ended.rows] == [

@@ -76,7 +76,7 @@ def test_state_up_to_the_unknown_record_is_told(
 @in_a_lake
 @pytest.mark.parametrize("engine", ["delta-rs", "spark"])
 @pytest.mark.parametrize("moment", [[], ["--at-offset", "29"]])
-def test_views_behind_it_are_refused_by_both_engines(
+def test_views_above_an_unknown_record_are_refused_by_both_engines(
     lake: Path, engine: str, moment: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     query = "SELECT * FROM gold.topics_at"

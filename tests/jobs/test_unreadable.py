@@ -83,7 +83,9 @@ def test_a_plan_without_a_readable_directory_names_the_unreadable_ones(
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_plan_names_it_also_where_each_node_was_captured_apart(nodes: Path, lock: Lock) -> None:
+def test_a_plan_names_an_unreadable_file_where_each_node_was_captured_apart(
+    nodes: Path, lock: Lock
+) -> None:
     for node in ("1", "2", "3"):
         text = f'{{"version": 1, "captured_at": "2026-11-21T05:0{node}:00Z"}}'
         (nodes / node / "capture.json").write_text(text)
@@ -126,7 +128,7 @@ def test_dump_prints_the_rest_and_names_it(nodes: Path, lock: Lock) -> None:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_capture_finishes_nothing_that_would_lack_it(
+def test_a_capture_that_lacks_an_unreadable_file_is_not_finished(
     nodes: Path, tmp_path: Path, lock: Lock
 ) -> None:
     locked = lock(nodes)

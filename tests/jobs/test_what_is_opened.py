@@ -78,7 +78,7 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
 @pytest.mark.parametrize(
     "command", ["check", "dump", "capture", "redact", "diff", "ingest", *_OF_A_STATE]
 )
-def test_no_link_in_a_directory_makes_them_open_a_file_elsewhere(
+def test_no_link_in_a_directory_makes_a_command_open_a_file_elsewhere(
     command: str, tmp_path: Path
 ) -> None:
     node = Path(shutil.copytree(_NODE, tmp_path / "node"))

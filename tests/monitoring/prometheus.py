@@ -50,10 +50,10 @@ def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def hurried(text: str) -> str:
-    """The rules with shorter ages and durations, so that a test sees them fire. The leader is asked
-    every 5 s, so no age is less than that."""
+    """The rules with shorter ages, durations and a shorter span of the log's growth, so that a test
+    sees the alerts fire. The observer asks the leader every 5 s, so no age is less than that."""
     text = re.sub(r"for: (\d+)([sm])", _shortened, text)
-    return text.replace("> 30\n", "> 8\n").replace("< 30)", "< 8)")
+    return text.replace("> 30\n", "> 8\n").replace("< 30)", "< 8)").replace("[10m]", "[10s]")
 
 
 def _shortened(found: re.Match[str]) -> str:

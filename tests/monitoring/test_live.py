@@ -56,9 +56,20 @@ def wait_for_data(server: Prometheus, *, missing: set[str]) -> None:
     assert not found, "these panels have no data"
 
 
-def leader_of_partition(number: int, leader: int) -> bytes:
-    change = {"partitionId": 0, "topicId": f"{number:021}A", "leader": leader}
-    return encode(new_record("PARTITION_CHANGE_RECORD", 0, change))
+def partition_change(topic: int, **changed: object) -> bytes:
+    """A change of partition 0. changed: the fields of the record that say what is new."""
+    fields = {"partitionId": 0, "topicId": f"{topic:021}A", **changed}
+    return encode(new_record("PARTITION_CHANGE_RECORD", 0, fields))
+
+
+def large_record(number: int) -> bytes:
+    fields = {
+        "resourceType": 2,
+        "resourceName": "topic-1",
+        "name": "retention.ms",
+        "value": f"{number:020000}",
+    }
+    return encode(new_record("CONFIG_RECORD", 0, fields))
 
 
 async def a_voter_stops(quorum: Quorum, server: Prometheus) -> None:
@@ -71,10 +82,49 @@ async def a_voter_stops(quorum: Quorum, server: Prometheus) -> None:
 
 
 async def a_partition_loses_its_leader(quorum: Quorum, server: Prometheus) -> None:
-    await quorum.append(leader_of_partition(1, -1))
+    await quorum.append(partition_change(1, leader=-1))
     fired = await asyncio.to_thread(server.wait_for, "KraftlakeClusterBroken")
     assert fired <= {"KraftlakeClusterBroken", *OF_THE_LAST_QUARTER}
-    await quorum.append(leader_of_partition(1, 1))
+    await quorum.append(partition_change(1, leader=1))
+    await asyncio.to_thread(server.wait_for_silence)
+
+
+async def a_partition_loses_a_replica_in_sync(quorum: Quorum, server: Prometheus) -> None:
+    await quorum.append(partition_change(1, isr=(1,)))
+    await asyncio.to_thread(server.wait_for, "KraftlakeClusterUnwell")
+    await quorum.append(partition_change(1, isr=(1, 2)))
+    await asyncio.to_thread(server.wait_for_silence)
+
+
+async def a_follower_misses_many_records(quorum: Quorum, server: Prometheus) -> None:
+    """The records that the follower misses are large as well, so that the log grows fast."""
+    leader = await quorum.leader()
+    follower = next(node_id for node_id in quorum.nodes if node_id != leader)
+    await quorum.stop(follower)
+
+    async def append_until_told() -> None:
+        while True:
+            await asyncio.gather(*(quorum.append(large_record(number)) for number in range(50)))
+            await asyncio.sleep(0.2)
+
+    appending = asyncio.create_task(append_until_told())
+    alerts = ("KraftlakeReplicaLags", "KraftlakeLogGrows")
+    try:
+        await asyncio.to_thread(server.wait_for, *alerts)
+    finally:
+        appending.cancel()
+        await asyncio.wait((appending,))
+    quorum.start(follower)
+    await asyncio.to_thread(server.wait_for_silence)
+
+
+async def leaders_resign_again_and_again(quorum: Quorum, server: Prometheus) -> None:
+    for _ in range(5):
+        leader = await quorum.leader()
+        await quorum.stop(leader)
+        await quorum.leader()
+        quorum.start(leader)
+    await asyncio.to_thread(server.wait_for, "KraftlakeElectionsFrequent")
     await asyncio.to_thread(server.wait_for_silence)
 
 
@@ -108,6 +158,10 @@ def test_alerts_fire_on_incidents_of_a_kraftlake_quorum_and_are_silent_between(t
                     assert server.firing() == set()
                     await a_voter_stops(quorum, server)
                     await a_partition_loses_its_leader(quorum, server)
+                    await a_partition_loses_a_replica_in_sync(quorum, server)
+                    await a_follower_misses_many_records(quorum, server)
+                    assert "KraftlakeElectionsFrequent" not in server.firing()
+                    await leaders_resign_again_and_again(quorum, server)
                     await the_majority_stops(quorum, server, port)
                     assert process.stop() == 0
                     await asyncio.to_thread(server.wait_for, "KraftlakeDown")

@@ -44,7 +44,7 @@ def test_a_file_is_written_read_and_removed(lake: Lake) -> None:
     assert lake.read("_x") is None
 
 
-def test_a_folder_holds_what_it_was_last_given(lake: Lake) -> None:
+def test_a_replaced_folder_holds_only_the_newest_files(lake: Lake) -> None:
     lake.replace_folder("_pages", {"a.html": b"a", "b.html": b"b"})
     lake.replace_folder("_pages", {"b.html": b"new"})
     assert lake.read("_pages/a.html") is None

@@ -139,7 +139,7 @@ def test_a_lake_in_an_object_store_answers_as_a_local_one(said: Mapping[str, str
     assert json.loads(by_spark) == json.loads(run("sql", "--lake", LAKE, "--json", query))
 
 
-def test_beside_its_tables_there_is_what_a_local_one_has(
+def test_a_lake_in_a_store_has_the_same_small_files_as_a_local_one(
     said: Mapping[str, str], bucket: Path, built_lake: Path
 ) -> None:
     root = bucket / "lake"

@@ -62,7 +62,7 @@ def test_a_wrong_secret_is_told(command: str, server: S3Server, data: Path, tmp_
 
 
 @pytest.mark.parametrize("command", ["ingest from there", "sql"])
-def test_a_key_that_nobody_knows_is_told(
+def test_an_unknown_access_key_is_refused_in_one_line(
     command: str, server: S3Server, data: Path, tmp_path: Path
 ) -> None:
     variables = {**server.variables, "AWS_ACCESS_KEY_ID": "NOBODY"}

@@ -3,6 +3,7 @@ observer needs and no more, and commands that kraftlake has."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from tests.kraftlake_process import REPOSITORY, kraftlake
 FOLDER = REPOSITORY / "conf" / "kubernetes"
 PAGE = ROOT / "docs" / "how-to" / "kubernetes.md"
 VALIDATOR = "kubernetes-validate==1.37.0"
+STRIMZI_MODELS = "@kubernetes-models/strimzi-kafka-operator@1.0.1"
 STRIMZI = "strimzi.io/cluster"
 
 
@@ -70,6 +72,35 @@ def test_a_validator_accepts_each_manifest_of_kubernetes_own_kinds(tmp_path: Pat
 def _is_custom(document: dict[str, Any]) -> bool:
     group = document["apiVersion"].partition("/")[0]
     return group in ("kafka.strimzi.io", "sparkoperator.k8s.io")
+
+
+@pytest.mark.slow
+def test_strimzi_s_definition_accepts_the_kafka_user_and_refuses_an_unknown_operation(
+    tmp_path: Path,
+) -> None:
+    """An npm package carries the definitions that Strimzi publishes, as checks that Node runs. The
+    package's checks look at types and at allowed values; they let unknown fields pass."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm on this machine")
+    install = [npm, "install", "--silent", "--prefix", str(tmp_path), STRIMZI_MODELS]
+    if subprocess.run(install, check=False).returncode:
+        pytest.skip("the package index can't be had")
+    module = STRIMZI_MODELS.rpartition("@")[0] + "/kafka.strimzi.io/v1/KafkaUser"
+    (tmp_path / "check.mjs").write_text(
+        f'import {{ KafkaUser }} from "{module}";\n'
+        "new KafkaUser(JSON.parse(process.argv[2])).validate();\n"
+    )
+
+    def refused(user: dict[str, Any]) -> str:
+        command = ["node", str(tmp_path / "check.mjs"), json.dumps(user)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+    user = the("observer.yaml", "KafkaUser")
+    assert refused(user) == ""
+    (acl,) = user["spec"]["authorization"]["acls"]
+    acl["operations"] = ["ClusterActions"]
+    assert "acls/0/operations/0 must be equal to one of the allowed values" in refused(user)
 
 
 def test_everything_has_a_name_a_namespace_and_the_labels_of_its_part() -> None:

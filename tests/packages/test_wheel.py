@@ -7,6 +7,8 @@ from email import message_from_string
 from pathlib import Path, PurePosixPath
 from zipfile import ZipFile
 
+import pytest
+
 from tests.packages.building import PACKAGES, REPOSITORY, build, copy_of_the_checkout
 from tests.packages.conftest import EPOCH
 
@@ -74,6 +76,7 @@ def test_the_same_sources_give_the_same_wheel_wherever_and_whenever(
     assert again.read_bytes() == wheel.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_sdist_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")

@@ -53,6 +53,7 @@ def test_the_jars_are_of_the_installed_delta_spark() -> None:
     assert DELTA_JARS[0].module.startswith(f"delta-spark_{spark}_")
 
 
+@pytest.mark.slow
 def test_downloads_beside_a_half_filled_m2(fresh: Path, tmp_path: Path) -> None:
     """Poms without jars in ~/.m2, as a failed Maven run leaves them, end Ivy's default search."""
     home = tmp_path / "home"
@@ -76,6 +77,7 @@ def test_downloads_beside_a_half_filled_m2(fresh: Path, tmp_path: Path) -> None:
     assert not (home / ".ivy2").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(fresh: Path) -> None:
     both = [run_jars(), run_jars()]
     outputs = [process.communicate(timeout=300) for process in both]

@@ -106,7 +106,7 @@ def test_a_claim_is_renewed_while_its_owner_works(
             time.sleep(0.01)
 
 
-def test_an_owner_that_lost_its_claim_is_told_and_takes_it_from_nobody(
+def test_an_owner_whose_claim_was_taken_is_told_and_takes_no_other_claim(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lake_claims, "RENEWED_EVERY_S", 0.01)

@@ -25,7 +25,7 @@ def test_a_malformed_uri_is_no_local_path(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["s3://b/x", "lake", "file:/x", "file:///x", "./s3:/x", "s3"])
-def test_any_other_path_is_left_as_it_is(path: str) -> None:
+def test_a_local_path_is_left_as_it_is(path: str) -> None:
     assert check_place(path) == path
 
 

@@ -50,7 +50,7 @@ def test_results_come_in_the_order_of_the_parts_from_other_processes() -> None:
     assert os.getpid() not in {process for _, process in found}
 
 
-def test_one_process_is_this_one() -> None:
+def test_work_for_one_process_runs_in_this_process() -> None:
     with processes(1) as tasks:
         assert tasks == Here()
         assert tasks.map(doubled, [4]) == [(8, os.getpid())]

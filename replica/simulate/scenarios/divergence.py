@@ -102,16 +102,16 @@ def _figure_8(quorum: ScriptedQuorum) -> None:
 SCENARIOS = (
     Scenario(
         "ghost-writes",
-        "A leader that was cut off goes on appending what nobody else hears, while the others "
-        "elect another one.",
+        "A leader that was cut off keeps appending records that no other node gets, while the "
+        "others elect another leader.",
         ("KAFKA-15489", "KAFKA-20839"),
         _ghost_writes,
         findings=("log-divergence", "quorum-state-ahead"),
     ),
     Scenario(
         "split-brain",
-        "A cut goes through five voters and two brokers: the old leader's side goes on without "
-        "being able to commit, the other side elects a leader and commits.",
+        "The network between five voters and two brokers is cut in two: the old leader's side "
+        "can't commit, and the other side elects a leader and commits.",
         ("redpanda-data/redpanda#11360", "KAFKA-15489"),
         _split_brain,
         findings=("log-divergence",),
@@ -121,7 +121,7 @@ SCENARIOS = (
     Scenario(
         "divergent-many-epochs",
         "Two voters win every other epoch by the third one's vote, and are cut off before they "
-        "replicate anything: following one another takes several rounds of truncation.",
+        "replicate anything: when one follows the other, it truncates in several rounds.",
         ("KIP-595", "KAFKA-13141"),
         _divergent_many_epochs,
         findings=("log-divergence", "quorum-state-ahead"),

@@ -79,7 +79,7 @@ SCENARIOS = (
     ),
     Scenario(
         "slow-follower",
-        "The fetches of a voter and a broker get lost; both lag behind, and nothing parts.",
+        "The fetches of a voter and a broker get lost: both lag behind, and no log diverges.",
         ("KIP-836",),
         _slow_follower,
     ),

@@ -153,8 +153,8 @@ def _restored_voter(quorum: ScriptedQuorum) -> None:
 SCENARIOS = (
     Scenario(
         "wiped-voter",
-        "A voter of a static quorum comes back with an empty disk and has forgotten whom it voted "
-        "for and what it held: with its vote a leader is elected that lacks committed records.",
+        "A voter of a static quorum comes back with an empty disk, and has forgotten its votes "
+        "and its log: with its vote a leader is elected that lacks committed records.",
         ("KAFKA-14077", "KIP-853"),
         _wiped_voter,
         findings=("committed-data-at-risk", "log-divergence"),
@@ -164,8 +164,9 @@ SCENARIOS = (
     ),
     Scenario(
         "restored-voter",
-        "A voter gets its disk of yesterday back, under the same directory id: it has forgotten "
-        "what it acknowledged, and helps to elect a leader that lacks committed records.",
+        "A voter's disk is restored from yesterday's backup, with the same directory id: the "
+        "voter has forgotten what it acknowledged, and helps to elect a leader that lacks "
+        "committed records.",
         ("KAFKA-14077", "strimzi/strimzi-kafka-operator#10728"),
         _restored_voter,
         findings=("committed-data-at-risk", "log-divergence"),
@@ -174,8 +175,8 @@ SCENARIOS = (
     ),
     Scenario(
         "lost-disks",
-        "The disks of all controllers are lost, those of the brokers aren't: the same leader is "
-        "elected in the same epoch once more, and writes other records at the same offsets.",
+        "The disks of all controllers are lost, and those of the brokers are not: the same leader "
+        "is elected in the same epoch again, and writes other records at the same offsets.",
         ("KAFKA-10527",),
         _lost_disks,
         findings=("conflict",),
@@ -207,7 +208,8 @@ SCENARIOS = (
     ),
     Scenario(
         "removed-leader",
-        "The leader is removed from the voters: it commits that, resigns, and another one leads.",
+        "The leader is removed from the voters: it commits its own removal, resigns, and another "
+        "voter is elected.",
         ("KAFKA-17608", "KAFKA-16963"),
         _removed_leader,
     ),

@@ -93,8 +93,8 @@ SCENARIOS = (
     ),
     Scenario(
         "stale-snapshot",
-        "A node whose image has stopped to follow the log goes on making snapshots of it; loading "
-        "one, or fetching it, would bring back a removed topic and lose another.",
+        "A node whose state no longer follows the log still makes snapshots of it: a node that "
+        "loads or fetches one would bring back a removed topic and lose another.",
         ("KAFKA-14203", "KAFKA-14275"),
         _two_snapshots,
         findings=("snapshot-content", "snapshot-id-conflict"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.format.damage import DamageKind
+from tests.examples import examples
 from tests.pipelines.capture.bundles import (
     CONTENTS,
     LOG,
@@ -210,7 +211,7 @@ def _bases() -> dict[str, bytes]:
 BASES = _bases()
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     name=st.sampled_from(sorted(BASES)),
     flips=st.lists(st.tuples(st.integers(0, 4095), st.integers(0, 255)), max_size=6),

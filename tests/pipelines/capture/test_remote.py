@@ -56,7 +56,7 @@ def test_a_download_is_the_metadata_directories_byte_by_byte(data: Path, tmp_pat
     assert all((target / name).read_bytes() == (source / name).read_bytes() for name in expected)
 
 
-def test_a_named_folder_counts_as_it_does_locally(data: Path, tmp_path: Path) -> None:
+def test_a_named_remote_folder_is_read_as_a_local_one(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "any name"
     shutil.copytree(data / LIVE / "1" / METADATA_FOLDER, folder)
     (folder / "quorum-state").unlink()

@@ -43,7 +43,7 @@ def test_every_table_is_named_where_it_lies_with_its_description() -> None:
         )
 
 
-def test_a_database_says_whose_it_is_and_lies_where_it_is_told() -> None:
+def test_a_database_names_its_lake_and_its_location() -> None:
     assert create_database("p_gold", "gold", "/data/lake", "/w/p_gold.db") == (
         "CREATE DATABASE IF NOT EXISTS p_gold "
         "COMMENT 'Answers: epochs, divergences, losses, metadata over time, findings.' "
@@ -89,7 +89,7 @@ def test_an_entry_of_the_catalog_is_read() -> None:
         ("s3a://b/t", "/b/t", False),
     ],
 )
-def test_locations_are_compared_by_what_they_name(a: str, b: str, same: bool) -> None:
+def test_locations_are_compared_by_the_place_that_they_name(a: str, b: str, same: bool) -> None:
     assert same_place(a, b) is same
 
 

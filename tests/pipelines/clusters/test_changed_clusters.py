@@ -139,6 +139,7 @@ def test_findings_between_clusters_follow_a_cluster_that_is_gone(
     assert any("cluster-id-mismatch" in row or "holds the same record" in row for row in gone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [COMMITTED_LOG.name, FINDINGS.name])
 def test_a_table_that_somebody_else_wrote_is_made_anew(
     grown: Path, tmp_path: Path, name: str
@@ -149,6 +150,7 @@ def test_a_table_that_somebody_else_wrote_is_made_anew(
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
+@pytest.mark.slow
 def test_after_a_build_that_noted_no_clusters_all_are_computed(grown: Path, tmp_path: Path) -> None:
     """Such as one by Spark."""
     known = last_build(Lake(grown))
@@ -158,6 +160,7 @@ def test_after_a_build_that_noted_no_clusters_all_are_computed(grown: Path, tmp_
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
+@pytest.mark.slow
 def test_tables_that_an_interrupted_build_wrote_are_not_written_again(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +186,7 @@ def test_tables_that_an_interrupted_build_wrote_are_not_written_again(
     assert after[METADATA_HISTORY.name] == between[METADATA_HISTORY.name] + 1
 
 
+@pytest.mark.slow
 def test_processes_make_the_rows_that_one_makes(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
     assert offsets(lake) == [1]
 
 
+@pytest.mark.slow
 def test_a_vacuum_is_no_more_work_than_the_table_is_large(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
@@ -314,6 +315,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statement", "reason"), REFUSED)
 def test_tables_with_rules_that_only_spark_keeps_are_refused(
     statement: str,

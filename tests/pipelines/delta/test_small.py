@@ -174,7 +174,7 @@ def test_the_columns_with_statistics_are_those_that_spark_chooses(
     assert ours["numRecords"] == by_spark["numRecords"] == 50
 
 
-def test_settings_are_what_they_were_behind_their_use(spark: SparkSession) -> None:
+def test_settings_have_their_earlier_values_after_use(spark: SparkSession) -> None:
     unset, chosen = "spark.sql.autoBroadcastJoinThreshold", "spark.sql.shuffle.partitions"
     before = {name: spark.conf.get(name) for name in (unset, chosen)}
     with settings(spark, {unset: "-1", chosen: "1"}):

@@ -123,6 +123,7 @@ def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake
     assert DeltaTable(str(log.parent)).to_pyarrow_table().num_rows == 2
 
 
+@pytest.mark.slow
 def test_the_command_tells_what_it_did_to_each_table(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ def test_the_schema_in_conf_is_the_one_of_the_contract(name: str) -> None:
     assert json.loads(path.read_text()) == json_schema(FEEDS[name]), again
 
 
-def test_messages_of_each_kind_fulfil_it(tmp_path: Path) -> None:
+def test_messages_of_each_kind_fulfil_the_schema(tmp_path: Path) -> None:
     seen = set()
     changes, findings = FeedTable(tmp_path, CHANGES), FeedTable(tmp_path, FINDINGS)
     contents = {

@@ -131,7 +131,7 @@ def test_a_following_publish_retries_without_end_and_says_so(table: FeedTable, s
         ((302, {"Location": "/elsewhere"}), PeerError),
     ],
 )
-def test_a_refusal_ends_it_at_once_and_loses_nothing(
+def test_a_refusal_by_the_webhook_ends_the_run_and_loses_nothing(
     table: FeedTable, sent: Path, answer: int, error: type[PeerError]
 ) -> None:
     with Receiver(answer) as receiver:

@@ -16,6 +16,7 @@ from pipelines.lake.redaction import FILE_NAME
 from replica.metadata.changes import CHANGES
 from replica.metadata.image import EMPTY, Image, Replay, orphan_topic_configs
 from replica.metadata.redact import Redactor
+from tests.examples import examples
 from tests.replica.metadata.image.recorded import Logged, records_in
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
@@ -82,7 +83,7 @@ def test_history_at_any_offset_is_the_replay_up_to_there(
 ) -> None:
     log = logs[cluster]
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(st.integers(0, log[-1].offset + 1))
     def holds(end_offset: int) -> None:
         image = _replayed(log, end_offset)

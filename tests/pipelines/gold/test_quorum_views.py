@@ -166,7 +166,7 @@ def test_a_vote_is_told_by_record_and_by_quorum_state(
     assert (lonely.voter_id, lonely.candidate_id, lonely.is_elected) == (1, 1, None)
 
 
-def test_who_takes_others_for_the_voters_stands_out(
+def test_a_node_with_another_voter_set_does_not_agree(
     views: Views,
 ) -> None:
     agrees = {
@@ -216,7 +216,7 @@ def test_the_cadence_counts_from_one_snapshot_to_the_next(
     ]
 
 
-def test_what_the_log_grew_by_is_not_told_where_some_of_it_is_gone(
+def test_the_growth_of_a_log_is_null_where_batches_are_gone(
     views: Views,
 ) -> None:
     grown = [

@@ -135,7 +135,7 @@ def test_all_replicas_that_know_the_newest_voters_agree(
     assert (older.offset, older.agrees) == (792, None)
 
 
-def test_the_log_grows_by_what_kafka_dumped(
+def test_log_growth_counts_the_records_and_bytes_that_kafka_dumped(
     spark: SparkSession, built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
     growth = _rows(spark, built_lake, quorum.LOG_GROWTH)

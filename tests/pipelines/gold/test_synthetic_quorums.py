@@ -229,7 +229,7 @@ def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]
     assert _spans(history["lagging"]) == [(1, 1, 0, 10, "proven"), (2, 3, 10, None, "proven")]
 
 
-def test_what_a_newer_group_shows_in_its_place_ends_an_unproven_epoch(
+def test_an_unproven_epoch_ends_where_a_newer_group_shows_another_entry(
     history: dict[str, list[Row]],
 ) -> None:
     assert _spans(history["replaced"]) == [
@@ -292,5 +292,5 @@ def test_a_truncation_says_whether_what_vanished_was_committed(
     assert row.last_seen < row.seen_at
 
 
-def test_only_what_vanished_is_a_truncation(vanished: dict[str, list[Row]]) -> None:
+def test_only_vanished_records_are_truncations(vanished: dict[str, list[Row]]) -> None:
     assert set(vanished) == {"split", "replaced", "lost data", "forgetful"}

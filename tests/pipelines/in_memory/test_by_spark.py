@@ -60,7 +60,9 @@ def in_memory(captured: Path) -> Path:
 
 
 @pytest.mark.parametrize("table", [contract.name for contract in (*SILVER, *GOLD)])
-def test_both_make_the_same_rows(by_spark: Path, in_memory: Path, table: str) -> None:
+def test_builds_with_and_without_spark_make_the_same_rows(
+    by_spark: Path, in_memory: Path, table: str
+) -> None:
     assert rows(str(in_memory), table) == rows(str(by_spark), table)
 
 
@@ -70,7 +72,7 @@ def test_spark_tells_the_changes_of_branches_that_lost_of_every_cluster(by_spark
     assert lost == {STATIC: 20, DYNAMIC: 20, SPLIT_BRAIN: 16}
 
 
-def test_what_spark_has_built_is_not_written_again(by_spark: Path) -> None:
+def test_tables_that_spark_built_are_not_written_again(by_spark: Path) -> None:
     lake = Lake(by_spark)
     before = {path: path.stat().st_mtime_ns for path in _commits(by_spark)}
     assert build_small(lake, lambda _: None) is not None

@@ -83,7 +83,7 @@ def test_a_static_quorum_has_the_voters_of_its_newest_epoch() -> None:
     assert row["message"] == "voters [1, 2]: 0 may fail"
 
 
-def test_the_capture_that_reaches_furthest_tells_it_of_several_the_newest() -> None:
+def test_findings_of_health_name_the_newest_of_the_captures_that_reach_furthest() -> None:
     records = [*healthy_cluster(), a_partition(isr=(11,))]
     end = len(records)
     looked = (status(4, end), status(3, end), status(2, end, captured_at=at(1)), status(1, end - 1))

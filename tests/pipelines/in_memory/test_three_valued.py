@@ -26,7 +26,7 @@ def test_null_is_passed_on_unless_the_other_conditions_decide(
     assert some(conditions) is is_some
 
 
-def test_nothing_is_known_to_equal_none() -> None:
+def test_a_comparison_with_null_is_unknown() -> None:
     assert [equal(1, 1), equal(1, 2), equal(1, None), equal(None, None)] == [
         True,
         False,

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.kraftlake_process import REPOSITORY
 
 _ASKED = """
@@ -21,6 +23,7 @@ print(os.environ["GX_ANALYTICS_ENABLED"], "posthog" in sys.modules, hosts)
 """
 
 
+@pytest.mark.slow
 def test_the_analytics_of_great_expectations_are_off(tmp_path: Path) -> None:
     script = tmp_path / "asked.py"  # pyspark ends a process that has no main file
     script.write_text(_ASKED, encoding="utf-8")

@@ -23,13 +23,14 @@ from replica.metadata.records import schema_named
 from replica.model.keys import ZERO_UUID
 from replica.scan import partition_versions, version_tables
 from replica.scan.version_input import RECORD_TYPES
+from tests.examples import examples
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
 from tests.replica.metadata.image.test_properties import SEEDS, drawn
 
 _IDS = [uuid_text(bytes([n]) * 16) for n in range(1, 5)]
 _DIRECTORIES = [ZERO_UUID, *(uuid_text(bytes([n]) * 16) for n in range(100, 103))]
 _INT32 = 1 << 31
-FEW = settings(max_examples=20)  # each replays a hundred records twice
+FEW = settings(max_examples=examples(20))  # each replays a hundred records twice
 
 
 def rows_of(placed: Sequence[Placed], runs: Sequence[Run], buckets: int = 1) -> Counter[str]:

@@ -163,6 +163,7 @@ def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_ano
     assert whole in (summary + details - 1, summary + details)
 
 
+@pytest.mark.slow
 def test_of_many_clusters_the_verdicts_have_two_pages_at_most(
     chromium: Browser, tmp_path: Path
 ) -> None:
@@ -190,7 +191,9 @@ def _of_cluster(rows: small_lake.Rows, name: str) -> small_lake.Rows:
     }
 
 
-def test_all_of_it_is_reached_and_opened_by_keyboard(chromium: Browser, incident: Path) -> None:
+def test_every_part_of_the_report_is_reached_and_opened_by_keyboard(
+    chromium: Browser, incident: Path
+) -> None:
     with chromium.page(incident) as opened:
         press = opened.page.keyboard.press
         press("Tab")

@@ -41,7 +41,7 @@ def test_confidence_is_high_where_every_voter_was_captured_and_all_is_known(
     assert told.confidence[0] == "The logs of all 3 voters were captured."
 
 
-def test_confidence_says_what_it_lacks(reported: Reported) -> None:
+def test_a_limited_confidence_names_its_reason(reported: Reported) -> None:
     rows = split(healed=True)
     for table in rows.values():
         table[:] = [row for row in table if row.get("node_id") != 3]

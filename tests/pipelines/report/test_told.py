@@ -53,7 +53,7 @@ def test_leaders_a_multiple_of_the_fills_apart_are_drawn_apart(reported: Reporte
     assert 'class="block hue1"' in leaders
 
 
-def test_a_leader_that_nobody_tells_has_a_fill_that_is_no_leader_s(reported: Reported) -> None:
+def test_an_unknown_leader_has_a_fill_of_its_own(reported: Reported) -> None:
     rows = split(healed=True)
     for row in (*rows["silver.leader_epochs"], *rows["gold.leader_epoch_history"]):
         assert isinstance(row, dict)

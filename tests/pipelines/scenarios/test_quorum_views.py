@@ -18,7 +18,9 @@ a static quorum's replicas by their configuration."""
 
 
 @OF_ONE_MIND
-def test_each_replica_stands_where_it_stood(lake: ScenarioLake, played: Played) -> None:
+def test_replica_status_equals_each_replicas_state_in_the_simulation(
+    lake: ScenarioLake, played: Played
+) -> None:
     for moment, row, standing in standing_rows(lake, played):
         assert (row["leader_epoch"], row["leader_id"]) == (
             *(standing.epoch, None if standing.leader_id < 0 else standing.leader_id),

@@ -21,6 +21,7 @@ safe_ones = pytest.mark.parametrize("name", [each.name for each in SCENARIOS if 
 unsafe_ones = pytest.mark.parametrize("name", [each.name for each in SCENARIOS if not each.is_safe])
 
 
+@pytest.mark.slow
 @safe_ones
 def test_whichever_disks_are_left_a_plan_called_safe_keeps_all_that_was_committed(
     plays: dict[str, Played], tmp_path: Path, name: str

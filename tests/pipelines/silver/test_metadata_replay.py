@@ -15,6 +15,7 @@ from pipelines.replay.walk import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
 from replica.metadata.record import UnknownRecord
+from tests.examples import examples
 from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
 from tests.replica.metadata.image.made import (
     OTHER_TOPIC,
@@ -28,7 +29,7 @@ from tests.replica.metadata.image.test_properties import SEEDS, VOTERS, drawn, r
 
 Row = dict[str, Any]
 
-FEW = settings(max_examples=30)  # each replays hundreds of records several times
+FEW = settings(max_examples=examples(30))  # each replays hundreds of records several times
 
 
 def written(

@@ -14,6 +14,7 @@ from pipelines.sources.ranges import RangePartition, plan, read_range
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.segment import LocatedBatch, scan
+from tests.examples import examples
 
 RECORDED = Path(__file__).parents[2] / "data"
 LOG = f"{0:020d}.log"
@@ -92,7 +93,7 @@ HEADER_EDITS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     edits=EDITS | HEADER_EDITS,
     cut=st.none() | st.integers(0, len(SAMPLE)),

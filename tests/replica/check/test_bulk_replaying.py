@@ -19,6 +19,7 @@ from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
 from replica.model.epochs import OffsetAndEpoch
+from tests.examples import examples
 from tests.replica.check.editing import append, metadata
 from tests.replica.check.test_totality import NODES, damage
 from tests.replica.metadata.image import made
@@ -73,7 +74,7 @@ def test_every_recorded_directory_is_replayed_alike() -> None:
     assert images > 100
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(NODES), st.integers(0, 2**32))
 @pytest.mark.slow
 def test_damaged_copies_are_replayed_alike(name: str, seed: int) -> None:

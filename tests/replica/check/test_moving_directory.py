@@ -18,6 +18,7 @@ from replica.format.discovery import discover
 from replica.format.leader_epoch_checkpoint import decode, encode
 from replica.format.reading import read_file
 from replica.model.epochs import EpochStart
+from tests.examples import examples
 from tests.replica.check.editing import FOLDER, batches, file, places, segment
 
 DATA = Path(__file__).parents[2] / "data"
@@ -145,7 +146,7 @@ def test_a_segment_that_is_gone_at_every_look_leaves_a_note_and_no_gap(tmp_path:
         assert ("changed-while-read", gone, None) in places(told(one), info=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(REPLICAS), st.integers(0, 40), st.integers(0, 40))
 def test_whenever_the_directory_changes_nothing_is_above_a_note(
     name: str, first: int, second: int

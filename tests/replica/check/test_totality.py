@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replica.check.catalogue import RULES
+from tests.examples import examples
 from tests.replica.check.editing import judged
 
 DATA = Path(__file__).parents[2] / "data"
@@ -38,7 +39,7 @@ def damage(node: Path, chance: random.Random) -> None:
             path.write_bytes(raw)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(NODES), st.integers(0, 2**32))
 @pytest.mark.slow
 def test_random_damage_never_crashes_the_check(name: str, seed: int) -> None:
@@ -58,7 +59,7 @@ def test_random_damage_never_crashes_the_check(name: str, seed: int) -> None:
                 assert shown, finding
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(NODES), st.integers(0, 2**32))
 def test_a_flipped_bit_in_a_batch_is_always_found(name: str, seed: int) -> None:
     """Below the log's magic byte every bit is covered by the CRC, or is a length or an offset."""

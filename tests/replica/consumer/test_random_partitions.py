@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from replica.consumer.session import Fetching, Session, Settings
 from replica.consumer.values import OffsetReset, Position, ResetPolicy, Truncation
+from tests.examples import examples
 from tests.replica.consumer.asking import Chosen
 from tests.replica.consumer.partition import Partition
 
@@ -122,7 +123,7 @@ def settle(partition, reader):
     raise AssertionError(f"stuck at {reader.session.state}, asking {reader._next()}")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(SCRIPTS, WISHES, st.booleans(), st.sampled_from(["", "r1"]))
 def test_clean_elections_lose_nothing_that_was_read(script, wish, followers_look_up, rack):
     partition = Partition(followers_look_up=followers_look_up)
@@ -142,7 +143,7 @@ def test_clean_elections_lose_nothing_that_was_read(script, wish, followers_look
         assert missing <= skipped
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(SCRIPTS, WISHES, st.booleans(), st.sampled_from(["", "r1"]))
 def test_records_lost_by_unclean_elections_are_reported(script, wish, followers_look_up, rack):
     partition = Partition(followers_look_up=followers_look_up)
@@ -154,7 +155,7 @@ def test_records_lost_by_unclean_elections_are_reported(script, wish, followers_
     assert not wrong, reader.reports
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(SCRIPTS, st.lists(st.integers(0, 30), max_size=5))
 def test_a_seek_in_the_middle_of_anything_goes_on_there(script, seeks):
     partition = Partition()

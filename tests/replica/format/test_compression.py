@@ -17,6 +17,7 @@ from replica.format import compression
 from replica.format.batch import decode_header
 from replica.format.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
 from replica.format.record import records_of
+from tests.examples import examples
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "format"
 CODECS = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -27,7 +28,7 @@ RAW_ZSTD = bytes.fromhex("28b52ffd 00 58 290000") + b"hello"
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
 @given(data=st.binary(max_size=3000), repeat=st.integers(1, 60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_compressed_bytes_decompress_to_the_original(codec: int, data: bytes, repeat: int) -> None:
     assert decompress(codec, compress(codec, data * repeat)) == data * repeat
 
@@ -141,7 +142,7 @@ def test_gzip_of_another_writer_decompresses() -> None:
 
 @pytest.mark.parametrize("name", CODECS)
 @given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_flipped_bit_in_a_compressed_batch_gives_data_errors_only(
     name: str, place: int, bit: int
 ) -> None:

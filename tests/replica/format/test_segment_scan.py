@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from replica.format.damage import DamageKind
 from replica.format.record import Record, encode_records
 from replica.format.segment import LocatedBatch, SegmentScan, scan
+from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
 
 HEADER_BYTES = 61
-PROPERTY = settings(max_examples=250, deadline=None)
+PROPERTY = settings(max_examples=examples(250), deadline=None)
 
 
 def batch_of(base_offset: int, count: int, size: int, epoch: int = 1) -> bytes:
@@ -280,7 +281,7 @@ def damaged(buffer: bytearray, kind: str, place: int, amount: int | bytes) -> No
     start=st.integers(0, 10**6),
     expected=st.sampled_from([None, 0, 3]),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_every_byte_belongs_to_a_batch_a_damage_or_the_zero_tail_after_any_damage(
     shapes: list[tuple[int, int]],
     damages: list[tuple[str, int, int | bytes]],

@@ -27,6 +27,7 @@ from replica.format.file_names import classify
 from replica.format.record import records_of
 from replica.format.snapshot import format_name, parse_name
 from replica.message.primitives import read_unsigned_varint, read_varint, read_varlong
+from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
 
 TESTS = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def test_the_sound_bytes_of_these_tests_decode(name: str) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 @given(data=st.binary(max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_bytes_are_a_value_or_a_data_error(name: str, data: bytes) -> None:
     assert_total(DECODERS[name][0], data)
 
@@ -104,7 +105,7 @@ def test_any_bytes_are_a_value_or_a_data_error(name: str, data: bytes) -> None:
     cut=st.integers(0, 10**6),
     cuts=st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_mutated_sound_bytes_are_a_value_or_a_data_error(
     name: str, edits: list[tuple[int, bytes]], cut: int, cuts: bool
 ) -> None:
@@ -117,7 +118,7 @@ def test_mutated_sound_bytes_are_a_value_or_a_data_error(
 
 
 @given(key=st.none() | st.binary(max_size=6), value=st.none() | st.binary(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_control_record_that_decodes_encodes_to_what_decodes_the_same(
     key: bytes | None, value: bytes | None
 ) -> None:
@@ -223,7 +224,7 @@ def test_odd_text_is_refused_with_its_byte(decode: Callable[[bytes], Any], name:
 
 
 @given(name=st.text(alphabet="0123456789-.٣logpartcheckindxmsd", max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_file_name_has_a_kind(name: str) -> None:
     kind = classify(name)
     if kind.snapshot is not None:
@@ -237,7 +238,7 @@ def test_any_file_name_has_a_kind(name: str) -> None:
     suffix=st.sampled_from(["", ".part", ".deleted"]),
     unique=st.integers(0, 2**63 - 1),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_snapshot_names_of_every_form_format_to_themselves(
     offset: int, epoch: int, draft: bool, suffix: str, unique: int
 ) -> None:

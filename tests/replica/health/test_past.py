@@ -14,6 +14,7 @@ from replica.health.past import WATCHED, Beginning, Past, Step, does_harm, look_
 from replica.metadata.image import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
+from tests.examples import examples
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
 from tests.replica.metadata.image.made import TOPIC, config, topic
 
@@ -98,7 +99,7 @@ def logs(draw: st.DrawFn) -> list[Any]:
     return records
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(logs())
 def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
     records: list[Any],

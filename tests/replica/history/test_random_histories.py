@@ -11,12 +11,13 @@ from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
 from replica.model.keys import ReplicaKey
+from tests.examples import examples
 from tests.replica.history.pairs import diverge
 from tests.replica.history.raft_model import Elected, RaftModel
 
 SEEDS = st.integers(0, 2**32)
 QUICK = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
 )
 
 

@@ -37,7 +37,7 @@ def watermark(ends, epoch_start, current=None, voters=None):
         pytest.param([20, 18, 16, 15], 10, 16, id="four-voters-need-three"),
     ],
 )
-def test_the_majority_moves_it_past_the_epoch_start_only(ends, epoch_start, expected):
+def test_a_majority_moves_the_high_watermark_only_past_the_epoch_start(ends, epoch_start, expected):
     assert watermark(ends, epoch_start) == expected
 
 
@@ -56,7 +56,7 @@ def test_the_high_watermark_never_falls():
 
 
 @pytest.mark.scenario("F08")
-def test_a_new_voter_that_is_caught_up_moves_it():
+def test_a_new_voter_that_has_caught_up_moves_the_high_watermark():
     assert watermark([15, 10, 15], 5, voters=[0, 1]) == 10
     assert watermark([15, 10, 15], 5, current=10, voters=[0, 1, 2]) == 15
 

@@ -46,7 +46,7 @@ def test_a_loaded_snapshot_gives_the_same_image_with_the_voters_layer_s_own_reco
     assert loaded.next_offset == machine.next_offset
 
 
-def test_loading_replaces_what_was_there():
+def test_loading_a_snapshot_replaces_the_state():
     machine = committed(topic())
     machine.load_snapshot(OffsetAndEpoch(9, 2), snapshot(()))
     assert (topics(machine), machine.next_offset) == (set(), 9)

@@ -256,7 +256,7 @@ def test_a_vote_without_directory_goes_to_every_directory_of_its_node():
 
 
 @pytest.mark.scenario("C31")
-def test_a_vote_with_directory_goes_to_it_alone_whatever_its_log():
+def test_a_vote_for_a_directory_is_repeated_only_to_that_directory():
     state = ElectionState(4, voted=key(2))
     host = Host(config(1, 1, 2, 3), disk_with_log(batch(0, 9, 3), state=state))
     assert vote(host, 2, epoch=4).granted

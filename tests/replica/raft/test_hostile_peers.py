@@ -16,6 +16,7 @@ from replica.model.voters import Voter
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Request, Response
 from replica.raft.messages import RESPONSE_OF
+from tests.examples import examples
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -131,7 +132,7 @@ def assert_kept(before, host):
 
 
 @pytest.mark.parametrize("name", ROLES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_any_requests_are_answered(name, data):
     host = ROLES[name]()
@@ -146,7 +147,7 @@ def test_any_requests_are_answered(name, data):
 
 
 @pytest.mark.parametrize("name", ROLES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_a_replica_survives_any_answers(name, data):
     host = ROLES[name]()

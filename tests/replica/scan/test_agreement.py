@@ -19,6 +19,7 @@ from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
 from replica.metadata.writer import encode
 from replica.scan import frames
+from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.agreement import REDACTOR, hold_equal, scalar_records
 from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
@@ -58,13 +59,13 @@ def test_damaged_bytes(pool: Pool, share: int) -> None:
             hold_meaning_equal(raw, expected=expected, redactor=redactor)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=400), st.sampled_from((None, 0, -1, 1 << 63)))
 def test_random_bytes(raw: bytes, expected: int | None) -> None:
     hold_equal(raw, expected=expected)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=6), st.booleans())
 def test_random_values(bodies: list[bytes], redacted: bool) -> None:
     """Bodies behind the envelope of each type in turn, in sound records of a sound batch."""
@@ -122,6 +123,7 @@ def test_two_batches_in_doubt_at_the_end(pool: Pool) -> None:
             hold_equal(b"".join(parts) + b"junk", expected=None)
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_chunk_holds() -> None:
     """Chunks end between batches; a batch beyond a chunk's rows goes to the scalar reader."""
     parts, offset = [], 0

@@ -236,7 +236,7 @@ def test_the_mix_of_the_benchmark_is_replayed_as_by_the_scalar_replay() -> None:
 
 
 @pytest.mark.slow
-def test_tables_grow_with_what_is_in_the_log() -> None:
+def test_the_kernels_tables_grow_with_the_entities_of_the_log() -> None:
     chance = Random(2)
     values = [encode(made.topic())]
     values += [encode(made.partition(partitionId=n, leader=n)) for n in range(70_000)]

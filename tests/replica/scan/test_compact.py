@@ -109,7 +109,9 @@ def test_every_slice_and_place_is_that_of_a_tuple(
             compact[number]
 
 
-def test_a_column_has_what_the_batches_have(sound: tuple[SegmentScan, SegmentScan]) -> None:
+def test_a_compact_column_equals_the_values_of_the_batches(
+    sound: tuple[SegmentScan, SegmentScan],
+) -> None:
     compact, values = (one.batches for one in sound)
     for name in NAMES:
         expected = [getattr(one if hasattr(one, name) else one.header, name) for one in values]

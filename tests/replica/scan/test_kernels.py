@@ -49,7 +49,7 @@ _without = pytest.mark.skipif(instructions(host()) is None, reason="a CPU withou
 @pytest.mark.parametrize(
     "function", [crc_by_tables, pytest.param(crc_by_instruction, marks=_without)]
 )
-def test_both_checksums(function) -> None:  # type: ignore[no-untyped-def]
+def test_both_kernels_of_crc32c_equal_the_library(function) -> None:  # type: ignore[no-untyped-def]
     def over(source, start, end):  # type: ignore[no-untyped-def]
         return function(source, start, end)
 

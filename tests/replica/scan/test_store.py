@@ -100,6 +100,7 @@ def test_a_kernel_works_where_its_object_file_cannot_be_kept(
     assert store.find(_GATHER.name) is None
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once_keep_a_sound_object(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from replica.scan import store;"

@@ -21,6 +21,7 @@ from replica.scan import window
 from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.regions import Regions
 from tests.bench.segments import batches
+from tests.examples import examples
 from tests.replica.scan.agreement import REDACTOR, hold_equal, rows_of, scalar_records
 from tests.replica.scan.damaging import Pool, damaged, recorded_segments
 
@@ -69,7 +70,7 @@ def test_damaged_bytes_in_windows(
             hold_equal(raw, expected=expected, buffer=file)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400), st.sampled_from((None, 0, -1)), st.sampled_from(_SIZES))
 def test_random_bytes_in_windows(
     tmp_path: Path, raw: bytes, expected: int | None, size: int

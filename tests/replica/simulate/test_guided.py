@@ -80,8 +80,15 @@ def test_the_network_s_faults_are_missing_in_some_runs_too():
     assert rates == {True, False}
 
 
-def test_a_run_says_what_it_reached_in_four_words():
+def test_a_run_lists_each_reached_situation_in_four_words():
     reached = run(5, EVENTS).reached
     assert any(text.startswith("Candidate VoteResponse MAJORITY_GRANTED ") for text in reached)
     assert all(len(text.split()) == 4 for text in reached)
     assert reached == tuple(sorted(set(reached)))
+
+
+def test_partitions_last_longer_in_some_runs():
+    def heals(seed):
+        return nemesis.drawn(Random(seed), Network()).count(nemesis._heal)
+
+    assert {heals(seed) for seed in range(60)} == {1, 4}

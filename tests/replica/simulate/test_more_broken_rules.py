@@ -11,9 +11,13 @@ from replica.raft.follower import fetching
 from replica.raft.leader import leading, replication
 from replica.raft.log_state import LogState
 from replica.simulate import nemesis
+from replica.simulate.node import Node
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from tests.replica.simulate.finding import found
+
+WIPES = (nemesis._wipe, nemesis._crash, nemesis._isolate, nemesis._heal)
+"""A disk is wiped only while all nodes run: with all faults in few runs."""
 
 
 def test_half_of_the_voters_that_pass_for_a_majority(monkeypatch):
@@ -147,7 +151,17 @@ def test_a_node_with_a_wiped_disk_that_counts_as_the_voter_it_was(monkeypatch):
     by_id = lambda self, key: self.voter(key.node_id)  # noqa: E731
     monkeypatch.setattr(VoterSet, "voter_of", by_id)
     monkeypatch.setattr(VoterSet, "is_voter", lambda self, key: by_id(self, key) is not None)
-    # a disk is wiped only while all nodes run: with all faults in 1 of 40 runs
-    actions = (nemesis._wipe, nemesis._crash, nemesis._isolate, nemesis._heal)
-    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
+    monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
     assert found("high watermark", within_seeds=5)
+
+
+def test_an_epoch_that_is_used_again_because_a_wiped_disk_keeps_its_directory_id(monkeypatch):
+    monkeypatch.setattr(Node, "_name", lambda self: None)
+    monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
+    assert found("votes", within_seeds=5)
+
+
+def test_a_wiped_replica_that_takes_its_former_self_for_a_lie(monkeypatch):
+    monkeypatch.setattr(core.Core, "may_be_former_self", lambda self, epoch, leader_id: False)
+    monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
+    assert found("legal messages", within_seeds=5)

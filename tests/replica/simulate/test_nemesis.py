@@ -99,7 +99,7 @@ def test_crashes_leave_torn_ends_that_recovery_cuts(met):
     assert met["torn end"] > 10
 
 
-def test_clients_hear_of_what_they_appended(met):
+def test_clients_are_told_of_acknowledged_appends(met):
     assert met["acknowledged"] > 50 * len(SEEDS)
 
 

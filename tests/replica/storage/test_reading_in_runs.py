@@ -22,6 +22,7 @@ from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
 from replica.storage.segment import KINDS, LogConfig, scan_segment, segment_path
+from tests.examples import examples
 from tests.replica.storage.content import FIRST_TIME, leader_change
 
 FOLDER = "/log"
@@ -275,7 +276,7 @@ def read_by_runs(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> bytes 
     max_bytes=st.sampled_from([0, 200, 1000, 1024 * 1024]),
     end_offset=st.integers(BASE + 1, BASE + 40),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_read_gives_the_same_batches_or_error_as_reading_one_batch_after_another(
     damage: Damaging, made: list[Made], seed: int, max_bytes: int, end_offset: int
 ) -> None:

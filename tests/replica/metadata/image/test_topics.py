@@ -82,7 +82,7 @@ def test_a_recovery_state_of_minus_one_is_no_change() -> None:
     assert the_partition(recovering, change(leaderRecoveryState=0))["leaderRecoveryState"] == 0
 
 
-def test_order_is_kept_where_it_means_something() -> None:
+def test_a_change_keeps_the_order_of_replicas_and_isr() -> None:
     changed = the_partition(partition(), change(isr=(2, 1), replicas=(2, 1)))
     assert (changed["replicas"], changed["isr"]) == ([2, 1], [2, 1])
 

@@ -19,7 +19,7 @@ def quorum(*observers):
 
 
 @pytest.mark.parametrize("directory_id", [OURS, THEIRS, ZERO_UUID])
-def test_a_voters_id_is_taken_whatever_its_directory(directory_id):
+def test_an_observer_can_not_have_a_voters_id_with_any_directory(directory_id):
     assert "voter's" in conflict(quorum(), ReplicaKey(2, directory_id))
 
 

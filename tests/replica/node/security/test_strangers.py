@@ -194,7 +194,9 @@ def test_voters_for_every_principal_need_the_setting_that_says_it_is_insecure(tm
 
 
 @pytest.mark.parametrize("administrators", ["*", "ANONYMOUS"])
-def test_nor_administrators_of_everybody_on_the_network(tmp_path, administrators):
+def test_administrators_for_everybody_on_the_network_need_a_login_or_the_insecure_setting(
+    tmp_path, administrators
+):
     changed = {
         "kraftlake__principals__administrator": administrators,
         "kraftlake__principals__voter": "CN=node1",

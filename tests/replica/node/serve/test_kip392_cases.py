@@ -262,7 +262,7 @@ def answers(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_reader_is_told_what_its_offset_is_to_the_replica_it_asks(answers, case):
+def test_a_reader_gets_the_answer_of_kip_392_for_its_offset(answers, case):
     known, answer = answers[case.name]
     assert ErrorCode(answer["errorCode"]) == case.error
     assert bool(answer["records"]) == case.gives

@@ -64,6 +64,7 @@ def test_a_scenario_has_a_story_and_its_issues(scenario: Scenario) -> None:
     assert list(scenario.findings) == sorted(set(scenario.findings) & RULES_BY_ID.keys())
 
 
+@pytest.mark.slow
 def test_a_scenario_gives_the_same_bytes_in_every_process() -> None:
     script = (
         "from tests.replica.simulate.scenarios.test_library import *\n"

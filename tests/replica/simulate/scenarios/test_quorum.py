@@ -70,7 +70,7 @@ def test_a_wiped_disk_has_another_directory_id(quorum: ScriptedQuorum) -> None:
     assert directory_id() != before
 
 
-def test_a_restored_disk_is_what_it_was(quorum: ScriptedQuorum) -> None:
+def test_a_restored_disk_has_its_earlier_content(quorum: ScriptedQuorum) -> None:
     quorum.elect(1)
     quorum.settle()
     quorum.crash(3)
