@@ -1,9 +1,10 @@
 """Bronze to silver to gold with Spark, for lakes with a cluster that isn't small. Every derived
 table is computed anew, each in one Delta commit.
 
-Spark's workers do the work that takes records one by one: the replay of the agreed branch, and the
-lengths of records. This process computes all else with pipelines.nodes, one cluster at a time. The
-gate of pipelines.quality judges the tables between the layers and after the last one.
+Spark's tasks do the work that takes records one by one: the replay of the agreed branch
+(pipelines.large.replay), and the lengths of records. This process computes all else with
+pipelines.nodes, one cluster at a time. The gate of pipelines.quality judges the tables between the
+layers and after the last one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark import StorageLevel
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
@@ -21,29 +22,31 @@ from pipelines.clusters.computing import Rows, table_of
 from pipelines.delta.contents import put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
-from pipelines.gold.metadata_history import metadata_changes, metadata_history
-from pipelines.in_memory.branch import batches_of_tails, branch_batches, holders_of
+from pipelines.in_memory.branch import branch_batches, holders_of
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Gold, Silver
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
 from pipelines.in_memory.quorum.log_growth import LENGTHS
 from pipelines.in_memory.rows import Row
-from pipelines.large_clusters import Bronze, LargeRecords, lengths_by_cluster, rows_by_cluster
+from pipelines.large.clusters import (
+    Bronze,
+    LargeRecords,
+    by_cluster,
+    lengths_by_cluster,
+    rows_by_cluster,
+)
+from pipelines.large.log import ClusterLog
+from pipelines.large.record_lengths import record_lengths
+from pipelines.large.replay import Replayed, replayed
 from pipelines.last_build import note_build
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
-from pipelines.replay.folded import folded
-from pipelines.replay.walk import COMPARED
-from pipelines.replay.written import RANGE
 from pipelines.session_settings import settings
-from pipelines.silver.agreed_replay import agreed_replay, buckets_for
-from pipelines.silver.branch_records import branch_records
-from pipelines.silver.lost_tails import lost_tails
-from pipelines.silver.record_lengths import record_lengths
 from pipelines.steps import Steps, nobody_asks
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from pipelines.tasks import OnSpark
 from replica.errors import UsageError
 
 _ROWS_OF_A_FILE = 1_000_000
@@ -71,10 +74,7 @@ def build(
     with Gate(spark, lake, progress, run_id) as gate:
         steps = Steps(len(silver.SILVER) + len(gold.GOLD) + 3, share)
         building = _Building(spark, lake, progress, gate, steps)
-        try:
-            building.run()
-        finally:
-            building.release()
+        building.run()
         judged = {one.table.name: one.version for one in gate.results}
         if building.versions.items() <= judged.items():  # or another build wrote in between
             note_build(lake, judged, building.counts)
@@ -94,7 +94,7 @@ job more each time."""
 @dataclass
 class _Building:
     """One build. counts, versions: the rows of the written tables, and their versions, by table
-    name. written: the rows of the replay, which several tables read."""
+    name."""
 
     spark: SparkSession
     lake: delta.Lake
@@ -103,7 +103,6 @@ class _Building:
     steps: Steps
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
-    written: DataFrame | None = None
 
     def run(self) -> None:
         self.progress("quality of bronze")
@@ -112,10 +111,6 @@ class _Building:
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
             self._derive(Bronze(self.lake, admitted, self.gate.whole))
 
-    def release(self) -> None:
-        if self.written is not None:
-            self.written.unpersist()
-
     def _derive(self, tables: Bronze) -> None:
         clusters = tables.clusters()
         self._silver(clusters)
@@ -123,11 +118,9 @@ class _Building:
         agreed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
         self.steps.done()
         branches = self._admitted(clusters, agreed)
-        self.written = self._replayed(tables, clusters, branches, agreed)
-        records = self._records(tables, clusters, branches)
+        told = self._metadata(clusters, branches)
+        records = self._records(tables, clusters, branches, told)
         derived = [*map(Gold, clusters, branches, records)]
-        self._replace(gold.METADATA_HISTORY, metadata_history(self.written))
-        self._replace(gold.METADATA_CHANGES, metadata_changes(self.written))
         self._judge_health(derived, records)
         self._gold(derived)
         self.progress("quality of gold")
@@ -146,34 +139,36 @@ class _Building:
         silver.committed_log that the gate admits."""
         if silver.COMMITTED_LOG in self.gate.whole:
             return [one.committed for one in clusters]
-        rows = rows_by_cluster(agreed.orderBy("cluster_id", "offset"))
-        return [AgreedBranch.of_rows(one.cluster_id, rows[one.cluster_id]) for one in clusters]
+        rows = agreed.orderBy("cluster_id", "offset").toArrow()
+        ids = rows["cluster_id"]
+        return [
+            AgreedBranch.of_table(one.cluster_id, rows.filter(pc.equal(ids, one.cluster_id)))
+            for one in clusters
+        ]
 
-    def _replayed(
+    def _metadata(self, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]) -> Replayed:
+        """Writes the tables that have a row for each record."""
+        admitted = self.gate.admitted
+        logs = {
+            one.cluster_id: ClusterLog.of(admitted, one, branch)
+            for one, branch in zip(clusters, branches, strict=True)
+        }
+        delta.ensure_table(self.lake, gold.METADATA_CHANGES)
+        with self._writing(gold.METADATA_HISTORY):
+            told = replayed(OnSpark(self.spark), self.lake, logs)
+            delta.commit(self.lake, gold.METADATA_HISTORY, told.history, "overwrite")
+        with self._writing(gold.METADATA_CHANGES):
+            delta.replace_by_files(self.spark, self.lake, gold.METADATA_CHANGES, told.changes)
+        return told
+
+    def _records(
         self,
         tables: Bronze,
         clusters: Sequence[Silver],
         branches: Sequence[AgreedBranch],
-        agreed: DataFrame,
-    ) -> DataFrame:
-        records = tables.admitted[bronze.LOG_RECORDS]
-        of_tails = [
-            batches_of_tails(one.held, branch)
-            for one, branch in zip(clusters, branches, strict=True)
-        ]
-        tails = lost_tails(records, pa.concat_tables(of_tails)) if of_tails else None
-        buckets = buckets_for(self.spark, sum(branch.entries for branch in branches))
-        snapshots = tables.admitted[bronze.SNAPSHOTS]
-        in_snapshots = tables.admitted[bronze.SNAPSHOT_RECORDS]
-        branch = branch_records(agreed, records)
-        written = agreed_replay(branch, snapshots, in_snapshots, buckets, tails)
-        return written.persist(StorageLevel.DISK_ONLY)  # as large as two tables
-
-    def _records(
-        self, tables: Bronze, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]
+        told: Replayed,
     ) -> list[LargeRecords]:
-        assert self.written is not None, "the branch has been replayed"
-        told = rows_by_cluster(self.written.where(f"what IN ('{COMPARED}', '{RANGE}')"))
+        compared, ranges = by_cluster(told.compared), by_cluster(told.ranges)
         holders = [
             holders_of(branch_batches(branch, one.bronze.batches))
             for one, branch in zip(clusters, branches, strict=True)
@@ -184,8 +179,8 @@ class _Building:
         return [
             LargeRecords(
                 lengths.get(one.cluster_id, nothing),
-                _compared(told[one.cluster_id]),
-                _ranges(told[one.cluster_id]),
+                compared[one.cluster_id],
+                ranges[one.cluster_id],
             )
             for one in clusters
         ]
@@ -215,14 +210,6 @@ class _Building:
             pieces = [Rows((one,), table_of(contract, content)) for one, content in of_clusters]
             put(self.lake, contract, pieces)
 
-    def _replace(self, contract: Contract, rows: DataFrame) -> None:
-        """Makes `rows` the table's content."""
-        with self._writing(contract):
-            if contract.change_feed:
-                delta.replace_by_merge(self.spark, self.lake, contract, rows)
-            else:
-                delta.replace(self.lake, contract, rows)
-
     @contextmanager
     def _writing(self, contract: Contract) -> Iterator[None]:
         """The context around the write of a table that exists."""
@@ -245,25 +232,6 @@ def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
             waiting = []
     if waiting:
         yield pa.concat_tables(waiting)
-
-
-def _compared(told: Iterable[Row]) -> list[Row]:
-    """REPLAYED of all parts together. told: rows of WALKED."""
-    rows = ({**row[COMPARED], "cluster_id": row["cluster_id"]} for row in told if row[COMPARED])
-    return folded(rows)
-
-
-def _ranges(told: Iterable[Row]) -> list[Row]:
-    """Rows of gold.state_ranges. told: rows of WALKED."""
-    return [
-        {
-            "cluster_id": row["cluster_id"],
-            "from_offset": row["valid_from_offset"],
-            "to_offset": row["valid_to_offset"],
-        }
-        for row in told
-        if row["what"] == RANGE
-    ]
 
 
 def _between(clusters: Sequence[Silver]) -> list[Row]:

@@ -94,6 +94,13 @@ def write_data_file(
     )
 
 
+def remove_data_files(folder: str, names: Iterable[str]) -> None:
+    """Removes files of the folder that no commit names. Raises as write_data_file."""
+    with _opened(folder) as (store, root):
+        for name in names:
+            store.delete_file(f"{root}/{name}")
+
+
 def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
     """Writes the batches to a new file outside of any table, for programs that read no Delta. Gives
     the number of rows. The compression is zstd, because such a file is written once and then kept.

@@ -14,8 +14,8 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 
 from __future__ import annotations
 
-from pipelines.delta.changing import replace_by_merge
-from pipelines.delta.committing import NewFile, Target, Written
+from pipelines.delta.changing import replace_by_files, replace_by_merge
+from pipelines.delta.committing import NewFile, Target, Written, commit
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import Append
 from pipelines.delta.merging import merge_values
@@ -60,6 +60,7 @@ __all__ = [
     "add_values",
     "answer",
     "append",
+    "commit",
     "ensure_table",
     "exists",
     "last_commit",
@@ -71,6 +72,7 @@ __all__ = [
     "register",
     "remove",
     "replace",
+    "replace_by_files",
     "replace_by_merge",
     "rows_where",
     "size",

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pipelines.data_files import remove_data_files
+from pipelines.delta.committing import NewFile, commit
 from pipelines.delta.replacing import replace
-from pipelines.delta.small import read_newest
+from pipelines.delta.small import read_newest, size
 from pipelines.delta.tables import Merged, keys_equal, merged
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
@@ -45,6 +49,25 @@ def replace_by_merge(
         return merged(builder)
     finally:
         changed.unpersist()
+
+
+def replace_by_files(
+    spark: SparkSession, lake: Lake, contract: Contract, files: Sequence[NewFile]
+) -> None:
+    """Makes the rows of files in the table's folder, of which keys must be unique and which no
+    commit names, the table's whole content by what changed. Where the table is empty, the files
+    become its own; where it isn't, they are removed."""
+    if not size(lake, contract).row_count:
+        commit(lake, contract, files, "overwrite")
+        return
+    folder = lake.path_of(contract)
+    reader = spark.read.schema(contract.schema)
+    paths = [f"{folder}/{one.name}" for one in files]
+    rows = reader.parquet(*paths) if paths else spark.createDataFrame([], contract.schema)
+    try:
+        replace_by_merge(spark, lake, contract, rows)
+    finally:
+        remove_data_files(folder, [one.name for one in files])
 
 
 def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:

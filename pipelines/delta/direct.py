@@ -71,29 +71,46 @@ class Append:
         a write that fails or isn't committed, nothing refers to the files.
         """
         target = Target.of(self.lake, self.contract)
-        results = []
-        for result in tasks.map(partial(_caught, function=function, target=target), parts):
-            if isinstance(result, KraftlakeError):
-                raise result
-            results.append(result)
-        return results
+        writing = partial(_with_target, function=function, target=target)
+        return results_of(tasks, writing, parts, target.folder)
 
     def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
         """Adds the files in one commit; application: as of pipelines.delta.committing.commit."""
         return commit(self.lake, self.contract, files, "append", application, self.version)
 
 
+def _with_target(
+    part: Part, *, function: Callable[[Part, Target], Result], target: Target
+) -> Result:
+    return function(part, target)
+
+
+def results_of(
+    tasks: Tasks, function: Callable[[Part], Result], parts: Sequence[Part], folder: str
+) -> list[Result]:
+    """What the function makes of each part; it may write files in the folder.
+
+    Raises whatever KraftlakeError a part raises, and UnwritableFileError for an OSError.
+    """
+    results = []
+    for result in tasks.map(partial(_caught, function=function, folder=folder), parts):
+        if isinstance(result, KraftlakeError):
+            raise result
+        results.append(result)
+    return results
+
+
 def _caught(
-    part: Any, *, function: Callable[[Any, Target], Result], target: Target
+    part: Any, *, function: Callable[[Any], Result], folder: str
 ) -> Result | KraftlakeError:
     """Runs in a task. Our own errors become results, because Spark would hide them in a
     traceback."""
     try:
-        return function(part, target)
+        return function(part)
     except KraftlakeError as error:
         return error
     except OSError as error:
-        return UnwritableFileError(target.folder, error.strerror or str(error))
+        return UnwritableFileError(folder, error.strerror or str(error))
 
 
 def _metadata(table: DeltaTable) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def columns_where(
     columns = ", ".join(f'"{name}"' for name in names)
     query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - the names are our own
     found = answer(lake, contract, query, version)
-    return _in_types(found, pa.schema([contract.arrow_schema.field(name) for name in names]))
+    return in_types(found, pa.schema([contract.arrow_schema.field(name) for name in names]))
 
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
@@ -167,10 +167,11 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
 
 def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
     """delta-rs's answer in the contract's Arrow schema."""
-    return _in_types(found, contract.arrow_schema)
+    return in_types(found, contract.arrow_schema)
 
 
-def _in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:
+def in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    """delta-rs's answer in the types of a schema."""
     columns = [_as(found.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

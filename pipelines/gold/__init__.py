@@ -1,8 +1,6 @@
-"""The tables of gold that Spark's workers make: those with a row for each record, and the health
-that is read from them.
+"""The health of a cluster, judged by Spark's workers, and the rules by which all of gold is judged.
 
-- `metadata_history`: the tables of versions and of changes; `health`: judgements of the newest
-  state.
+- `health`: judgements of the newest state.
 - `rules`: check's rules on single rows, without Spark.
 
 pipelines.in_memory makes all other tables.

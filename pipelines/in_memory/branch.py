@@ -15,19 +15,6 @@ from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row
 
-_OF_TAILS = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("node_id", pa.int32()),
-        ("directory_id", pa.string()),
-        ("base_offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
-        ("crc", pa.int64()),
-        ("position", pa.int64()),
-        ("tail_id", pa.string()),
-        ("commitment", pa.string()),
-    ]
-)
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
 
 
@@ -109,17 +96,6 @@ def lost_tails(held: HeldBatches, committed: AgreedBranch, records: Iterable[Row
     for row in records if of_batch else ():
         for told in of_batch.get(batch_key(row), ()):
             yield {**row, **told}
-
-
-def batches_of_tails(held: HeldBatches, committed: AgreedBranch) -> pa.Table:
-    """BATCH_KEYS, position, tail_id and commitment of the batches of each Tail."""
-    rows = [
-        (*key, tail.position, tail.tail_id, tail.commitment)
-        for tail in tails_of(held, committed)
-        for key in held.batches.keys(tail.places)
-    ]
-    columns = zip(*rows, strict=True) if rows else ([] for _ in _OF_TAILS)
-    return pa.table(dict(zip(_OF_TAILS.names, columns, strict=True)), _OF_TAILS)
 
 
 def holders_of(branch: Batches) -> pa.Table:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.in_memory.batches import Longs, first_of_each
 from pipelines.in_memory.capture_groups import moment
@@ -66,14 +67,11 @@ class AgreedBranch(_Ranges):
     cluster_id: str = ""
 
     @staticmethod
-    def of_rows(cluster_id: str, rows: Sequence[Row]) -> AgreedBranch:
+    def of_table(cluster_id: str, rows: pa.Table) -> AgreedBranch:
         """The branch of rows of silver.committed_log, which are sorted by offset."""
-        columns = (
-            np.array([row[name] for row in rows], np.int64)
-            for name in ("offset", "leader_epoch", "crc")
-        )
-        offsets, epochs, crcs = columns
-        is_proven = np.array([row["commitment"] == _PROVEN for row in rows], bool)
+        names = ("offset", "leader_epoch", "crc")
+        offsets, epochs, crcs = (rows[name].to_numpy().astype(np.int64) for name in names)
+        is_proven = pc.equal(rows["commitment"], _PROVEN).to_numpy().astype(bool)
         return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
 
     @property

@@ -1,4 +1,4 @@
-"""gold.metadata_history, gold.metadata_changes and gold.state_ranges of a small lake."""
+"""gold.metadata_history, gold.metadata_changes and gold.state_ranges, from what a replay wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def metadata_history(written: pa.Table) -> pa.Table:
 
 def metadata_changes(written: pa.Table) -> pa.Table:
     """The changes of the agreed branch, and those of branches that lost, each once."""
-    rows = _of(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
+    rows = changes_told(written)
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
@@ -33,6 +33,11 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())
     few = pa.Table.from_pylist(_one_of_equals(rows.filter(is_repeated).to_pylist()), rows.schema)
     return pa.concat_tables([rows.filter(pc.invert(is_repeated)), few])
+
+
+def changes_told(written: pa.Table) -> pa.Table:
+    """The changes, also those that several branches tell. written: WRITTEN."""
+    return _of(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
 
 
 def state_ranges(written: pa.Table) -> pa.Table:
@@ -48,7 +53,9 @@ def _of(
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """The rows of one kind, in these columns and cluster_id. renamed: old names to new ones."""
-    of_kind = written.filter(pc.equal(written["what"], what)).select(["cluster_id", *columns])
+    is_of_kind = pc.equal(written["what"], what)
+    rows = written.select(["cluster_id", *columns])
+    of_kind = rows if pc.all(is_of_kind).as_py() else rows.filter(is_of_kind)
     return of_kind.rename_columns([renamed.get(name, name) for name in of_kind.column_names])
 
 

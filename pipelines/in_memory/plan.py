@@ -1,4 +1,4 @@
-"""The plan of each cluster's replay: pipelines.silver.replay_plan, on rows."""
+"""The plan of each cluster's replay, from the rows of its records."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.replay.plan import Plan, PlannedSnapshot, Run
+from pipelines.in_memory.rows import Row
+from pipelines.replay.plan import Plan, PlannedSnapshot, plan_of
 
 
 class PlannedContent(NamedTuple):
@@ -63,20 +63,4 @@ def _plan(
     offsets: Sequence[int],
     snapshots: Sequence[tuple[PlannedSnapshot, bool]],
 ) -> Plan:
-    ordered = sorted(snapshots, key=lambda one: nulls_first(one[0]))
-    begins = [snapshot for snapshot, can_begin in ordered if can_begin]
-    runs = tuple(Run(start, end, _base(start, end, begins)) for start, end in runs_of(offsets))
-    log_end = max(epochs) + 1 if epochs else None
-    return Plan(runs, tuple(snapshot for snapshot, _ in ordered), log_end)
-
-
-def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
-    """The oldest of the snapshots with which the run can begin. None for a run from offset 0."""
-    fits = (
-        one
-        for one in begins
-        if start > 0
-        and start <= one.end_offset <= end
-        and (one.branch_epoch is None or one.is_on_branch)
-    )
-    return next(fits, None)
+    return plan_of(runs_of(offsets), snapshots, max(epochs) + 1 if epochs else None)

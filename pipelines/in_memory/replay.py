@@ -1,6 +1,6 @@
-"""The agreed branch replayed in this process: pipelines.silver.agreed_replay, on rows.
+"""The agreed branch of small clusters replayed in this process.
 
-Each cluster is one part, walked by the same functions that Spark's workers call.
+Each cluster is one part, walked by the same functions that the tasks of pipelines.large call.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def replayed(
     snapshot_records: Sequence[Row],
     tails: Iterable[Row] = (),
 ) -> Replayed:
-    """For the holes of the branch see pipelines.silver.agreed_replay.
+    """A record that this release doesn't know is a hole in the log: behind it no state is the whole
+    truth. No replay begins with a snapshot that holds such a record.
 
     branch: rows of the agreed branch; tails: of branches that lost, each with position, tail_id and
     commitment; the others bronze's.

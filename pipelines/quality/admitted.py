@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.small import content, in_contract_types, of_clusters
+from pipelines.delta.small import content, in_contract_types, in_types, of_clusters
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
+from pipelines.quality.datafusion import quoted
 from pipelines.quality.unbroken import opened_at
 from pipelines.tables.contract import Contract
 
@@ -32,6 +33,19 @@ class Admitted:
         Raises what delta-rs raises, which is a plain Exception where a data file is missing.
         """
         return self.rows_where(contract, "true" if clusters is None else of_clusters(clusters))
+
+    def columns_where(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
+        """Columns of the admitted rows that fulfil a condition in SQL, in the contract's types.
+        Raises as `rows_of`."""
+        name, columns = contract.name, ", ".join(quoted(names))
+        if name in self.queries:
+            source, layer = f"({self.queries[name]})", opened_at(self.lake, self.versions)
+            found = layer.answer(f"SELECT {columns} FROM {source} WHERE {where}")  # noqa: S608 - our own text
+        else:
+            table = _opened(self.lake, name, self.versions[name])
+            query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - our own text
+            found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+        return in_types(found, pa.schema([contract.arrow_schema.field(one) for one in names]))
 
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""

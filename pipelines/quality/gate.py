@@ -19,6 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines import delta
+from pipelines.quality import datafusion
+from pipelines.quality.admitted import Admitted
 from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.results import (
     forget_quarantined,
@@ -77,6 +79,19 @@ class Gate:
             for one in self.results
             if not one.judged.broken(Action.QUARANTINE)
         }
+
+    @property
+    def admitted(self) -> Admitted:
+        """The admitted rows of all tables that were judged, as any process can read them."""
+        versions = {one.table.name: one.version for one in self.results}
+        queries: dict[str, str] = {}
+        for one in self.results:
+            bad = [verdict.expectation for verdict in one.judged.broken(Action.QUARANTINE)]
+            if bad:
+                suite = one.judged.suite
+                rows = datafusion.judged_rows(suite, queries)
+                queries[suite.name] = datafusion.without_broken(rows, suite, bad)
+        return Admitted(self._lake, versions, queries)
 
     def __enter__(self) -> Gate:
         return self

@@ -2,11 +2,12 @@
 call.
 
 - `plan`: the runs without a hole, and the offsets of snapshots; `parts`: how a part walks the log.
-- `stored`: records of the tables as values; `entries`: records in columns, and one by one.
+- `columns`: the records that a part needs, chosen in columns; `stored`: records of the tables as
+  values; `entries`: records in columns, and one by one.
 - `history`: versions of entities, and changes; `partitions`: those of partitions, by a kernel;
   `written`: both as rows. `compared`: every snapshot compared with the log.
 - `folded`: rows of several parts as those of one.
 
-pipelines.silver gives the rows of a large log to Spark's workers, pipelines.in_memory those of a
-small one to this process. No module here imports pyspark.
+pipelines.large gives the rows of a large log to Spark's tasks, pipelines.in_memory those of a small
+one to this process. No module here imports pyspark.
 """

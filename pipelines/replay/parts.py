@@ -26,7 +26,7 @@ from replica.scan.version_input import MOST_ROWS
 IN_SNAPSHOT = -1
 """The offset of an entity of the snapshot with which a replay began."""
 
-OF_PLANNED, OF_SNAPSHOT, OF_TAIL, OF_LOG = "", "0", "1", "2"
+OF_SNAPSHOT, OF_TAIL, OF_LOG = "0", "1", "2"
 """How a row's `source` begins. Rows of one position are wanted in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
 """The `source` of a snapshot's row. It has the epoch and the content, so that rows sort by both."""

@@ -2,18 +2,15 @@
 snapshots.
 
 A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
-within it. Each part gets the plan as a row among its records.
+within it.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-PLAN = "REPLAY_PLAN"
-"""The record_type of the plan's row."""
-
+from operator import itemgetter
+from typing import NamedTuple
 
 CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 """The columns that name one content of one snapshot id."""
@@ -59,17 +56,32 @@ class Plan:
     log_end: int | None
 
 
-def plan_of(text: str) -> Plan:
-    """A plan from its JSON."""
-    found = json.loads(text)
-    runs = (
-        Run(one["start"], one["end"], _snapshot(one.get("base"))) for one in found.get("runs", ())
+def plan_of(
+    runs: Iterable[tuple[int, int]],
+    snapshots: Iterable[tuple[PlannedSnapshot, bool]],
+    log_end: int | None,
+) -> Plan:
+    """The plan of one cluster.
+
+    runs: (start, end (exclusive)) of the offsets that can be replayed, ascending. snapshots: each
+    with whether a replay may begin with it. log_end: as of Plan.
+    """
+    ordered = sorted(snapshots, key=lambda one: _ID(one[0]))
+    begins = [snapshot for snapshot, can_begin in ordered if can_begin]
+    planned = tuple(Run(start, end, _base(start, end, begins)) for start, end in runs)
+    return Plan(planned, tuple(snapshot for snapshot, _ in ordered), log_end)
+
+
+_ID = itemgetter(0, 1, 2)
+
+
+def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
+    """The oldest of the snapshots with which the run can begin. None for a run from offset 0."""
+    fits = (
+        one
+        for one in begins
+        if start > 0
+        and start <= one.end_offset <= end
+        and (one.branch_epoch is None or one.is_on_branch)
     )
-    snapshots = (_snapshot(one) for one in found.get("snapshots", ()))
-    whole = tuple(one for one in snapshots if one is not None)
-    return Plan(tuple(runs), whole, found.get("log_end"))
-
-
-def _snapshot(row: dict[str, Any] | None) -> PlannedSnapshot | None:
-    # Spark's JSON leaves out NULLs
-    return None if not row else PlannedSnapshot._make(row.get(n) for n in PlannedSnapshot._fields)
+    return next(fits, None)

@@ -108,10 +108,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "jobs": ("pipelines", "replica"),
 }
 
-# Between the layers of the lake: gold reads silver, silver reads bronze.
+# Between the layers of the lake: gold is made of what is derived from bronze.
 _LAYERS = {
-    "pipelines.bronze": ("pipelines.silver", "pipelines.gold"),
-    "pipelines.silver": ("pipelines.gold",),
+    "pipelines.bronze": ("pipelines.gold",),
     "pipelines.gold": ("pipelines.bronze",),
 }
 
@@ -129,7 +128,7 @@ BANNED: dict[str, dict[str, str]] = {
     "pipelines": {"jobs": "nothing imports jobs"},
     "tests": {},
     **{
-        layer: dict.fromkeys(others, "gold reads silver, silver reads bronze")
+        layer: dict.fromkeys(others, "gold is made of what is derived from bronze")
         for layer, others in _LAYERS.items()
     },
 }

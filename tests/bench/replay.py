@@ -3,9 +3,9 @@
     python -m tests.bench.replay FOLDER [--records 1000000 10000000 30000000] [--write]
 
 The log is that of a cluster of 200,000 partitions that change without end. What is measured runs
-from the tables bronze.log_records and silver.committed_log to the commits of both gold tables, as
-`kraftlake build` makes them, in one session on two cores. FOLDER takes some 300 bytes a record for
-the time of the run, and keeps the logs for the next one.
+from the table bronze.log_records, of which the build knows the agreed branch by then, to the
+commits of both gold tables, as `kraftlake build` makes them, in one session on two cores. FOLDER
+takes some 300 bytes a record for the time of the run, and keeps the logs for the next one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark import StorageLevel
+import numpy as np
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from pipelines import delta
-from pipelines.gold.metadata_history import metadata_changes, metadata_history
-from pipelines.silver.agreed_replay import agreed_replay, buckets_for
-from pipelines.silver.branch_records import branch_records
-from pipelines.tables import bronze, gold, silver
+from pipelines.in_memory.committed import AgreedBranch
+from pipelines.lake.delta_rs import newest_versions
+from pipelines.large.log import ClusterLog, pieces_of
+from pipelines.large.replay import buckets_for
+from pipelines.large.replay import replayed as replay
+from pipelines.quality.admitted import Admitted
+from pipelines.tables import bronze, gold
+from pipelines.tasks import OnSpark
 from tests.bench.memory import Peak, peak
 from tests.bench.processes import timed
 from tests.bench.segments import write_cluster
@@ -60,10 +63,11 @@ def replayed(spark: SparkSession, folder: Path, records: int) -> Replayed:
     root = folder / f"lake-{records}"
     try:
         lake = delta.Lake(root)
-        count = _ingested(spark, lake, segment_of(folder, records))
+        log = _ingested(spark, lake, segment_of(folder, records))
         with peak() as memory:
-            buckets = buckets_for(spark, count)
-            seconds = timed(lambda: _build(spark, lake, buckets))
+            seconds = timed(lambda: _build(spark, lake, log))
+        count = log.committed.entries
+        buckets = buckets_for(OnSpark(spark).at_once, count)
         versions, changes = (
             delta.read(spark, lake, table).count()
             for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES)
@@ -85,32 +89,30 @@ def segment_of(folder: Path, records: int) -> Path:
     return segment
 
 
-def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> int:
-    """The number of records in bronze; one replica's log, all of it proven."""
-    for table in (*bronze.BRONZE, silver.COMMITTED_LOG):
+_BRANCH = """SELECT min(cluster_id) AS cluster_id, min("offset") AS low, max("offset") + 1 AS high,
+leader_epoch, crc FROM t GROUP BY base_offset, leader_epoch, crc ORDER BY base_offset"""
+
+
+def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLog:
+    """One replica's log in bronze, all of it proven."""
+    for table in bronze.BRONZE:
         delta.ensure_table(lake, table)
     write_directly(spark, lake, segment)
-    log = delta.read(spark, lake, bronze.LOG_RECORDS)
-    entries = log.select("cluster_id", "offset", "leader_epoch", "crc")
-    delta.overwrite(lake, silver.COMMITTED_LOG, entries.withColumn("commitment", F.lit("proven")))
-    return log.count()
+    found = delta.answer(lake, bronze.LOG_RECORDS, _BRANCH)
+    names = ("low", "high", "leader_epoch", "crc")
+    columns = (found[name].to_numpy().astype(np.int64) for name in names)
+    is_proven = np.ones(found.num_rows, np.bool_)
+    committed = AgreedBranch(*columns, is_proven, str(found["cluster_id"][0].as_py()))
+    admitted = Admitted(lake, newest_versions(lake, (one.name for one in bronze.BRONZE)))
+    return ClusterLog(admitted, committed, tuple(pieces_of(committed, None)), (), ())
 
 
-def _build(spark: SparkSession, lake: delta.Lake, buckets: int) -> None:
-    log = delta.read(spark, lake, bronze.LOG_RECORDS)
-    snapshots = delta.read(spark, lake, bronze.SNAPSHOTS)
-    snapshot_records = delta.read(spark, lake, bronze.SNAPSHOT_RECORDS)
-    committed = delta.read(spark, lake, silver.COMMITTED_LOG)
-    branch = branch_records(committed, log)
-    written = agreed_replay(branch, snapshots, snapshot_records, buckets)
-    written = written.persist(StorageLevel.DISK_ONLY)
-    for table, rows in (
-        (gold.METADATA_HISTORY, metadata_history(written)),
-        (gold.METADATA_CHANGES, metadata_changes(written)),
-    ):
+def _build(spark: SparkSession, lake: delta.Lake, log: ClusterLog) -> None:
+    for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES):
         delta.ensure_table(lake, table)
-        delta.overwrite(lake, table, rows)
-    written.unpersist()
+    told = replay(OnSpark(spark), lake, {log.cluster_id: log})
+    delta.commit(lake, gold.METADATA_HISTORY, told.history, "overwrite")
+    delta.replace_by_files(spark, lake, gold.METADATA_CHANGES, told.changes)
 
 
 def report(runs: Iterable[Replayed]) -> str:

@@ -157,7 +157,7 @@ def lossy(
     given = {"LAKE": str(lake)}
     with submitted(script_shown_by(BUILD), cluster, workplace, given) as job:
         job.until("half of the tables", lambda: IN_THE_MIDDLE in job.said)
-        (application,) = job.applications()
+        (application,) = job.until("its name at the driver", job.applications)
         victim = cluster.workers[0]
         (folder,) = victim.executors(application)
         victim.freeze()

@@ -89,6 +89,38 @@ def test_a_tables_content_is_replaced_by_what_changed_of_it(
     assert rows == {("kept", 1, None), ("moved", None, None), ("new", 1, 2)}
 
 
+def _files(lake: Lake, *rows: tuple[str, int | None, int | None]) -> list[delta.NewFile]:
+    """Data files of these rows in the table's folder, one for each, which no commit names."""
+    files = []
+    for row in rows:
+        columns = dict(zip(LEADERS.column_names, ([value] for value in row), strict=True))
+        table = pa.table(columns, LEADERS.arrow_schema)
+        file = delta.Target.of(lake, LEADERS).write(table.to_batches())
+        assert file is not None
+        files.append(file)
+    return files
+
+
+def test_files_that_tasks_wrote_become_an_empty_tables_and_later_only_what_they_change(
+    spark: SparkSession, lake: Lake
+) -> None:
+    delta.ensure_table(lake, LEADERS)
+    folder = Path(lake.path_of(LEADERS))
+    first = _files(lake, ("kept", 1, None), ("gone", 3, 1))
+    delta.replace_by_files(spark, lake, LEADERS, first)
+    version = opened(lake).version()
+    assert changes(lake, version) == {("insert", "kept", 1, None), ("insert", "gone", 3, 1)}
+    assert {one.name for one in first} == {path.name for path in folder.glob("*.parquet")}
+
+    news = _files(lake, ("kept", 1, None), ("new", 1, 2))
+    delta.replace_by_files(spark, lake, LEADERS, news)
+    assert changes(lake, version + 1) == {("delete", "gone", 3, 1), ("insert", "new", 1, 2)}
+    assert not any((folder / one.name).exists() for one in news)
+
+    delta.replace_by_files(spark, lake, LEADERS, [])
+    assert opened(lake).to_pyarrow_table().num_rows == 0
+
+
 def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(
     spark: SparkSession, lake: Lake
 ) -> None:

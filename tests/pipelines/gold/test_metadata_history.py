@@ -11,19 +11,10 @@ import pytest
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from pipelines.delta import Lake, read
-from pipelines.gold.metadata_history import metadata_changes, metadata_history
 from pipelines.lake.redaction import FILE_NAME
-from pipelines.replay.stored import bucket_of, stored_record
-from pipelines.silver.agreed_replay import agreed_replay
-from pipelines.silver.branch_records import branch_records
-from pipelines.silver.stored_records import spread
-from pipelines.tables import bronze, silver
 from replica.metadata.changes import CHANGES
-from replica.metadata.image import EMPTY, Image, Replay, key_of, orphan_topic_configs
+from replica.metadata.image import EMPTY, Image, Replay, orphan_topic_configs
 from replica.metadata.redact import Redactor
 from tests.examples import examples
 from tests.replica.metadata.image.recorded import Logged, records_in
@@ -35,8 +26,6 @@ GHOSTS = {DYNAMIC: 1526, STATIC: 750}
 
 Row = dict[str, Any]
 State = dict[tuple[str, str], tuple[str, int | None]]
-
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
@@ -179,62 +168,3 @@ def test_metadata_version_is_told_by_its_release(changes: dict[str, list[Row]]) 
         for cluster, rows in changes.items()
     }
     assert found == {DYNAMIC: ['"4.1-IV1"'], STATIC: ['"3.7-IV4"']}
-
-
-@pytest.fixture(scope="module")
-def inputs(spark: SparkSession, built_lake: Path) -> dict[str, DataFrame]:
-    lake = Lake(built_lake)
-    records = read(spark, lake, bronze.LOG_RECORDS)
-    return {
-        "branch": branch_records(read(spark, lake, silver.COMMITTED_LOG), records),
-        "snapshots": read(spark, lake, bronze.SNAPSHOTS),
-        "snapshot_records": read(spark, lake, bronze.SNAPSHOT_RECORDS),
-        "tails": records.withColumns(
-            {name: F.lit(None).cast(kind) for name, kind in _TAIL.items()}
-        ).where("false"),
-    }
-
-
-_TAIL = {"tail_id": "string", "position": "long", "commitment": "string"}
-
-
-def test_a_record_goes_to_the_bucket_that_owns_its_key(inputs: dict[str, DataFrame]) -> None:
-    columns = {"source": F.lit("2"), "position": F.col("offset")}
-    rows = spread(inputs["branch"].withColumns(columns), 7)
-    record = "cluster_id", "offset", "is_control", "record_type", "record_version", "payload"
-    found = rows.groupBy(*record, "value").agg(F.collect_list("bucket").alias("buckets"))
-    for row in found.collect():
-        value = None if row["value"] is None else bytes(row["value"])
-        fields = row.is_control, row.record_type, row.record_version, row.payload, value
-        own = bucket_of(key_of(stored_record(*fields)), 7)
-        assert own in row.buckets
-        assert len(row.buckets) in (1, 7)
-
-
-@pytest.mark.slow
-def test_without_the_head_and_in_any_number_of_parts_it_is_the_same_from_a_snapshot_on(
-    inputs: dict[str, DataFrame], history: dict[str, list[Row]]
-) -> None:
-    """The branch from 300 on, with a hole: 600 to 620 of one cluster are gone."""
-    hole = f"cluster_id = '{DYNAMIC}' AND offset BETWEEN 600 AND 620"
-    headless = {**inputs, "branch": inputs["branch"].where(f"offset >= 300 AND NOT ({hole})")}
-    written = agreed_replay(**headless, buckets=5).persist()
-    rows = [row.asDict() for row in metadata_history(written).collect()]
-    told = [row.asDict() for row in metadata_changes(written).collect()]
-    written.unpersist()
-    begins = {STATIC: (519, 1900), DYNAMIC: (792, 3000)}
-    for cluster, offsets in begins.items():
-        mine = [row for row in rows if row["cluster_id"] == cluster]
-        assert {row["valid_from_offset"] for row in mine if row["record_offset"] is None} == {
-            offsets[0] - 1
-        }
-        assert _state(mine, offsets[0] - 1) == {}
-        for end_offset in offsets:
-            found = {key: value for key, (value, _) in _state(mine, end_offset).items()}
-            whole = _state(history[cluster], end_offset)
-            orphans = found.keys() - whole.keys()
-            assert {kind for kind, _ in orphans} <= {"config"}
-            assert {key: value for key, value in found.items() if key not in orphans} == {
-                key: value for key, (value, _) in whole.items()
-            }
-        assert min(row["offset"] for row in told if row["cluster_id"] == cluster) >= offsets[0]

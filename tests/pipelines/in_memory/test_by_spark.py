@@ -19,7 +19,7 @@ from pipelines.tables.silver import SILVER
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.bench.same_tables import rows
-from tests.pipelines.in_memory.test_replay_by_spark import DYNAMIC, STATIC
+from tests.pipelines.large.test_replay import DYNAMIC, STATIC
 from tests.pipelines.scenarios.played import ORDER, play
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # .ci/run runs them behind `make test`

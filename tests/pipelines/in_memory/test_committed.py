@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipelines.in_memory import committed
 from pipelines.in_memory.branch import branch_batches, holders_of
 from pipelines.in_memory.committed import AgreedBranch
+from pipelines.tables.silver import COMMITTED_LOG
 from replica.history.log import OffsetRange
 from tests.pipelines.in_memory.batch_rows import batches
 
@@ -24,7 +26,7 @@ ROWS = [
         (10, 2, 9, "unproven"),
     )
 ]
-BRANCH = AgreedBranch.of_rows("c", ROWS)
+BRANCH = AgreedBranch.of_table("c", pa.Table.from_pylist(ROWS))
 AS_RANGES = AgreedBranch(
     *(np.array(column) for column in ([3, 5, 9], [5, 6, 11], [1, 1, 2], [7, 8, 9])),
     np.array([True, True, False]),
@@ -53,7 +55,7 @@ def test_a_batch_of_another_epoch_or_crc_is_not_the_branchs() -> None:
         np.array(column) for column in ([3, 3, 3, 6], [1, 2, 1, 1], [7, 7, 8, 8])
     )
     assert AS_RANGES.has(offsets, epochs, crcs).tolist() == [True, False, False, False]
-    nothing = AgreedBranch.of_rows("c", [])
+    nothing = AgreedBranch.of_table("c", COMMITTED_LOG.arrow_schema.empty_table())
     assert not nothing.has(offsets, epochs, crcs).any()
     assert (nothing.entry(3), nothing.table().num_rows) == (None, 0)
 

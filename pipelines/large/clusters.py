@@ -58,7 +58,7 @@ class Bronze:
         """Each cluster with the rows that this process reads: all except records that are no
         control records."""
         captures, snapshots, state, found = map(self._rows, _SMALL)
-        in_log, in_snapshots = (_by_cluster(self._control(one)) for one in _CONTROL)
+        in_log, in_snapshots = (by_cluster(self._control(one).to_pylist()) for one in _CONTROL)
         batches = self._read(bronze.LOG_BATCHES, COLUMNS)
         ids = {*captures, *snapshots, *state, *found, *in_log, *in_snapshots}
         ids |= {*batches["cluster_id"].unique().to_pylist()}
@@ -79,7 +79,7 @@ class Bronze:
         ]
 
     def _rows(self, contract: Contract) -> defaultdict[str, list[Row]]:
-        return _by_cluster(self._read(contract, contract.column_names))
+        return by_cluster(self._read(contract, contract.column_names).to_pylist())
 
     def _read(self, contract: Contract, names: Sequence[str]) -> pa.Table:
         if contract in self.whole:
@@ -96,9 +96,10 @@ def _typed(contract: Contract, rows: DataFrame) -> pa.Table:
     return found.cast(pa.schema([contract.arrow_schema.field(name) for name in rows.columns]))
 
 
-def _by_cluster(rows: pa.Table) -> defaultdict[str, list[Row]]:
+def by_cluster(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
+    """Rows with a cluster_id."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows.to_pylist():
+    for row in rows:
         found[row["cluster_id"]].append(row)
     return found
 
@@ -116,4 +117,4 @@ def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
 
 def rows_by_cluster(rows: DataFrame) -> defaultdict[str, list[Row]]:
     """The rows by cluster_id. rows: few rows, which have that column."""
-    return _by_cluster(rows.toArrow())
+    return by_cluster(rows.toArrow().to_pylist())

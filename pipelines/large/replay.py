@@ -1,0 +1,237 @@
+"""The agreed branches of large clusters replayed in parts: each part in a task, which reads the
+records that it needs, and writes data files of the tables that have a row for each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipelines.clusters.computing import table_of
+from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.delta.committing import NewFile, Target
+from pipelines.delta.direct import results_of
+from pipelines.in_memory.metadata import (
+    changes_told,
+    metadata_changes,
+    metadata_history,
+    state_ranges,
+)
+from pipelines.in_memory.rows import Row
+from pipelines.lake import Lake
+from pipelines.large.log import ClusterLog, LostTail
+from pipelines.large.survey import Logs, Planned, planned
+from pipelines.replay.columns import Place, is_unknown, spread
+from pipelines.replay.compared import REPLAYED
+from pipelines.replay.folded import folded
+from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
+from pipelines.replay.plan import PlannedSnapshot
+from pipelines.replay.stored import SPREAD
+from pipelines.replay.walk import walk
+from pipelines.replay.written import CHANGE, RANGE, VERSION
+from pipelines.tables import gold
+from pipelines.tables.contract import Contract
+from pipelines.tasks import Tasks
+
+_RECORDS_OF_PART = 4_000_000
+"""At most, so that what a task sorts and holds stays bounded. Each part is given every topic."""
+_RECORDS_OF_ONE = 100_000
+"""Of a cluster that isn't split: each part reads all records of its cluster."""
+_FILE_BYTES = 128 * 1024 * 1024
+"""Of Arrow, of which one data file is written."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What the replay of all clusters told. history, changes: files of gold.metadata_history and
+    gold.metadata_changes that no commit names yet. compared, ranges: rows of REPLAYED and of
+    gold.state_ranges."""
+
+    history: Sequence[NewFile]
+    changes: Sequence[NewFile]
+    compared: Sequence[Row]
+    ranges: Sequence[Row]
+
+
+class _PartOf(NamedTuple):
+    cluster_id: str
+    bucket: int
+    buckets: int
+
+
+class _Told(NamedTuple):
+    """What a task hands back."""
+
+    history: list[NewFile]
+    changes: list[NewFile]
+    compared: list[Row]
+    ranges: list[Row]
+
+
+def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> Replayed:
+    """The replay of the agreed branches; the two tables must be there.
+
+    Raises UnwritableFileError for what a task could not write, and what delta-rs raises. Files of a
+    replay that fails are such that nothing refers to: VACUUM removes them.
+    """
+    plans = planned(tasks, logs)
+    parts = [
+        _PartOf(cluster_id, bucket, buckets)
+        for cluster_id in sorted(plans, key=lambda one: -logs[one].committed.entries)
+        for buckets in [buckets_for(tasks.at_once, logs[cluster_id].committed.entries)]
+        for bucket in range(buckets)
+    ]
+    history, changes = (
+        Target.of(lake, one) for one in (gold.METADATA_HISTORY, gold.METADATA_CHANGES)
+    )
+    function = partial(_replay, logs=logs, plans=plans, history=history, changes=changes)
+    told = results_of(tasks, function, parts, history.folder)
+    return Replayed(
+        [file for one in told for file in one.history],
+        [file for one in told for file in one.changes],
+        folded(row for one in told for row in one.compared),
+        [row for one in told for row in one.ranges],
+    )
+
+
+def buckets_for(at_once: int, records: int) -> int:
+    """In how many parts a cluster of so many records is replayed. at_once: parts that run side by
+    side."""
+    if records <= _RECORDS_OF_ONE:
+        return 1
+    return max(at_once, records // _RECORDS_OF_PART)
+
+
+def _replay(
+    part: _PartOf, *, logs: Logs, plans: dict[str, Planned], history: Target, changes: Target
+) -> _Told:
+    """In a task."""
+    log, plan = logs[part.cluster_id], plans[part.cluster_id]
+    versions = _Files(history, gold.METADATA_HISTORY, metadata_history)
+    agreed = _Files(changes, gold.METADATA_CHANGES, changes_told)
+    contested = _Files(changes, gold.METADATA_CHANGES, metadata_changes, size=None)
+    told = _Told([], [], [], [])
+    rows = rows_of(log, plan, part.bucket, part.buckets)
+    with no_search_for_cycles():
+        for batch in walk(Part(*part, plan.plan, rows)):
+            if not batch.num_rows:
+                continue
+            if batch.schema.equals(REPLAYED):
+                told.compared.extend(batch.to_pylist())
+                continue
+            what = batch.column("what")[0].as_py()
+            if what == VERSION:
+                versions.add(batch)
+            elif what == RANGE:
+                told.ranges.extend(state_ranges(pa.Table.from_batches([batch])).to_pylist())
+            else:
+                assert what == CHANGE, what
+                is_contested = _is_contested(batch, log.tails)
+                if not is_contested.any():
+                    agreed.add(batch)
+                    continue
+                agreed.add(batch.filter(pa.array(~is_contested)))
+                contested.add(batch.filter(pa.array(is_contested)))
+    told.history.extend(versions.end())
+    told.changes.extend([*agreed.end(), *contested.end()])
+    return told
+
+
+def _is_contested(changes: pa.RecordBatch, tails: Iterable[LostTail]) -> npt.NDArray[np.bool_]:
+    """Whether a branch that lost may tell the same change: of these changes only one is kept."""
+    offsets = changes.column("record_offset").to_numpy()
+    found = np.zeros(len(offsets), np.bool_)
+    for tail in tails:
+        found |= (offsets >= tail.position) & (offsets <= tail.last_offset)
+    return found
+
+
+@dataclass
+class _Files:
+    """Files of one table, written as their rows come. made: the table's rows of rows of WRITTEN.
+    size: bytes of Arrow in one file; None where all rows are to be in one."""
+
+    target: Target
+    contract: Contract
+    made: Callable[[pa.Table], pa.Table]
+    size: int | None = _FILE_BYTES
+    files: list[NewFile] = field(default_factory=list)
+    waiting: list[pa.RecordBatch] = field(default_factory=list)
+    waiting_bytes: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """OSError, UnwritableFileError."""
+        if batch.num_rows:
+            self.waiting.append(batch)
+            self.waiting_bytes += batch.nbytes
+            if self.size is not None and self.waiting_bytes >= self.size:
+                self._write()
+
+    def end(self) -> list[NewFile]:
+        """All of the files. The errors of `add`."""
+        if self.waiting:
+            self._write()
+        return self.files
+
+    def _write(self) -> None:
+        rows = table_of(self.contract, self.made(pa.Table.from_batches(self.waiting)))
+        file = self.target.write(rows.to_batches())
+        if file is not None:
+            self.files.append(file)
+        self.waiting, self.waiting_bytes = [], 0
+
+
+_Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
+
+
+def rows_of(
+    log: ClusterLog, planned: Planned, bucket: int, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one part of a cluster's replay, as Part takes them. Raises what delta-rs
+    raises."""
+    due: list[_Due] = [
+        (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
+        for one in planned.plan.snapshots
+    ]
+    due += [(one.position, OF_TAIL + one.tail_id, one) for one in log.tails]
+    due.sort(key=lambda one: one[:2], reverse=True)
+    beside = partial(_beside, log, bucket=bucket, buckets=buckets)
+    unknown = np.array(sorted(planned.unknown), np.int64)
+    for piece in log.pieces:
+        rows, commitments = log.branch(piece)
+        offsets = rows["offset"].combine_chunks()
+        is_hidden = np.isin(offsets.to_numpy(), unknown)
+        place = Place(offsets, OF_LOG, commitments)
+        if is_hidden.any():
+            known = pa.array(~is_hidden)
+            rows = rows.filter(known)
+            place = Place(offsets.filter(known), OF_LOG, commitments.filter(known))
+        nothing = np.zeros(rows.num_rows, np.bool_)
+        of_log = spread(rows, nothing, log.cluster_id, place, bucket, buckets)
+        low, positions = 0, of_log["position"].to_numpy()
+        while due and due[-1][0] < piece.high:
+            high = int(np.searchsorted(positions, due[-1][0]))
+            yield from of_log.slice(low, high - low).to_batches()
+            yield from beside(due.pop())
+            low = high
+        yield from of_log.slice(low).to_batches()
+    while due:
+        yield from beside(due.pop())
+
+
+def _beside(log: ClusterLog, due: _Due, *, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a snapshot, or of a branch that lost."""
+    position, source, one = due
+    if isinstance(one, LostTail):
+        rows, commitment = log.tail(one), one.commitment
+    else:
+        (snapshot,) = (of for of in log.snapshots if of[:3] == one[:3])
+        rows, commitment = log.content(snapshot), None
+    place = Place(position, source, commitment)
+    found = spread(rows, is_unknown(rows), log.cluster_id, place, bucket, buckets)
+    yield from found.select(SPREAD.names).to_batches()

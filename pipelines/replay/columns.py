@@ -1,0 +1,173 @@
+"""Records in columns, as the rows of one part of a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.replay.stored import (
+    KNOWN_CONTROL,
+    SPREAD,
+    STATEFUL_CONTROL,
+    bucket_of,
+    stored_record,
+)
+from replica.message.primitives import uuid_text
+from replica.metadata.image import BROADCAST, KEY_FIELDS, PartitionKey, key_of
+from replica.metadata.reader import decode
+from replica.metadata.record import UnknownRecord
+from replica.metadata.records import RECORDS_BY_KEY
+
+RECORDS = pa.schema(
+    [
+        ("offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        *(SPREAD.field(name) for name in ("timestamp", "is_control", "record_type")),
+        *(SPREAD.field(name) for name in ("record_version", "payload", "value")),
+    ]
+)
+"""What is read of each record. payload: JSON, only where `value` is NULL."""
+
+_Mask = npt.NDArray[np.bool_]
+_STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST}) - {*STATEFUL_CONTROL}
+_OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
+_ENVELOPE_BYTES = 3
+_ONE_BYTE = 0x7F
+"""The largest number of an envelope that is one byte."""
+_TOPIC_ID = slice(7, 23)
+"""The bytes of the topic id in a partition's value: behind the envelope and the partition's id."""
+
+
+class Place(NamedTuple):
+    """Where a part wants records. position, commitment: an array, or one value for all records."""
+
+    position: pa.Array | int
+    source: str
+    commitment: pa.Array | str | None
+
+
+def is_unknown(rows: pa.Table) -> _Mask:
+    """Whether each record has an api key, version or control type that this release doesn't know.
+    rows: RECORDS."""
+    is_control = _mask(rows["is_control"])
+    found = is_control & ~_of_types(rows, KNOWN_CONTROL)
+    return found | (~is_control & _has_unknown_bytes(rows))
+
+
+def _has_unknown_bytes(rows: pa.Table) -> _Mask:
+    """The same of metadata records. The JSON of a record of an unknown type has a field apiKey, and
+    that of no other type has one."""
+    values = rows["value"].combine_chunks()
+    found = _mask(pc.fill_null(pc.match_substring(rows["payload"], '"apiKey":'), False))
+    found &= _mask(values.is_null())
+    envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES).dictionary_encode()
+    kinds = [_is_unknown(one) for one in envelopes.dictionary.to_pylist()]
+    codes = _codes(envelopes)
+    found |= np.array([kind is True for kind in kinds] + [False], np.bool_)[codes]
+    is_long = np.array([kind is None for kind in kinds] + [False], np.bool_)[codes]
+    is_long &= ~_mask(rows["is_control"])
+    for index in np.flatnonzero(is_long).tolist():
+        found[index] = isinstance(decode(values[index].as_py()), UnknownRecord)
+    return found
+
+
+def _is_unknown(envelope: bytes) -> bool | None:
+    """Whether values that begin so are of a type or version that this release doesn't know. None
+    where a number of the envelope has more than one byte."""
+    if len(envelope) < _ENVELOPE_BYTES or max(envelope) > _ONE_BYTE:
+        return None
+    schema = RECORDS_BY_KEY.get(envelope[1])
+    return schema is None or envelope[2] not in schema.versions
+
+
+def spread(
+    rows: pa.Table, unknown: _Mask, cluster_id: str, place: Place, bucket: int, buckets: int
+) -> pa.Table:
+    """SPREAD of those records that one part of a replay has to see: records that have state and a
+    key of its bucket, and records that every part needs. rows: RECORDS; unknown: by is_unknown."""
+    kept = _has_state(rows, unknown)
+    if buckets > 1:
+        kept &= unknown | _is_in_bucket(rows, bucket, buckets)
+    found = {
+        "cluster_id": (cluster_id, pa.string()),
+        "bucket": (bucket, pa.int32()),
+        "position": (place.position, pa.int64()),
+        "source": (place.source, pa.string()),
+        "commitment": (place.commitment, pa.string()),
+    }
+    columns = [
+        _column(*found[name], rows.num_rows) if name in found else rows[name]
+        for name in SPREAD.names
+    ]
+    table = pa.Table.from_arrays(columns, schema=SPREAD)
+    return table if kept.all() else table.filter(pa.array(kept))
+
+
+def _column(value: pa.Array | int | str | None, kind: pa.DataType, count: int) -> pa.Array:
+    return value if isinstance(value, pa.Array) else pa.repeat(pa.scalar(value, kind), count)
+
+
+def _has_state(rows: pa.Table, unknown: _Mask) -> _Mask:
+    """Whether a replay applies each record, or must know that it is there."""
+    is_valued = _mask(pc.is_valid(rows["value"]))
+    return np.where(
+        _mask(rows["is_control"]),
+        _of_types(rows, STATEFUL_CONTROL) & is_valued,
+        _of_types(rows, _STATEFUL) | unknown,
+    )
+
+
+def _is_in_bucket(rows: pa.Table, bucket: int, buckets: int) -> _Mask:
+    """Whether each record, of those that have state, is one that the part of a bucket needs."""
+    mine = {*BROADCAST}
+    for record_type, (family, _) in KEY_FIELDS.items():
+        if bucket_of(PartitionKey(family, ""), buckets) == bucket:
+            mine.add(record_type)
+    found = _of_types(rows, mine - _OF_PARTITIONS)
+    of_topics = _of_types(rows, _OF_PARTITIONS)
+    values = rows["value"].combine_chunks()
+    is_short = of_topics & _is_short(values)
+    places = np.flatnonzero(is_short)
+    ids = pc.binary_slice(values.take(pa.array(places)), _TOPIC_ID.start, _TOPIC_ID.stop)
+    topics = ids.dictionary_encode()
+    keys = (PartitionKey("topic", uuid_text(one)) for one in topics.dictionary.to_pylist())
+    is_mine = [bucket_of(key, buckets) == bucket for key in keys]
+    found[places] = np.array([*is_mine, False], np.bool_)[_codes(topics)]
+    others = np.flatnonzero(of_topics & ~is_short)
+    for place, row in zip(others.tolist(), _rows(rows.take(pa.array(others))), strict=True):
+        found[place] = bucket_of(key_of(stored_record(*row)), buckets) == bucket
+    return found
+
+
+def _is_short(values: pa.Array) -> _Mask:
+    """Whether the envelope of each value is three bytes."""
+    envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES).dictionary_encode()
+    are_short = [max(one, default=0xFF) <= _ONE_BYTE for one in envelopes.dictionary.to_pylist()]
+    return np.array([*are_short, False], np.bool_)[_codes(envelopes)]
+
+
+def _rows(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The values that stored_record takes, of each row."""
+    names = ("is_control", "record_type", "record_version", "payload", "value")
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
+
+
+def _of_types(rows: pa.Table, names: Collection[str]) -> _Mask:
+    types = rows["record_type"].combine_chunks().dictionary_encode()
+    are_named = [name in names for name in types.dictionary.to_pylist()]
+    return np.array([*are_named, False], np.bool_)[_codes(types)]
+
+
+def _codes(encoded: pa.DictionaryArray) -> npt.NDArray[np.int64]:
+    """The index of each value in the dictionary, -1 for NULL."""
+    return np.asarray(encoded.indices.fill_null(-1).to_numpy(), np.int64)
+
+
+def _mask(column: pa.Array | pa.ChunkedArray) -> _Mask:
+    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
