@@ -88,7 +88,7 @@ def test_a_campaign_runs_in_processes_of_their_own(one_file: Path) -> None:
     # how many events a second it does is another matter in each run
     ours, theirs = (re.sub(r"\d+ events/s", "", one.stdout) for one in (done, expected))
     assert ours == theirs
-    assert ours.endswith("3 seeds, 0 broken")
+    assert "3 seeds, 0 broken" in ours
 
 
 def test_bombs_are_told_within_a_gibibyte_without_compiled_code_too(
