@@ -26,11 +26,8 @@ from pipelines.tables.bronze import LOG_BATCHES, REPLICA
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
 
-_READ = pa.schema(
-    [
-        LOG_BATCHES.arrow_schema.field(name)
-        for name in (*(column.name for column in REPLICA), *(name for name, _ in BATCH_COLUMNS))
-    ]
+_READ = LOG_BATCHES.arrow_columns(
+    [*(column.name for column in REPLICA), *(name for name, _ in BATCH_COLUMNS)]
 )
 """The columns of LOG_BATCHES that are read from a segment."""
 

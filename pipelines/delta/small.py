@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrow_frames import dataframe_of
-from pipelines.delta.tables import no_table, read
+from pipelines.delta.tables import open_newest, read
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_if_there
+from pipelines.lake.delta_rs import answer_of
 from pipelines.tables.contract import Contract
 
 _SMALL_ROWS = 100_000
@@ -54,7 +54,7 @@ class Reading:
 
 def size(lake: Lake, contract: Contract) -> Size:
     """The size of the table. Raises UsageError where the lake has no such table."""
-    return size_of(_opened(lake, contract))
+    return size_of(open_newest(lake, contract))
 
 
 def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
@@ -63,7 +63,7 @@ def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
 
     Raises UsageError where the lake has no such table.
     """
-    table = _opened(lake, contract)
+    table = open_newest(lake, contract)
     held = size_of(table)
     if held.is_small:
         rows = _read_small(spark, table, contract)
@@ -89,9 +89,7 @@ def values(
 def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.Table:
     """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
     without Spark. UsageError where the lake has no such table."""
-    names = ", ".join(f'"{name}"' for name in contract.column_names)
-    query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
-    return in_contract_types(answer(lake, contract, query, version), contract)
+    return columns_where(lake, contract, contract.column_names, where, version=version)
 
 
 def columns_where(
@@ -101,10 +99,15 @@ def columns_where(
 
     UsageError where the lake has no such table.
     """
+    return columns_of(_at(lake, contract, version), contract, names, where)
+
+
+def columns_of(table: DeltaTable, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
+    """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. Raises
+    what delta-rs raises."""
     columns = ", ".join(f'"{name}"' for name in names)
     query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - the names are our own
-    found = answer(lake, contract, query, version)
-    return in_types(found, pa.schema([contract.arrow_schema.field(name) for name in names]))
+    return in_types(answer_of(table, query), contract.arrow_columns(names))
 
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
@@ -113,10 +116,14 @@ def answer(lake: Lake, contract: Contract, query: str, version: int | None = Non
 
     Raises UsageError where the lake has no such table.
     """
-    table = _opened(lake, contract)
+    return answer_of(_at(lake, contract, version), query)
+
+
+def _at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
+    table = open_newest(lake, contract)
     if version is not None and version != table.version():
         table.load_as_version(version)
-    return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    return table
 
 
 def text(value: str) -> str:
@@ -133,13 +140,6 @@ def of_clusters(clusters: Iterable[str]) -> str:
 def spark_text(value: str) -> str:
     """A literal of SQL, as Spark reads it."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _opened(lake: Lake, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake, contract.name)
-    if table is None:
-        raise no_table(lake, contract)
-    return table
 
 
 def size_of(table: DeltaTable) -> Size:
@@ -161,8 +161,7 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
     query = f"SELECT * FROM t WHERE {where}"  # noqa: S608 - the conditions are our own
-    found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
-    return in_contract_types(found, contract)
+    return in_contract_types(answer_of(table, query), contract)
 
 
 def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import deltalake
 from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -57,6 +58,15 @@ def read(
     if version is not None:
         reader = reader.option("versionAsOf", version)
     return reader.load(path)
+
+
+def open_newest(lake: Lake, contract: Contract) -> deltalake.DeltaTable:
+    """The table at its newest version, by delta-rs. Raises UsageError where the lake has no such
+    table."""
+    table = open_if_there(lake, contract.name)
+    if table is None:
+        raise no_table(lake, contract)
+    return table
 
 
 def no_table(lake: Lake, contract: Contract) -> UsageError:

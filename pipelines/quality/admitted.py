@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 
-from pipelines.delta.small import content, in_contract_types, in_types, of_clusters
+from pipelines.delta.small import columns_of, content, in_contract_types, in_types, of_clusters
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
 from pipelines.quality.datafusion import quoted
@@ -37,15 +37,13 @@ class Admitted:
     def columns_where(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
         """Columns of the admitted rows that fulfil a condition in SQL, in the contract's types.
         Raises as `rows_of`."""
-        name, columns = contract.name, ", ".join(quoted(names))
-        if name in self.queries:
-            source, layer = f"({self.queries[name]})", opened_at(self.lake, self.versions)
-            found = layer.answer(f"SELECT {columns} FROM {source} WHERE {where}")  # noqa: S608 - our own text
-        else:
-            table = _opened(self.lake, name, self.versions[name])
-            query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - our own text
-            found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
-        return in_types(found, pa.schema([contract.arrow_schema.field(one) for one in names]))
+        name = contract.name
+        if name not in self.queries:
+            return columns_of(_opened(self.lake, name, self.versions[name]), contract, names, where)
+        columns = ", ".join(quoted(names))
+        query = f"SELECT {columns} FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
+        found = opened_at(self.lake, self.versions).answer(query)
+        return in_types(found, contract.arrow_columns(names))
 
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""

@@ -15,9 +15,9 @@ from types import MappingProxyType
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.tables import no_table
+from pipelines.delta.tables import open_newest
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_if_there, open_table
+from pipelines.lake.delta_rs import open_table
 from pipelines.quality.datafusion import (
     broken_count,
     judged_rows,
@@ -61,7 +61,7 @@ class Counted:
 
 def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
     """The tables at their newest versions. Raises UsageError where the lake lacks one of them."""
-    return _registered({one.name: _opened(lake, one) for one in tables})
+    return _registered({one.name: open_newest(lake, one) for one in tables})
 
 
 def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
@@ -85,13 +85,6 @@ def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
     Raises what delta-rs raises, which is a plain Exception where a data file is missing.
     """
     return [count_broken(layer, suite) for suite in suites_of(tables)]
-
-
-def _opened(lake: Lake, contract: Contract) -> DeltaTable:
-    table = open_if_there(lake, contract.name)
-    if table is None:
-        raise no_table(lake, contract)
-    return table
 
 
 def count_broken(

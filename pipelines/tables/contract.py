@@ -7,7 +7,7 @@ fails in that function, naming the column, and not in a reader months later.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -142,6 +142,10 @@ class Contract:
     def arrow_schema(self) -> pa.Schema:
         """The columns as Spark gives them to Arrow; a VARIANT is struct<value, metadata>."""
         return to_arrow_schema(self.schema, timezone="UTC")
+
+    def arrow_columns(self, names: Iterable[str]) -> pa.Schema:
+        """The columns with these names, in this order, as `arrow_schema` has them."""
+        return pa.schema([self.arrow_schema.field(name) for name in names])
 
     def select(self, df: DataFrame) -> DataFrame:
         """`df` with exactly the contract's columns, in its order and types; others are dropped.

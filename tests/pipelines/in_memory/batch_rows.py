@@ -22,5 +22,5 @@ _USUAL: Row = {
 
 def batches(rows: Iterable[Row] = ()) -> Batches:
     """What a row doesn't say is usual."""
-    schema = pa.schema([LOG_BATCHES.arrow_schema.field(name) for name in COLUMNS])
+    schema = LOG_BATCHES.arrow_columns(COLUMNS)
     return Batches.of(pa.Table.from_pylist([{**_USUAL, **row} for row in rows], schema))
