@@ -9,17 +9,16 @@ layers and after the last one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
 from pipelines.clusters.computing import Rows, table_of
-from pipelines.delta.contents import put, put_all
+from pipelines.delta.contents import joined, put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
@@ -28,7 +27,7 @@ from pipelines.in_memory.derived import Gold, Silver
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
 from pipelines.in_memory.quorum.log_growth import LENGTHS
-from pipelines.in_memory.rows import Row
+from pipelines.in_memory.rows import Row, of_cluster
 from pipelines.large.clusters import (
     Bronze,
     LargeRecords,
@@ -131,8 +130,13 @@ class _Building:
         for contract, made in SILVER_NODES.items():
             self._put(contract, ((one.cluster_id, made(one)) for one in clusters))
         with self._writing(silver.COMMITTED_LOG):
-            tables = (table for one in clusters for table in one.committed.tables())
-            replace_values(self.lake, silver.COMMITTED_LOG, _in_files(tables))
+            pieces = (
+                Rows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
+                for one in clusters
+                for table in one.committed.tables()
+            )
+            files = (some.rows for some in joined(pieces, _ROWS_OF_A_FILE))
+            replace_values(self.lake, silver.COMMITTED_LOG, files)
 
     def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
         """The agreed branches from which gold may be derived. agreed: the rows of
@@ -140,9 +144,8 @@ class _Building:
         if silver.COMMITTED_LOG in self.gate.whole:
             return [one.committed for one in clusters]
         rows = agreed.orderBy("cluster_id", "offset").toArrow()
-        ids = rows["cluster_id"]
         return [
-            AgreedBranch.of_table(one.cluster_id, rows.filter(pc.equal(ids, one.cluster_id)))
+            AgreedBranch.of_table(one.cluster_id, of_cluster(rows, one.cluster_id))
             for one in clusters
         ]
 
@@ -220,18 +223,6 @@ class _Building:
         self.counts[contract.name] = written.row_count or 0
         self.versions[contract.name] = written.version
         self.steps.done()
-
-
-def _in_files(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows of silver.committed_log, in tables with as many rows as a file shall have."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        waiting.append(table_of(silver.COMMITTED_LOG, table))
-        if sum(one.num_rows for one in waiting) >= _ROWS_OF_A_FILE:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
 
 
 def _between(clusters: Sequence[Silver]) -> list[Row]:

@@ -16,6 +16,7 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
+from pipelines.in_memory.rows import of_cluster
 from pipelines.nodes import Content, small_tables
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
@@ -102,9 +103,7 @@ def compute(part: Part) -> dict[str, Rows] | None:
 
 def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
     """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
-    captures, batches, *others = (
-        table.filter(pc.equal(table["cluster_id"], cluster_id)) for table in content
-    )
+    captures, batches, *others = (of_cluster(table, cluster_id) for table in content)
     rows = (_without_unread(table).to_pylist() for table in others)
     return BronzeRows(captures.to_pylist(), Batches.of(batches), *rows)
 

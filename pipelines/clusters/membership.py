@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import snapshot_voter_sets
 from pipelines.in_memory.membership import Member, members_of, with_neighbours
+from pipelines.in_memory.rows import of_cluster
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 
@@ -32,11 +32,7 @@ def members(admitted: Admitted) -> Iterator[Member]:
         compared = [one for one in some if one in neighbours]
         batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
         for one in some:
-            looks, in_snapshots, state = (_of(rows, one).to_pylist() for rows in small)
-            mine = Batches.of(_of(batches, one))
+            looks, in_snapshots, state = (of_cluster(rows, one).to_pylist() for rows in small)
+            mine = Batches.of(of_cluster(batches, one))
             rows = BronzeRows(looks, mine, [], [], in_snapshots, state, [])
             yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)
-
-
-def _of(rows: pa.Table, cluster_id: str) -> pa.Table:
-    return rows.filter(pc.equal(rows["cluster_id"], cluster_id))

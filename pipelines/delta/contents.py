@@ -41,7 +41,7 @@ class Piece(Protocol):
 
 
 @dataclass(frozen=True)
-class _Held:
+class Joined:
     """Several pieces as one."""
 
     clusters: tuple[str, ...]
@@ -62,7 +62,7 @@ def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[
     """
     table = open_table(lake.table_uri(contract.name))
     if not table.file_uris():
-        replace_values(lake, contract, (one.rows for one in _joined(pieces, _ROWS_OF_A_FILE)))
+        replace_values(lake, contract, (one.rows for one in joined(pieces, _ROWS_OF_A_FILE)))
         return
     pieces = [*pieces]
     known = {*kept, *chain.from_iterable(one.clusters for one in pieces)}
@@ -77,10 +77,10 @@ def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[
 def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
     """`put` with all rows that the table shall have."""
     clusters = tuple(rows["cluster_id"].unique().to_pylist())
-    put(lake, contract, [_Held(clusters, rows)])
+    put(lake, contract, [Joined(clusters, rows)])
 
 
-def _joined(pieces: Iterable[Piece], least: int) -> Iterator[_Held]:
+def joined(pieces: Iterable[Piece], least: int) -> Iterator[Joined]:
     """The pieces, where neighbours are joined so that each piece except the last has at least
     `least` rows."""
     waiting: list[tuple[Sequence[str], pa.Table]] = []
@@ -93,8 +93,8 @@ def _joined(pieces: Iterable[Piece], least: int) -> Iterator[_Held]:
         yield _as_one(waiting)
 
 
-def _as_one(pieces: Sequence[tuple[Sequence[str], pa.Table]]) -> _Held:
-    return _Held(
+def _as_one(pieces: Sequence[tuple[Sequence[str], pa.Table]]) -> Joined:
+    return Joined(
         tuple(cluster_id for clusters, _ in pieces for cluster_id in clusters),
         pa.concat_tables([rows for _, rows in pieces]),
     )
@@ -110,7 +110,7 @@ def _replace(
     """Replaces all rows of the clusters of which a row differs."""
     differing = {
         cluster_id
-        for some in _joined(pieces, _ROWS_AT_ONCE)
+        for some in joined(pieces, _ROWS_AT_ONCE)
         if not _is_held(table, contract, some)
         for cluster_id in some.clusters
     }
@@ -120,7 +120,7 @@ def _replace(
     query = f"SELECT count(*) AS staying FROM t WHERE NOT ({leaving})"  # noqa: S608 - our own text
     (count,) = rows_of(table, query)
     changed = (one for one in pieces if not differing.isdisjoint(one.clusters))
-    new = (some.rows for some in _joined(changed, _ROWS_OF_A_FILE))
+    new = (some.rows for some in joined(changed, _ROWS_OF_A_FILE))
     if not count["staying"]:
         replace_values(lake, contract, new)
         return
@@ -134,7 +134,7 @@ def _replace(
     )
 
 
-def _is_held(table: DeltaTable, contract: Contract, some: _Held) -> bool:
+def _is_held(table: DeltaTable, contract: Contract, some: Joined) -> bool:
     """Whether the table has exactly these rows of their clusters."""
     held = content(table, contract, of_clusters(some.clusters))
     return held.num_rows == some.rows.num_rows and bool(
@@ -152,7 +152,7 @@ def _change(
     """Commits the difference, in one commit."""
     changes: list[Row] = []
     touched = [*gone]
-    for some in _joined(pieces, _ROWS_AT_ONCE):
+    for some in joined(pieces, _ROWS_AT_ONCE):
         if not _is_held(table, contract, some):
             held = content(table, contract, of_clusters(some.clusters))
             changes += _differences(contract, held.to_pylist(), some.rows.to_pylist())

@@ -99,9 +99,13 @@ class AgreedBranch(_Ranges):
                 "offset": self.low[range_of] + within,
                 "leader_epoch": pa.array(self.leader_epoch[range_of]).cast(pa.int32()),
                 "crc": self.crc[range_of],
-                "commitment": pa.array(COMMITMENTS).take(pa.array(self.is_proven[range_of] + 0)),
+                "commitment": self.commitments(range_of),
             }
         )
+
+    def commitments(self, places: Longs) -> pa.Array:
+        """The commitment of an entry in each of the ranges at these places."""
+        return pa.array(COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
 
     def places(self, offsets: Longs) -> Longs:
         """The index of the range that holds each offset. -1 where no range does."""

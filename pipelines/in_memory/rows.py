@@ -5,11 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 Row = dict[str, Any]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 MICROSECOND = timedelta(microseconds=1)
+
+
+def of_cluster(rows: pa.Table, cluster_id: str) -> pa.Table:
+    """The rows of one cluster."""
+    return rows.filter(pc.equal(rows["cluster_id"], cluster_id))
 
 
 def milliseconds(at: datetime) -> int:

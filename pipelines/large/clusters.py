@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pipelines.delta.small import columns_where
@@ -17,7 +16,7 @@ from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.health import Health, health_of
 from pipelines.in_memory.quorum.log_growth import LENGTHS
-from pipelines.in_memory.rows import Row
+from pipelines.in_memory.rows import Row, of_cluster
 from pipelines.lake import Lake
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
@@ -67,7 +66,7 @@ class Bronze:
                 cluster_id,
                 BronzeRows(
                     captures[cluster_id],
-                    Batches.of(batches.filter(pc.equal(batches["cluster_id"], cluster_id))),
+                    Batches.of(of_cluster(batches, cluster_id)),
                     in_log[cluster_id],
                     snapshots[cluster_id],
                     in_snapshots[cluster_id],
@@ -93,7 +92,7 @@ class Bronze:
 
 def _typed(contract: Contract, rows: DataFrame) -> pa.Table:
     found = rows.toArrow()
-    return found.cast(pa.schema([contract.arrow_schema.field(name) for name in rows.columns]))
+    return found.cast(contract.arrow_columns(rows.columns))
 
 
 def by_cluster(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
@@ -108,9 +107,7 @@ def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
     """LENGTHS of each cluster. lengths: of record_lengths."""
     found = lengths.select("cluster_id", *LENGTHS.names).toArrow()
     return {
-        cluster_id: found.filter(pc.equal(found["cluster_id"], cluster_id))
-        .select(LENGTHS.names)
-        .cast(LENGTHS)
+        cluster_id: of_cluster(found, cluster_id).select(LENGTHS.names).cast(LENGTHS)
         for cluster_id in found["cluster_id"].unique().to_pylist()
     }
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.delta.small import text
 from pipelines.in_memory.batches import Batches, Longs
 from pipelines.in_memory.branch import tails_of
-from pipelines.in_memory.committed import COMMITMENTS, AgreedBranch
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.rows import Row, microseconds
 from pipelines.quality.admitted import Admitted
@@ -107,8 +107,7 @@ class ClusterLog:
         rows = self._records(bronze.LOG_RECORDS, "offset", where, ("leader_epoch", "crc"))
         offsets, epochs, crcs = (_longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
         kept = _in_order(offsets, self.committed.has(offsets, epochs, crcs))
-        is_proven = self.committed.is_proven[self.committed.places(offsets[kept])]
-        commitments = pa.array(COMMITMENTS).take(pa.array(is_proven + 0))
+        commitments = self.committed.commitments(self.committed.places(offsets[kept]))
         return BranchRecords(_taken(rows.select(RECORDS.names), kept), commitments)
 
     def tail(self, tail: LostTail) -> pa.Table:
@@ -246,14 +245,10 @@ def _enough(
 def _lost_tails(silver: Silver, committed: AgreedBranch) -> Iterator[LostTail]:
     batches = silver.bronze.batches
     for tail in tails_of(silver.held, committed):
-        of = tail.places
-        keys = zip(
-            *(one[of].tolist() for one in (batches.base_offset, batches.leader_epoch, batches.crc)),
-            strict=True,
-        )
-        replica = batches.replicas[int(batches.replica[of[0]])]
-        last_offset = int(batches.last_offset[of].max())
-        yield LostTail(*tail[:3], replica, frozenset(keys), last_offset)
+        replica = batches.replicas[int(batches.replica[tail.places[0]])]
+        keys = frozenset(map(batches.identity, tail.places.tolist()))
+        last_offset = int(batches.last_offset[tail.places].max())
+        yield LostTail(*tail[:3], replica, keys, last_offset)
 
 
 def _whole(snapshots: Sequence[Row]) -> Iterator[WholeSnapshot]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,12 +66,9 @@ def _has_unknown_bytes(rows: pa.Table) -> _Mask:
     found = _mask(pc.fill_null(pc.match_substring(rows["payload"], '"apiKey":'), False))
     found &= _mask(values.is_null())
     envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES).dictionary_encode()
-    kinds = [_is_unknown(one) for one in envelopes.dictionary.to_pylist()]
-    codes = _codes(envelopes)
-    found |= np.array([kind is True for kind in kinds] + [False], np.bool_)[codes]
-    is_long = np.array([kind is None for kind in kinds] + [False], np.bool_)[codes]
-    is_long &= ~_mask(rows["is_control"])
-    for index in np.flatnonzero(is_long).tolist():
+    found |= _where(envelopes, lambda one: _is_unknown(one) is True)
+    is_long = _where(envelopes, lambda one: _is_unknown(one) is None)
+    for index in np.flatnonzero(is_long & ~_mask(rows["is_control"])).tolist():
         found[index] = isinstance(decode(values[index].as_py()), UnknownRecord)
     return found
 
@@ -134,10 +131,9 @@ def _is_in_bucket(rows: pa.Table, bucket: int, buckets: int) -> _Mask:
     is_short = of_topics & _is_short(values)
     places = np.flatnonzero(is_short)
     ids = pc.binary_slice(values.take(pa.array(places)), _TOPIC_ID.start, _TOPIC_ID.stop)
-    topics = ids.dictionary_encode()
-    keys = (PartitionKey("topic", uuid_text(one)) for one in topics.dictionary.to_pylist())
-    is_mine = [bucket_of(key, buckets) == bucket for key in keys]
-    found[places] = np.array([*is_mine, False], np.bool_)[_codes(topics)]
+    found[places] = _where(
+        ids, lambda one: bucket_of(PartitionKey("topic", uuid_text(one)), buckets) == bucket
+    )
     others = np.flatnonzero(of_topics & ~is_short)
     for place, row in zip(others.tolist(), _rows(rows.take(pa.array(others))), strict=True):
         found[place] = bucket_of(key_of(stored_record(*row)), buckets) == bucket
@@ -146,9 +142,8 @@ def _is_in_bucket(rows: pa.Table, bucket: int, buckets: int) -> _Mask:
 
 def _is_short(values: pa.Array) -> _Mask:
     """Whether the envelope of each value is three bytes."""
-    envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES).dictionary_encode()
-    are_short = [max(one, default=0xFF) <= _ONE_BYTE for one in envelopes.dictionary.to_pylist()]
-    return np.array([*are_short, False], np.bool_)[_codes(envelopes)]
+    envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES)
+    return _where(envelopes, lambda one: max(one, default=0xFF) <= _ONE_BYTE)
 
 
 def _rows(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
@@ -158,14 +153,16 @@ def _rows(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _of_types(rows: pa.Table, names: Collection[str]) -> _Mask:
-    types = rows["record_type"].combine_chunks().dictionary_encode()
-    are_named = [name in names for name in types.dictionary.to_pylist()]
-    return np.array([*are_named, False], np.bool_)[_codes(types)]
+    return _where(rows["record_type"].combine_chunks(), names.__contains__)
 
 
-def _codes(encoded: pa.DictionaryArray) -> npt.NDArray[np.int64]:
-    """The index of each value in the dictionary, -1 for NULL."""
-    return np.asarray(encoded.indices.fill_null(-1).to_numpy(), np.int64)
+def _where(values: pa.Array, holds: Callable[[Any], bool]) -> _Mask:
+    """Whether a condition holds for each value; False for NULL. The condition is asked once for
+    each different value. values: a dictionary array is taken as it is."""
+    encoded = values.dictionary_encode()
+    answers = np.array([*map(holds, encoded.dictionary.to_pylist()), False], np.bool_)
+    codes: npt.NDArray[np.int64] = encoded.indices.fill_null(-1).to_numpy()
+    return answers[codes]
 
 
 def _mask(column: pa.Array | pa.ChunkedArray) -> _Mask:

@@ -15,7 +15,7 @@ _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 def looks(
     status: Iterable[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Sequence[_Row]
 ) -> Iterator[_Row]:
-    """A row for each cluster of which a state is known, about the newest one.
+    """A row for each cluster of which the lake knows a state. The row is about the newest state.
 
     status, captures, ranges, epochs: rows of gold.replica_status, bronze.captures,
     gold.state_ranges and gold.leader_epoch_history. A row has cluster_id, end_offset (of the
