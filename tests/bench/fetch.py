@@ -27,6 +27,7 @@ import confluent_kafka
 from replica.format.whole_batch import value_batch
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig, Connection
+from tests.bench.processes import cpu_seconds
 from tests.bench.rounds import Spread, measure, ratios
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import Controller, free_ports, java_command, run_tool
@@ -36,7 +37,6 @@ MEBIBYTE = 1024 * 1024
 VALUE_BYTES = 256
 RECORD = Path(__file__).with_name("FETCH.md")
 OURS, KAFKA = "kraftlake replica", f"Kafka {NEWEST} broker"
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class Server:
     @property
     def cpu_seconds(self) -> float:
         """User and system, since it began."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_seconds(self.pid)
 
 
 class Broker(Controller):

@@ -17,6 +17,7 @@ from replica.scan.segments import MIN_BYTES
 from tests.bench.segments import write_segment
 from tests.kraftlake_process import command_line
 
+_TICKS = os.sysconf("SC_CLK_TCK")
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("replica", "pipelines", "jobs")
 _PEAK = (
@@ -36,6 +37,12 @@ class Starts:
     size: int
     cold: float
     warm: float
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process, user and system, since it began."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def timed(work: Callable[[], object]) -> float:

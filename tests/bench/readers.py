@@ -37,6 +37,8 @@ from replica.storage.recovery import open_log
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.header import Request, encode_request
+from tests.bench.memory import resident
+from tests.bench.processes import cpu_seconds
 from tests.bench.rounds import Spread
 from tests.interop.kafka_node import free_ports
 from tests.kraftlake_process import started
@@ -47,7 +49,7 @@ SHAPES = ((100, 1), (1024, 1), (10 * 1024, 1), (256, 64), (256, 1024))
 ANSWER_BYTES = 8 * MEBIBYTE
 TOPIC, TOPIC_ID, CLUSTER_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAA"
 RECORD = Path(__file__).with_name("READERS.md")
-_TICKS, _WITHIN_S = os.sysconf("SC_CLK_TCK"), 60.0
+_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,12 @@ class Replica:
 
     @property
     def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_seconds(self.pid)
 
     @property
     def memory(self) -> float:
         """MiB of the process that are in memory."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        (line,) = (line for line in lines if line.startswith("VmRSS"))
-        return int(line.split()[1]) / 1024
+        return resident(self.pid)[0] / MEBIBYTE
 
     @property
     def files(self) -> int:
