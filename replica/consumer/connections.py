@@ -193,8 +193,8 @@ class WireConnections:
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:
-        """The replica with the time of a request that costs the node nothing; without a time where
-        the node doesn't answer."""
+        """The replica with the round-trip time (ms) of a cheap request. Where the node doesn't
+        answer, the replica stays without a time."""
         try:
             connection = await self._pool.connection((replica.host, replica.port))
             began = time.monotonic()
