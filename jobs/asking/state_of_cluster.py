@@ -54,7 +54,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The cluster that is meant: one in directories, or one in a lake at a moment."""
+    """The cluster that a command reads: from directories, or from a lake at a moment."""
 
     paths: tuple[str, ...]
     lake: Lake | None

@@ -54,9 +54,12 @@ def replace_by_merge(
 def replace_by_files(
     spark: SparkSession, lake: Lake, contract: Contract, files: Sequence[NewFile]
 ) -> None:
-    """Makes the rows of files in the table's folder, of which keys must be unique and which no
-    commit names, the table's whole content by what changed. Where the table is empty, the files
-    become its own; where it isn't, they are removed."""
+    """Makes the rows of data files the table's whole content, and commits only the difference.
+
+    The files lie in the table's folder, and no commit names them yet. The keys of their rows must
+    be unique. An empty table takes the files as its own; otherwise they are removed after the
+    merge.
+    """
     if not size(lake, contract).row_count:
         commit(lake, contract, files, "overwrite")
         return

@@ -23,8 +23,9 @@ of them after a majority has fetched, and the voters of a majority may fetch as 
 
 @dataclass(slots=True)
 class _Term:
-    """A leader's time in an epoch, in ms of its clock. since: from then on a majority is owed, the
-    voters being `voters`. fetched: when each replica fetched last. stepped: its newest step."""
+    """A leader's time in an epoch. Times are ms of the leader's clock. since: the time from which on
+    a majority of `voters` must fetch. fetched: when each replica fetched last. stepped: the time of
+    the leader's newest step."""
 
     epoch: int
     voters: VoterSet
@@ -34,8 +35,8 @@ class _Term:
 
 
 class CheckQuorum:
-    """The leader, and since when it has no majority. judged: see Invariants, in which this is each
-    time a leader starts or gets other voters."""
+    """Judges how long a leader leads without a majority that fetches. judged: see Invariants; it
+    counts each start of a leader."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged

@@ -1,4 +1,4 @@
-"""The expectations of gold: its answers don't contradict themselves."""
+"""The expectations of gold: the rows of a table don't contradict each other."""
 
 from __future__ import annotations
 
