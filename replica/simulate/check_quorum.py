@@ -23,9 +23,11 @@ of them after a majority has fetched, and the voters of a majority may fetch as 
 
 @dataclass(slots=True)
 class _Term:
-    """A leader's time in an epoch. Times are ms of the leader's clock. since: the time from which on
-    a majority of `voters` must fetch. fetched: when each replica fetched last. stepped: the time of
-    the leader's newest step."""
+    """A leader's time in an epoch. Times are ms of the leader's clock.
+
+    since: the time from which on a majority of `voters` must fetch. fetched: when each replica
+    fetched last. stepped: the time of the leader's newest step.
+    """
 
     epoch: int
     voters: VoterSet
