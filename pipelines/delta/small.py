@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.arrow_frames import dataframe_of
 from pipelines.delta.tables import open_newest, read
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import answer_of
 from pipelines.tables.contract import Contract
 
 _SMALL_ROWS = 100_000
@@ -107,7 +106,7 @@ def columns_of(table: DeltaTable, contract: Contract, names: Sequence[str], wher
     what delta-rs raises."""
     columns = ", ".join(f'"{name}"' for name in names)
     query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - the names are our own
-    return in_types(answer_of(table, query), contract.arrow_columns(names))
+    return in_types(_answer_of(table, query), contract.arrow_columns(names))
 
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
@@ -116,7 +115,11 @@ def answer(lake: Lake, contract: Contract, query: str, version: int | None = Non
 
     Raises UsageError where the lake has no such table.
     """
-    return answer_of(_at(lake, contract, version), query)
+    return _answer_of(_at(lake, contract, version), query)
+
+
+def _answer_of(table: DeltaTable, query: str) -> pa.Table:
+    return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
 
 
 def _at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
@@ -161,7 +164,7 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
     query = f"SELECT * FROM t WHERE {where}"  # noqa: S608 - the conditions are our own
-    return in_contract_types(answer_of(table, query), contract)
+    return in_contract_types(_answer_of(table, query), contract)
 
 
 def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:

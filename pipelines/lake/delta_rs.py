@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -46,12 +45,6 @@ def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
         return open_table(lake.table_uri(name))
     except TableNotFoundError:
         return None
-
-
-def answer_of(table: DeltaTable, query: str) -> pa.Table:
-    """The answer to an SQL query about the table, which the query names t. Raises what delta-rs
-    raises: Exception itself where a data file is missing."""
-    return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
 
 
 def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
