@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -20,11 +21,13 @@ from pipelines.tables.contract import Contract
 @dataclass(frozen=True)
 class Admitted:
     """The rows that a gate admits. versions: of the judged tables, by name. queries: SQL of the
-    admitted rows, for tables of which rows are left out."""
+    admitted rows, for tables of which rows are left out. token: distinguishes what two gates admit
+    even when lake and versions are equal, because a lake can be deleted and made again."""
 
     lake: Lake
     versions: Mapping[str, int]
     queries: Mapping[str, str] = field(default_factory=dict)
+    token: str = field(default_factory=lambda: uuid4().hex, compare=False)
 
     def rows_of(self, contract: Contract, clusters: Iterable[str] | None = None) -> pa.Table:
         """A table's admitted rows in the contract's Arrow schema. clusters: their ids; by default
@@ -39,7 +42,7 @@ class Admitted:
         Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
-            return columns_of(_opened(self.lake, name, self.versions[name]), contract, names, where)
+            return columns_of(self._table(name), contract, names, where)
         columns = ", ".join(quoted(names))
         query = f"SELECT {columns} FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
         found = opened_at(self.lake, self.versions).answer(query)
@@ -49,13 +52,16 @@ class Admitted:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
-            return content(_opened(self.lake, name, self.versions[name]), contract, where)
+            return content(self._table(name), contract, where)
         rows = f"SELECT * FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
         layer = opened_at(self.lake, self.versions)
         return in_contract_types(layer.answer(rows), contract)
 
+    def _table(self, name: str) -> DeltaTable:
+        return _opened(self.token, self.lake.table_uri(name), self.versions[name])
+
 
 @lru_cache(maxsize=16)
-def _opened(lake: Lake, name: str, version: int) -> DeltaTable:
+def _opened(_token: str, uri: str, version: int) -> DeltaTable:
     """The table, opened once by each process: it reads the same tables for many clusters."""
-    return open_table(lake.table_uri(name), version)
+    return open_table(uri, version)

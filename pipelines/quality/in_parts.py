@@ -7,8 +7,9 @@ one cluster at a time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from uuid import uuid4
 
 from pipelines.delta.small import of_clusters, size_of
 from pipelines.lake import Lake
@@ -26,19 +27,23 @@ _FEW_ROWS = 50_000
 @dataclass(frozen=True)
 class Parts:
     """groups: all clusters, in groups that one task judges. changed: the clusters whose rows may
-    have changed since all rows of the tables in `unbroken` satisfied their suites."""
+    have changed since all rows of the tables in `unbroken` satisfied their suites. token: one for
+    each build, so that a task never reads a table which a build of an earlier lake opened at the
+    same path and version."""
 
     groups: Sequence[Sequence[str]]
     tasks: Tasks
     changed: frozenset[str] = frozenset()
     unbroken: frozenset[str] = frozenset()
+    token: str = field(default_factory=lambda: uuid4().hex, compare=False)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of some clusters in one table. tables: the versions of the table and of the one that
-    it joins, by name."""
+    """The rows of some clusters in one table. token: as in Parts. tables: the versions of the table
+    and of the one that it joins, by name."""
 
+    token: str
     lake: Lake
     tables: tuple[tuple[str, int], ...]
     suite: str
@@ -71,7 +76,7 @@ def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Count
     joined = () if suite.joined is None else (suite.joined.contract.name,)
     tables = tuple((name, layer.versions[name]) for name in (suite.name, *joined))
     found = parts.tasks.map(
-        _count, [_Part(lake, tables, suite.name, group) for group in groups if group]
+        _count, [_Part(parts.token, lake, tables, suite.name, group) for group in groups if group]
     )
     broken = tuple(
         _of_table(one, row_count, [counts[number] for _, counts in found])
@@ -96,7 +101,7 @@ def _count(part: _Part) -> tuple[int, tuple[int, ...]]:
     if suite.joined is not None and "cluster_id" in suite.joined.on:
         name = suite.joined.contract.name
         rows[name] = _rows(name, where)
-    found = count_broken(_opened(part.lake, part.tables), suite, rows)
+    found = count_broken(_opened(part.token, part.lake, part.tables), suite, rows)
     return found.row_count, found.broken
 
 
@@ -105,7 +110,7 @@ def _rows(name: str, where: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _opened(lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
+def _opened(_token: str, lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
     """The tables, opened once by each process: it judges the same tables for many clusters."""
     versions: Mapping[str, int] = dict(tables)
     return opened_at(lake, versions)
