@@ -67,10 +67,12 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A node of the trace, and where it listens for its peers."""
+    """A node of the trace, and where it listens for its peers. first_voters: ids of the voters that
+    its bootstrap snapshot 0-0 names, none for a node that joined."""
 
     key: ReplicaKey
     endpoint: Endpoint
+    first_voters: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,12 @@ def save(
 ) -> None:
     """JSON lines, compressed: the nodes, the starts, then a line for each request."""
     nodes = {
-        str(node_id): [each.key.directory_id, each.endpoint.host, each.endpoint.port]
+        str(node_id): [
+            each.key.directory_id,
+            each.endpoint.host,
+            each.endpoint.port,
+            each.first_voters,
+        ]
         for node_id, each in replicas.items()
     }
     lines: list[object] = [{"cluster": cluster_id, "nodes": nodes}]
@@ -187,9 +194,11 @@ def load(path: Path) -> Trace:
     head = next(lines)
     replicas = {
         int(node_id): Replica(
-            ReplicaKey(int(node_id), directory), Endpoint(PARTITION.listener, host, port)
+            ReplicaKey(int(node_id), directory),
+            Endpoint(PARTITION.listener, host, port),
+            tuple(first),
         )
-        for node_id, (directory, host, port) in head["nodes"].items()
+        for node_id, (directory, host, port, first) in head["nodes"].items()
     }
     starts, frames = [], []
     for line in lines:

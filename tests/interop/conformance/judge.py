@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from replica.model.batch import Batch
+from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.voters import Voter
-from replica.model.epochs import OffsetAndEpoch
 from replica.node.translate.partition import is_top_level
 from replica.raft.config import Config
 from replica.raft.core import Core
@@ -43,6 +43,8 @@ class Outcome(Enum):
     POSSIBLE = "same in one of the possible states"
     ALLOWED = "allowed"
     """The core answers otherwise, for a reason that reasons.py states."""
+    ENDED = "Kafka's process ended"
+    """Kafka's node gave no answer, because the request ended its process."""
     DIFFERS = "differs"
 
 
@@ -58,21 +60,24 @@ class Verdict:
 
 
 def judged(trace: Trace) -> Iterator[Verdict]:
-    """A verdict on every answer in the trace, in the order of the answers."""
+    """A verdict on every answer in the trace, and on every request that ended a node."""
     for case in Watching(trace).cases():
         yield _verdict(trace, case)
 
 
 def _verdict(trace: Trace, case: Case) -> Verdict:
     exchange = case.exchange
-    assert exchange.reply is not None
+    if exchange.reply is None:
+        nothing: Facts = (("error", "its process ended"),)
+        ours = dict.fromkeys(_ours(trace, case, state, nothing) for state in case.states)
+        return Verdict(exchange, Outcome.ENDED, _text(nothing), tuple(map(_text, ours)))
     kafka = _facts(exchange.request, exchange.reply)
     ours = dict.fromkeys(_ours(trace, case, state, kafka) for state in case.states)
     texts = tuple(map(_text, ours))
     if kafka in ours:
         outcome = Outcome.SAME if len(ours) == 1 else Outcome.POSSIBLE
         return Verdict(exchange, outcome, _text(kafka), texts)
-    reason = reason_of(exchange, dict(kafka), [dict(each) for each in ours])
+    reason = reason_of(trace, exchange, dict(kafka), [dict(each) for each in ours])
     outcome = Outcome.ALLOWED if reason else Outcome.DIFFERS
     return Verdict(exchange, outcome, _text(kafka), texts, reason)
 
@@ -116,7 +121,9 @@ def _watermark(case: Case, state: State) -> int | None:
     """Kafka's, where the trace allows it; else what the fetches that have come add up to."""
     term, reply = state.term, case.exchange.reply
     assert term is not None
-    told = reply.high_watermark if isinstance(reply, FetchResponse | DescribeQuorumResponse) else None
+    told = (
+        reply.high_watermark if isinstance(reply, FetchResponse | DescribeQuorumResponse) else None
+    )
     told = None if told is not None and told < 0 else told
     lowest, highest = term.lowest, term.highest
     if told is None:

@@ -12,6 +12,7 @@ from tests.replica.raft.host import key
 from tests.replica.raft.quorum import Letter, Quorum, node_of
 
 CLUSTER_ID = "cluster"
+FIRST = (1, 2, 3)
 
 
 class Recorded(Quorum):
@@ -84,7 +85,7 @@ class Recorded(Quorum):
 
     def trace(self) -> Trace:
         replicas = {
-            node_id: Replica(key(node_id), Endpoint("CONTROLLER", f"host-{node_id}", 9000))
+            node_id: Replica(key(node_id), Endpoint("CONTROLLER", f"host-{node_id}", 9000), FIRST)
             for node_id in self.hosts
         }
         kept = sorted(self.kept.values(), key=lambda each: (each.asked, each.sent))
@@ -94,7 +95,7 @@ class Recorded(Quorum):
 def recorded(seed: int, rounds: int = 12) -> Trace:
     """Elections, appends, cut nodes and crashes, as the seed decides."""
     choice = random.Random(seed)
-    quorum = Recorded(1, 2, 3, draws=lambda node_id: random.Random(f"{seed} {node_id}").randrange)
+    quorum = Recorded(*FIRST, draws=lambda node_id: random.Random(f"{seed} {node_id}").randrange)
     quorum.run(4000)
     for _ in range(rounds):
         node_id = choice.choice((1, 2, 3))

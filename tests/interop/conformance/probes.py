@@ -1,14 +1,13 @@
 """Requests that no node of a healthy quorum sends, or seldom: what does Kafka's node answer?
 
-Each is a request of the core, sent in the newest version by somebody who is no node. `harmless` ones
-leave the quorum as it is; `lasting` ones raise epochs, take votes and announce leaders that nobody
-elected, so they come last.
+Each is a request of the core, sent in the newest version by somebody who is no node. `harmless`
+ones leave the quorum as it is; `lasting` ones raise epochs, take votes and announce leaders that
+nobody elected, so they come last.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -109,9 +108,13 @@ def lasting(about: Target) -> Iterator[PeerRequest]:
         voter=about.local.key,
     )
     yield stranger_leads
-    yield replace(stranger_leads, epoch=epoch + 1, voter=ReplicaKey(about.local.key.node_id, _OTHER_DIRECTORY))
+    yield replace(
+        stranger_leads, epoch=epoch + 1, voter=ReplicaKey(about.local.key.node_id, _OTHER_DIRECTORY)
+    )
     yield replace(stranger_leads, epoch=epoch + 2, leader_id=peer.node_id, leader_endpoints=())
-    yield VoteRequest(cluster_id=cluster, epoch=epoch + 10, candidate=_STRANGER, last_epoch=0, end_offset=0)
+    yield VoteRequest(
+        cluster_id=cluster, epoch=epoch + 10, candidate=_STRANGER, last_epoch=0, end_offset=0
+    )
     yield EndQuorumEpochRequest(cluster_id=cluster, epoch=epoch + 20, leader_id=peer.node_id,
                                 leader_endpoints=about.peer.endpoints)  # fmt: skip
     yield VoteRequest(cluster_id=cluster, epoch=2**30, candidate=peer, last_epoch=0, end_offset=0)
@@ -268,16 +271,17 @@ def _changes(about: Target) -> tuple[PeerRequest, ...]:
 _OTHER_LISTENER: Endpoints = (Endpoint("OTHER", "127.0.0.1", 9),)
 
 
-def ask(port: int, request: PeerRequest) -> None:
-    """Send it, and wait for the answer, if one comes; the proxy in front of the node keeps both."""
-    asyncio.run(_ask(port, request))
+def ask(port: int, request: PeerRequest) -> bool:
+    """Send it, and wait for the answer; whether one came. The proxy in front of the node keeps
+    both."""
+    return asyncio.run(_ask(port, request))
 
 
-async def _ask(port: int, request: PeerRequest) -> None:
+async def _ask(port: int, request: PeerRequest) -> bool:
     rpc = TRANSLATIONS[type(request)]
     assert rpc.client is not None
-    with contextlib.suppress(KraftlakeError):
-        config = ClientConfig(timeout_s=_TIMEOUT_S)
+    config = ClientConfig(timeout_s=_TIMEOUT_S)
+    try:
         connection = await Connection.connect("127.0.0.1", port, config)
         try:
             version = connection.versions[rpc.api.key][-1]
@@ -285,3 +289,6 @@ async def _ask(port: int, request: PeerRequest) -> None:
             await connection.call(rpc.api, message, version)
         finally:
             await connection.close()
+    except KraftlakeError:
+        return False
+    return True

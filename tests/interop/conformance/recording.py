@@ -11,7 +11,7 @@ from pathlib import Path
 from replica.format.meta_properties import decode
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.raft.messages import PeerRequest
+from replica.raft.messages import DescribeQuorumRequest, PeerRequest
 from tests.interop.appending_clients import appending
 from tests.interop.conformance.exchanges import PARTITION, Replica, save
 from tests.interop.conformance.probes import Target, ask, harmless, lasting
@@ -19,13 +19,14 @@ from tests.interop.conformance.recorder import Recorder
 from tests.interop.kafka_node import LISTENER, Controller
 from tests.interop.kraftlake_quorum import CLUSTER_ID
 from tests.interop.mixed_quorum import KAFKAS
-from tests.interop.partition_rounds import Rounds
-from tests.interop.partitioned_quorum import PartitionedQuorum, partitioned
+from tests.interop.partition_rounds import Rounds, between
+from tests.interop.partitioned_quorum import WITHIN_S, Node, PartitionedQuorum, partitioned
 
-_SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 20_000}
-"""Small, so that nodes that join fetch snapshots."""
-_PAUSE_S = 0.1
-"""After each probe: by then a process that it ends has ended, or is about to."""
+_SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
+"""Small, so that a node that begins anew fetches a snapshot."""
+_BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
+_ENDS_WITHIN_S = 5.0
+"""A process of Kafka's that a request ends has ended by then."""
 
 
 def record_faults(folder: Path, trace: Path, voters: int, seeds: range, within_s: float) -> int:
@@ -47,13 +48,31 @@ def record_faults(folder: Path, trace: Path, voters: int, seeds: range, within_s
 
 
 def record_probes(folder: Path, trace: Path, voters: int) -> None:
-    """Everybody is asked everything; then a follower what changes it."""
+    """The leader and a follower are asked everything; then the follower, which nobody else hears
+    any more, what changes it."""
     with _recorded(folder, trace, voters) as (quorum, _):
         leader = quorum.newest_election()[1]
         follower = next(n for n in quorum.nodes if n != leader)
         for node_id in (leader, follower):
             _ask_all(quorum, node_id, harmless)
-        _ask_all(quorum, follower, lasting)
+        _lose_log(quorum, follower)
+        requests = tuple(lasting(_target(quorum, follower)))
+        assert quorum.proxies is not None
+        quorum.proxies.faults.cut = between([follower], [n for n in quorum.nodes if n != follower])
+        for request in requests:
+            if not _ask(quorum, quorum.nodes[follower], request):
+                _wait_for_answers(quorum.nodes[follower])
+
+
+def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
+    """A node starts with an empty log, and fetches a snapshot. It keeps its vote."""
+    node = quorum.nodes[node_id]
+    node.kill()
+    for path in node.partition.iterdir():
+        if path.name not in ("quorum-state", "partition.metadata", _BOOTSTRAP):
+            path.unlink()
+    quorum.start_again(node)
+    quorum.wait_for_all()
 
 
 def _ask_all(
@@ -63,13 +82,32 @@ def _ask_all(
     node, at = quorum.nodes[node_id], 0
     requests = tuple(probes(_target(quorum, node_id)))
     while at < len(requests):
-        ask(node.advertised, requests[at])
         at += 1
-        time.sleep(_PAUSE_S)
-        if not node.is_running:
-            print(f"node {node_id} was ended by {requests[at - 1]}", flush=True)  # noqa: T201
-            quorum.start_again(node)
+        if not _ask(quorum, node, requests[at - 1]):
             requests = tuple(probes(_target(quorum, node_id)))
+
+
+def _ask(quorum: PartitionedQuorum, node: Node, request: PeerRequest) -> bool:
+    """Returns False where the request has ended the process, which starts again."""
+    if ask(node.advertised, request) or not _has_ended(node):
+        return True
+    print(f"node {node.node_id} was ended by {request}", flush=True)  # noqa: T201
+    quorum.start_again(node)
+    return False
+
+
+def _wait_for_answers(node: Node) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while not ask(node.advertised, DescribeQuorumRequest()):
+        assert time.monotonic() < deadline, f"no answer\n{node.said}"
+        time.sleep(0.2)
+
+
+def _has_ended(node: Node) -> bool:
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while node.is_running and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not node.is_running
 
 
 @contextmanager
@@ -79,16 +117,20 @@ def _recorded(
     recorder = Recorder()
     with partitioned(folder, (KAFKAS,) * voters, recorder.watch, _SETTINGS) as quorum:
         quorum.hear_start = recorder.started
-        yield quorum, recorder
         replicas = {node_id: _replica(quorum, node_id) for node_id in quorum.nodes}
-    save(trace, CLUSTER_ID, replicas, recorder.kept(), recorder.starts)
+        try:
+            yield quorum, recorder
+        finally:
+            kept = recorder.kept()
+            save(trace, CLUSTER_ID, replicas, kept, recorder.starts)
 
 
 def _replica(quorum: PartitionedQuorum, node_id: int) -> Replica:
     node = quorum.nodes[node_id]
     meta = decode((node.process.log_dir / "meta.properties").read_bytes())
     key = ReplicaKey(node_id, str(meta.directory_id))
-    return Replica(key, Endpoint(PARTITION.listener, "127.0.0.1", node.advertised))
+    where = Endpoint(PARTITION.listener, "127.0.0.1", node.advertised)
+    return Replica(key, where, (1,) if node_id == 1 else ())
 
 
 def _target(quorum: PartitionedQuorum, node_id: int) -> Target:
@@ -100,9 +142,7 @@ def _target(quorum: PartitionedQuorum, node_id: int) -> Target:
         for found in (_replica(quorum, each),)
     }
     peer = next(each for each in quorum.nodes if each not in (node_id, leader_id))
-    return Target(
-        CLUSTER_ID, voters[node_id], voters[leader_id], voters[peer], epoch, end, epoch
-    )
+    return Target(CLUSTER_ID, voters[node_id], voters[leader_id], voters[peer], epoch, end, epoch)
 
 
 def _end_leader_in_order(quorum: PartitionedQuorum) -> None:

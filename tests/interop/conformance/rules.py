@@ -2,7 +2,7 @@
 
 They are invariants of replica.simulate, by the same names and the same error. The simulator checks
 them on the states of its replicas, after each step; here only messages are seen, of Kafka or of our
-own core, so each check asks for what every reading of the messages rules out. `replay`, `snapshots`,
+own core, so each check finds only what no order of events can explain. `replay`, `snapshots`,
 `state machine`, `check quorum`, `linearizable`, `liveness` and `core` need what no message shows.
 """
 
@@ -160,8 +160,8 @@ class _Votes(_Rule):
 
 
 class _Logs(_Rule):
-    """Logs with the same epoch at an offset are equal there; what a high watermark has passed stays;
-    a new leader has it. New voters differ from the former ones by one, which were committed."""
+    """Logs with the same epoch at an offset are equal there; what a high watermark has passed
+    stays, and a new leader has it. New voters differ from the former ones by one."""
 
     def check(self) -> None:
         batches: dict[tuple[int, int], tuple[int, bytes]] = {}
@@ -247,5 +247,3 @@ def _check_watermarks(trace: Trace, judged: Counter[str]) -> None:
         early = f"node {case.exchange.node} tells {told}, fetched are {allowed}"
         reached = any(most is not None and told <= most for most in allowed)
         demand(reached, "high watermark", early)
-
-

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from replica.history.truncation import checked_truncation_offset, TruncationBelowHighWatermarkError
 from replica.history.fetch import Diverging
+from replica.history.truncation import (
+    TruncationBelowHighWatermarkError,
+    checked_truncation_offset,
+)
+from replica.model.epochs import UNDEFINED_EPOCH as NO_EPOCH
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.log_facts import SnapshotFacts
-from replica.model.voters import Endpoints
+from replica.model.keys import NO_NODE
+from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.config import FOREVER
-from replica.raft.log_state import LogState
+from replica.raft.log_state import LogState, opened
 from replica.raft.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumResponse,
@@ -26,15 +31,16 @@ from replica.raft.messages import (
     VoteResponse,
 )
 from replica.raft.roles import Leader
-from tests.interop.conformance.exchanges import NEVER, Exchange, Trace
-from tests.interop.conformance.witness import State, Term, Witness
+from tests.interop.conformance.exchanges import NEVER, Exchange, Replica, Trace
+from tests.interop.conformance.witness import EMPTY_LOG, State, Term, Witness
 from tests.interop.conformance.world import World, world_of
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """An exchange to judge, and the states in which its node may have been. told: the highest high
-    watermark that this leader had told when it was asked."""
+    watermark that this leader had told when it was asked. Without a reply it is a request that
+    ended its node."""
 
     exchange: Exchange
     states: tuple[State, ...]
@@ -51,14 +57,15 @@ class Watching:
             node_id: (each.endpoint,) for node_id, each in trace.replicas.items()
         }
         self._nodes = {
-            node_id: Witness(each.key, (each.endpoint,))
+            node_id: Witness(each.key, (each.endpoint,), log=_formatted(trace, each))
             for node_id, each in trace.replicas.items()
         }
         self._when_asked: dict[int, tuple[Witness, int]] = {}
         self._told: dict[tuple[int, int], int] = {}
 
     def cases(self) -> Iterator[Case]:
-        """The answered exchanges, in the order of the answers."""
+        """The answered exchanges, in the order of the answers, and the requests that ended a
+        node."""
         for _, _, number, what in sorted(self._moments()):
             if number < 0:
                 node = self._nodes[what]
@@ -70,11 +77,13 @@ class Watching:
                     self._sent(exchange)
                 case 1:
                     self._asked(number, exchange)
+                    if self._has_ended_its_node(exchange):
+                        yield self._case(number, exchange)
                 case 2:
                     yield self._case(number, exchange)
                     self._answered(exchange)
                 case _:
-                    self._told_to(exchange)
+                    self._told_to(number, exchange)
 
     def _moments(self) -> Iterator[tuple[int, int, int, int]]:
         for start in self.trace.starts:
@@ -84,6 +93,18 @@ class Watching:
             for what, at in enumerate(moments):
                 if at != NEVER:
                     yield (at, what, number, what)
+
+    def _has_ended_its_node(self, exchange: Exchange) -> bool:
+        """Whether it is a probe without an answer, and the node says nothing more until its process
+        begins anew."""
+        if exchange.client is not None or exchange.answered != NEVER:
+            return False
+        ends = [each.at for each in self.trace.starts if each.node == exchange.node]
+        end = min((at for at in ends if at > exchange.asked), default=None)
+        return end is not None and not any(
+            each.node == exchange.node and exchange.asked < each.asked and each.answered < end
+            for each in self.trace.exchanges
+        )
 
     def _sent(self, exchange: Exchange) -> None:
         """What a request shows of the node that sends it."""
@@ -99,7 +120,9 @@ class Watching:
                 if request.epoch < node.epoch:
                     return node
                 known = node.at(request.epoch)
-                if (request.epoch, exchange.node) in known.heard_of:
+                leads = self.world.leaders.get(request.epoch) == exchange.node
+                heard = {(epoch, leader_id) for epoch, leader_id, _ in known.heard_of}
+                if leads and (request.epoch, exchange.node) in heard:
                     known = known.led_by(request.epoch, exchange.node)
                     if known.has_fetched is None:
                         known = replace(known, has_fetched=True)
@@ -111,7 +134,7 @@ class Watching:
                 known = self._at_position(known, position)
                 if request.pre_vote:
                     return known
-                return replace(known, voted=node.key, has_stood=True)
+                return replace(known, voted=node.key)
             case BeginQuorumEpochRequest() if request.epoch >= node.epoch:
                 return self._leads(node, request.epoch)
             case EndQuorumEpochRequest() if request.epoch >= node.epoch:
@@ -130,7 +153,15 @@ class Watching:
             return known
         start = self.world.starts.get(epoch, known.log.log_end)
         role = Leader(epoch, node.key, node.endpoints, start, FOREVER, FOREVER)
-        return replace(known, log=known.latest_log, pending=(), term=Term(role, role))
+        log = known.latest_log
+        term = Term(role, role).counted(log.log_end, self._voters_of(epoch, log), start)
+        return replace(known, log=log, pending=(), term=term)
+
+    def _voters_of(self, epoch: int, log: LogState) -> tuple[VoterSet, ...]:
+        """The set that is in force by what is known of a leader's log, and the next one, which may
+        be."""
+        following = self.world.next_voters(epoch, log.log_end)
+        return (log.voters,) if following is None else (log.voters, following)
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
         """It has shown where its log ends."""
@@ -160,16 +191,16 @@ class Watching:
         )
         if (not epochs or epochs[-1].epoch != position.epoch) and position.offset:
             epochs = (*epochs, EpochStart(position.epoch, max(known.log_end, 0)))
-        return replace(
-            known, log_end=position.offset, flushed_end=position.offset, epochs=epochs
-        )
+        return replace(known, log_end=position.offset, flushed_end=position.offset, epochs=epochs)
 
     def _asked(self, number: int, exchange: Exchange) -> None:
         """The request has come to the node, which handles it from now on."""
         node = self._nodes[exchange.node]
         request, reply = exchange.request, exchange.reply
-        if isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest):
-            node = node.hearing(request.epoch, request.leader_id)
+        if isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest | VoteRequest):
+            is_vote = isinstance(request, VoteRequest)
+            leader_id = NO_NODE if is_vote else request.leader_id
+            node = node.hearing(request.epoch, leader_id, number)
             self._nodes[exchange.node] = node
         if isinstance(request, FetchRequest) and request.replica.node_id >= 0:
             is_valid = reply is None or _has_records(exchange)
@@ -185,12 +216,9 @@ class Watching:
             return node
         log = self._reaching(node.log, request)
         term = node.term.heard(request.replica, request.fetch_offset, answered=answered)
-        sets = [log.voters]
-        following = self.world.next_voters(node.epoch, log.log_end)
-        if following is not None:
-            sets.append(following)
+        sets = self._voters_of(node.epoch, log)
         start = self.world.starts.get(node.epoch, term.arrived.epoch_start)
-        return replace(node, log=log, term=term.counted(log.log_end, tuple(sets), start))
+        return replace(node, log=log, term=term.counted(log.log_end, sets, start))
 
     def _reaching(self, log: LogState, request: FetchRequest) -> LogState:
         """A leader that takes a fetch beyond what is known of its log has that log."""
@@ -207,24 +235,22 @@ class Watching:
         now = self._nodes[exchange.node]
         states: list[State] = []
         for node in (before, now):
-            for state in self._states_of(node, exchange):
+            for state in self._states_of(node.without(number), exchange):
                 if state not in states:
                     states.append(state)
         return Case(exchange, tuple(states), told)
 
     def _states_of(self, node: Witness, exchange: Exchange) -> Iterator[State]:
         """Also those of the epoch that the answer shows, which the node may have known before."""
-        reply = exchange.reply
-        assert reply is not None
-        epochs = {node.epoch, max(node.epoch, reply.epoch)}
-        own = node.key.node_id
-        for epoch in sorted(epochs):
+        reply, own = exchange.reply, node.key.node_id
+        shown = (NO_EPOCH, NO_NODE) if reply is None else (reply.epoch, reply.leader_id)
+        for epoch in sorted({node.epoch, max(node.epoch, shown[0])}):
+            if not node.may_be_in(epoch, self.world):
+                continue
             known = node.at(epoch)
-            if self.world.leaders.get(epoch) == own and reply.leader_id == own and (
-                reply.epoch == epoch
-            ):
-                known = self._leads(known, epoch)
-            elif known.leader_id == own and known.term is None and not known.has_resigned:
+            shows_it = self.world.leaders.get(epoch) == own and shown == (epoch, own)
+            has_shown = known.leader_id == own and known.term is None and not known.has_resigned
+            if shows_it or has_shown:
                 known = self._leads(known, epoch)
             known = self._with_answer(known, exchange)
             yield from known.states(self.world, self._endpoints, exchange.asked)
@@ -254,9 +280,13 @@ class Watching:
         node = self._nodes[exchange.node]
         own = node.key.node_id
         if reply.epoch > node.epoch or (reply.epoch == node.epoch and reply.leader_id != NO_NODE):
-            if reply.leader_id == own and isinstance(
-                reply, FetchResponse | FetchSnapshotResponse | DescribeQuorumResponse
-            ) and reply.error is ErrorCode.NONE:
+            if (
+                reply.leader_id == own
+                and isinstance(
+                    reply, FetchResponse | FetchSnapshotResponse | DescribeQuorumResponse
+                )
+                and reply.error is ErrorCode.NONE
+            ):
                 node = self._leads(node, reply.epoch)
             else:
                 node = node.led_by(reply.epoch, reply.leader_id)
@@ -274,13 +304,13 @@ class Watching:
             self._told[at] = max(self._told.get(at, 0), reply.high_watermark or 0)
         self._nodes[exchange.node] = node
 
-    def _told_to(self, exchange: Exchange) -> None:
+    def _told_to(self, number: int, exchange: Exchange) -> None:
         """What a node has learned, once it has read the answer."""
         if exchange.client is None or exchange.client not in self._nodes:
             return
         node, reply = self._nodes[exchange.client], exchange.reply
         assert reply is not None
-        node = node.hearing(reply.epoch, reply.leader_id)
+        node = node.hearing(reply.epoch, reply.leader_id, number)
         self._nodes[exchange.client] = node
         if not isinstance(reply, FetchResponse) or reply.error is not ErrorCode.NONE:
             return
@@ -299,8 +329,16 @@ class Watching:
         node = replace(node, committed=max(node.committed, known))
         self._nodes[exchange.client] = node
 
-    def directory(self, node_id: int) -> ReplicaKey:
-        return self.trace.replicas[node_id].key
+
+def _formatted(trace: Trace, replica: Replica) -> LogState:
+    """The log of a node that was just formatted."""
+    if not replica.first_voters:
+        return EMPTY_LOG
+    first = (trace.replicas[node_id] for node_id in replica.first_voters)
+    voters = voter_set(Voter(each.key, (each.endpoint,)) for each in first)
+    return opened(
+        LogFacts(snapshots=(SnapshotFacts(BOOTSTRAP_SNAPSHOT, 0, -1, voters, 1),)), VoterSet()
+    )
 
 
 def _has_records(exchange: Exchange) -> bool:

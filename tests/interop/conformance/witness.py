@@ -98,8 +98,8 @@ class Witness:
     has_fetched: whether its leader has answered it well; None where the answer was told, and the
     node hasn't shown yet that it has it. heard_end: whether its leader has told it of its end.
     has_resigned: whether it led this epoch and doesn't any more. committed: what it must know to be
-    committed. has_stood: whether it asked for votes in this epoch. heard_of: (epoch, leader id) that
-    others have told it, which it may believe. term: while it leads."""
+    committed. heard_of: what others have told it, and it may believe: epoch, leader id (NO_NODE for
+    none), and the number of the exchange. term: while it leads."""
 
     key: ReplicaKey
     endpoints: Endpoints
@@ -111,9 +111,8 @@ class Witness:
     has_fetched: bool | None = False
     heard_end: bool = False
     has_resigned: bool = False
-    has_stood: bool = False
     committed: int = 0
-    heard_of: frozenset[tuple[int, int]] = frozenset()
+    heard_of: frozenset[tuple[int, int, int]] = frozenset()
     term: Term | None = None
 
     def at(self, epoch: int) -> Witness:
@@ -130,12 +129,30 @@ class Witness:
             heard_of=self.heard_of,
         )
 
-    def hearing(self, epoch: int, leader_id: int) -> Witness:
-        """A message has come to it that names the leader of an epoch."""
-        if epoch < self.epoch or leader_id == NO_NODE:
+    def hearing(self, epoch: int, leader_id: int, number: int) -> Witness:
+        """A message has come to it that names an epoch, and perhaps its leader."""
+        if epoch < self.epoch:
             return self
         kept = {each for each in self.heard_of if each[0] >= self.epoch}
-        return replace(self, heard_of=frozenset({*kept, (epoch, leader_id)}))
+        return replace(self, heard_of=frozenset({*kept, (epoch, leader_id, number)}))
+
+    def without(self, number: int) -> Witness:
+        """As it would be had it not heard of this exchange."""
+        others = frozenset(each for each in self.heard_of if each[2] != number)
+        return replace(self, heard_of=others)
+
+    def may_be_in(self, epoch: int, world: World) -> bool:
+        """Whether it may have come to a newer epoch by what it has heard, by an election of its
+        own, or on from an epoch that it led."""
+        own = self.key.node_id
+        led = self.leader_id == own or world.leaders.get(self.epoch) == own
+        return (
+            epoch == self.epoch
+            or any(heard == epoch for heard, _, _ in self.heard_of)
+            or (own, epoch) in world.stood
+            or world.leaders.get(epoch) == own
+            or (led and epoch == self.epoch + 1)
+        )
 
     def led_by(self, epoch: int, leader_id: int) -> Witness:
         """It has shown that it knows this leader of the epoch, or none."""
@@ -161,8 +178,8 @@ class Witness:
         return replace(log, flushed_end=log.log_end)
 
     def states(self, world: World, endpoints: dict[int, Endpoints], until: int) -> Iterator[State]:
-        """All states that agree with what is known, in this epoch, of a node that has been in one of
-        them by `until`."""
+        """All states in this epoch that agree with what is known. until: the node has been in one
+        of them by then."""
         logs = [self.log]
         if self.pending:
             logs.append(self.latest_log)
@@ -186,30 +203,33 @@ class Witness:
                 yield Resigned(epoch, own, self.endpoints, FOREVER, frozenset())
         if self.leader_id == own:
             return
-        if self.has_stood or real == own:
+        if real == own or (own, epoch) in world.stood:
             yield Candidate(epoch, tally, FOREVER, self.key)
         known = [self.leader_id]
         if self.leader_id == NO_NODE:
-            known += sorted(each for of, each in self.heard_of if of == epoch and each != own)
+            heard = {each for of, each, _ in self.heard_of if of == epoch}
+            known += sorted(heard - {own, NO_NODE})
         for leader_id in known:
             where = endpoints.get(leader_id, ())
             if not where:
                 yield Unattached(epoch, FOREVER, leader_id, self.voted)
             yield Prospective(epoch, tally, FOREVER, leader_id, where, self.voted)
-            if leader_id == NO_NODE:
-                continue
-            fetched = (False, True) if self.has_fetched is None else (self.has_fetched,)
-            for has_fetched in fetched:
-                yield Follower(
-                    epoch,
-                    leader_id,
-                    where,
-                    FOREVER,
-                    FOREVER,
-                    self.voted,
-                    has_fetched=has_fetched,
-                    has_resigned=self.heard_end,
-                )
+            if leader_id != NO_NODE:
+                yield from self._following(leader_id, where)
+
+    def _following(self, leader_id: int, where: Endpoints) -> Iterator[Role]:
+        fetched = (False, True) if self.has_fetched is None else (self.has_fetched,)
+        for has_fetched in fetched:
+            yield Follower(
+                self.epoch,
+                leader_id,
+                where,
+                FOREVER,
+                FOREVER,
+                self.voted,
+                has_fetched=has_fetched,
+                has_resigned=self.heard_end,
+            )
 
 
 def _with_tail(log: LogState, epoch: int) -> LogState:

@@ -10,7 +10,7 @@ from replica.model.control import KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.model.voters import VoterSet
-from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
+from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse, VoteRequest
 from tests.interop.conformance.exchanges import Exchange, Trace
 
 
@@ -18,12 +18,15 @@ from tests.interop.conformance.exchanges import Exchange, Trace
 class World:
     """leaders: by epoch. starts: by epoch, the offset of its LeaderChange record. voter_sets: the
     ones that leaders appended, as (epoch, offset, set), in the order of the offsets. led_until: by
-    epoch, the newest time at which its leader has shown that it leads, in microseconds."""
+    epoch, the newest time at which its leader has shown that it leads, in microseconds.
+    stood: (node id, epoch) of who asked for votes, which it does some time after it has voted for
+    itself."""
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     voter_sets: list[tuple[int, int, VoterSet]] = field(default_factory=list)
     led_until: dict[int, int] = field(default_factory=dict)
+    stood: set[tuple[int, int]] = field(default_factory=set)
 
     def next_voters(self, epoch: int, log_end: int) -> VoterSet | None:
         """The next set that the leader of `epoch` appends at or above `log_end`; None for none."""
@@ -40,6 +43,9 @@ def world_of(trace: Trace) -> World:
         for epoch, leader_id in _named(exchange):
             world.leaders.setdefault(epoch, leader_id)
         _note_leading(world, exchange)
+        request = exchange.request
+        if exchange.client is not None and isinstance(request, VoteRequest):
+            world.stood.update([] if request.pre_vote else [(exchange.client, request.epoch)])
         if isinstance(exchange.reply, FetchResponse):
             _read(exchange.reply.batches, seen)
     for (offset, epoch), batch in sorted(seen.items()):
