@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pipelines.in_memory.rows import EPOCH, MICROSECOND
 from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
-from replica.history.log import LogBatch
 from replica.model.keys import ReplicaId
 
 Longs = npt.NDArray[np.int64]
@@ -191,13 +190,6 @@ class Batches:
         if (self.base_offset[kept][1:] <= self.last_offset[kept][:-1]).any():
             kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]
         return kept
-
-    def log_batches(self, places: Places) -> Iterator[LogBatch]:
-        """The batches at these places, as the values that replica.history compares."""
-        digest = digests(self.crc[places], self.size_bytes[places])
-        columns = self.base_offset, self.last_offset, self.leader_epoch
-        values = (column[places].tolist() for column in columns)
-        yield from map(LogBatch, *values, digest.tolist())
 
 
 def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:

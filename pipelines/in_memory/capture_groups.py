@@ -36,7 +36,8 @@ def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLo
         logs.key(row["capture_id"]): row["capture_id"]
         for row in sorted(rows, key=lambda row: row["captured_at"])
     }
-    return [(capture_id, logs.log(capture_id)) for _, capture_id in sorted(newest.items())]
+    captures = [capture_id for _, capture_id in sorted(newest.items())]
+    return [*zip(captures, logs.of_group(captures), strict=True)]
 
 
 def moment(group: Row) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from pipelines.in_memory.control import (
     snapshot_key,
 )
 from pipelines.in_memory.rows import Row
+from pipelines.in_memory.shared_runs import HeldEntries, runs_of
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
@@ -98,11 +99,8 @@ def covers(span: Row, moment: Any) -> bool:
 
 
 class ReplicaLogs:
-    """The log of each capture. held: what the captures held. snapshot_sets: from
-    snapshot_voter_sets.
-
-    A log is made when it is asked for; the last few are kept.
-    """
+    """The logs of captures as replica.history compares them. held: what the captures held.
+    snapshot_sets: from snapshot_voter_sets."""
 
     def __init__(
         self,
@@ -117,23 +115,25 @@ class ReplicaLogs:
                 for capture_id in row["captures"]:
                     self._snapshots[capture_id].append(row)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
-        self._known: dict[str, ReplicaLog] = {}
-        self._entries: dict[int, LogBatch] = {}
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
         look = self._held.looks[capture_id]
         return ReplicaKey(look["node_id"], look["directory_id"])
 
-    def log(self, capture_id: str) -> ReplicaLog:
-        """The log of a capture. Raises KeyError for an unknown capture."""
-        if capture_id not in self._known:
-            while sum(len(one.batches) for one in self._known.values()) > _MOST_PLACES:
-                del self._known[next(iter(self._known))]
-            self._known[capture_id] = self._log(capture_id)
-        return self._known[capture_id]
+    def of_group(self, captures: Sequence[str]) -> list[ReplicaLog]:
+        """The logs of the captures of one group, whose batches are the runs of
+        pipelines.in_memory.shared_runs. Raises KeyError for an unknown capture."""
+        runs = runs_of([self._entries(capture_id) for capture_id in captures])
+        return list(map(self._log, captures, runs))
 
-    def _log(self, capture_id: str) -> ReplicaLog:
+    def _entries(self, capture_id: str) -> HeldEntries:
+        batches = self._held.batches
+        places = batches.in_log(self._held.places(capture_id))
+        columns = batches.entries, batches.base_offset, batches.last_offset, batches.leader_epoch
+        return HeldEntries(*(column[places] for column in columns))
+
+    def _log(self, capture_id: str, runs: tuple[LogBatch, ...]) -> ReplicaLog:
         held, snapshots = self._held, self._snapshots.get(capture_id, ())
         in_log: list[VotersAt] = []
         changes: list[VotersAt] = []
@@ -150,7 +150,7 @@ class ReplicaLogs:
         return ReplicaLog(
             key=self.key(capture_id),
             log_start=held.looks[capture_id]["log_start_offset"],
-            batches=self._batches(held.batches.in_log(held.places(capture_id))),
+            batches=runs,
             snapshots=tuple(
                 sorted({OffsetAndEpoch(row["end_offset"], row["epoch"]) for row in snapshots})
             ),
@@ -158,15 +158,6 @@ class ReplicaLogs:
             voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
             leader_changes=tuple(sorted(set(changes), key=_place)),
         )
-
-    def _batches(self, places: Places) -> tuple[LogBatch, ...]:
-        """The replicas of a quorum hold the same batches: each is one object for all of them."""
-        known, batches = self._entries, self._held.batches
-        entries = batches.entries[places].tolist()
-        missing = [index for index, entry in enumerate(entries) if entry not in known]
-        new = batches.log_batches(places[missing])
-        known.update(zip((entries[index] for index in missing), new, strict=True))
-        return tuple(known[entry] for entry in entries)
 
 
 def _voters_at(found: Row) -> VotersAt:

@@ -16,7 +16,7 @@ from replica.format.batch import (
     decode_header,
     with_records,
 )
-from replica.format.record import Record, encode_records, records_of
+from replica.format.record import Record, encode_records, encode_values, records_of
 from replica.message.primitives import Buffer
 
 
@@ -33,10 +33,8 @@ def control_batch(
 
 def value_batch(base_offset: int, epoch: int, timestamp: int, values: Sequence[bytes]) -> bytes:
     """A batch of records without keys, with one offset for each value. timestamp: ms."""
-    records = [
-        Record(base_offset + index, timestamp, None, value) for index, value in enumerate(values)
-    ]
-    return record_batch(base_offset, epoch, timestamp, records)
+    encoded = encode_values(values)
+    return _batch(base_offset, epoch, timestamp, len(values), encoded, attributes=0)
 
 
 def record_batch(
@@ -48,6 +46,14 @@ def record_batch(
 ) -> bytes:
     """A batch of records, which have offsets from `base_offset` on. timestamp: ms, of all
     records."""
+    encoded = encode_records(records, base_offset, timestamp)
+    return _batch(base_offset, epoch, timestamp, len(records), encoded, attributes)
+
+
+def _batch(
+    base_offset: int, epoch: int, timestamp: int, count: int, encoded: bytes, attributes: int
+) -> bytes:
+    """A batch of `count` encoded records."""
     header = BatchHeader(
         base_offset=base_offset,
         batch_length=MIN_BATCH_LENGTH,
@@ -55,15 +61,15 @@ def record_batch(
         magic=MAGIC,
         crc=0,
         attributes=attributes,
-        last_offset_delta=len(records) - 1,
+        last_offset_delta=count - 1,
         base_timestamp=timestamp,
         max_timestamp=timestamp,
         producer_id=-1,
         producer_epoch=-1,
         base_sequence=-1,
-        record_count=len(records),
+        record_count=count,
     )
-    return with_records(header, encode_records(records, base_offset, timestamp))
+    return with_records(header, encoded)
 
 
 def messages_in(batch: Buffer) -> tuple[control.ControlMessage, ...]:

@@ -28,7 +28,8 @@ metadata log stays where it is."""
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Times in ms; see Config. linger_ms: how long the leader collects appends for one batch."""
+    """Times in ms; see Config. linger_ms: how long the leader collects appends for one batch.
+    append_when_idle: see Config."""
 
     election_timeout_ms: int = 1_000
     election_backoff_max_ms: int = 1_000
@@ -36,6 +37,7 @@ class Timing:
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
     linger_ms: int = 25
+    append_when_idle: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Settings:
             request_timeout_ms=times.request_timeout_ms,
             retry_backoff_ms=times.retry_backoff_ms,
             append_linger_ms=times.linger_ms,
+            append_when_idle=times.append_when_idle,
             fetch_max_bytes=self.fetches.records,
             fetch_snapshot_max_bytes=self.fetches.snapshot,
             response_max_bytes=self.fetches.response,
@@ -267,6 +270,7 @@ def _timing(properties: Properties) -> Timing:
         ms("request.timeout", default.request_timeout_ms, 2),
         ms("retry.backoff", default.retry_backoff_ms),
         ms("append.linger", default.linger_ms, 0),
+        properties.one_of("kraftlake.append.when.idle", ("true", "false"), "true") == "true",
     )
 
 

@@ -24,12 +24,14 @@ class Config:
     the log nor a snapshot names voters. bootstrap_ids: negative ids, which the host maps to
     controller.quorum.bootstrap.servers. default_listener: the listener that peers connect to.
     append_linger_ms, max_pending_batches: of records that a leader's state machine appends, see
-    BatchAccumulator. max_batch_bytes: of any batch that a leader appends. fetch_max_bytes,
-    fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219). response_max_bytes: of one
-    answer of this leader. auto_join: whether an observer that has endpoints makes itself a voter
-    (KIP-1186). retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit.
-    start_lag_ms: metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's
-    policy and not by Kafka's (see `log_start`).
+    BatchAccumulator. append_when_idle: whether such records wait for the end of the linger only
+    while others are uncommitted; False for Kafka's way. max_batch_bytes: of any batch that a leader
+    appends. fetch_max_bytes, fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219).
+    response_max_bytes: of one answer of this leader. auto_join: whether an observer that has
+    endpoints makes itself a voter (KIP-1186). retention_bytes, retention_ms:
+    metadata.max.retention.*, -1 for no limit. start_lag_ms:
+    metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's policy and not
+    by Kafka's (see `log_start`).
     """
 
     cluster_id: str
@@ -47,6 +49,7 @@ class Config:
     fetch_snapshot_max_bytes: int = 1024 * 1024
     response_max_bytes: int = 10 * 1024 * 1024
     append_linger_ms: int = 25
+    append_when_idle: bool = True
     max_batch_bytes: int = 8 * 1024 * 1024
     max_pending_batches: int = 10
     retention_bytes: int = 100 * 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from replica.errors import CorruptDataError, TruncatedDataError
 from replica.message.primitives import Buffer
@@ -79,15 +79,29 @@ async def send(
     """Send the pieces as one frame. Returns when most of it has left memory. moved: called with the
     number of bytes that were sent. The frame is sent in parts, because asyncio's TLS accepts any
     amount at once, and delays only what is written afterwards."""
-    first, *others = pieces
-    size = sum(map(len, pieces))
-    for piece in (size_of_frame(size) + bytes(first), *others):
+    for part in _parts([size_of_frame(sum(map(len, pieces))), *pieces]):
+        writer.write(part)
+        await writer.drain()
+        moved(len(part))
+
+
+def _parts(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
+    """The bytes of the pieces in parts of at most _PART_BYTES. Small pieces share a part, because
+    each part is a call of the system, and may wake the reader."""
+    joined = bytearray()
+    for piece in pieces:
         view = memoryview(piece)
-        for at in range(0, len(view), _PART_BYTES):
-            part = view[at : at + _PART_BYTES]
-            writer.write(part)
-            await writer.drain()
-            moved(len(part))
+        if len(joined) + len(view) <= _PART_BYTES:
+            joined += view
+            continue
+        if joined:
+            yield joined
+        whole = len(view) - len(view) % _PART_BYTES
+        for at in range(0, whole, _PART_BYTES):
+            yield view[at : at + _PART_BYTES]
+        joined = bytearray(view[whole:])
+    if joined:
+        yield joined
 
 
 def framed(payload: bytes) -> bytes:

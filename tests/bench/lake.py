@@ -1,7 +1,8 @@
 """What `ingest`, `build` and `demo` cost, in starts of Spark: `python -m tests.bench.lake --write`.
 
 S is one process that starts our session, writes one row to a new Delta table by Spark, reads it
-back and stops. It is measured in each round, as are the commands, as whole processes.
+back and stops. It is measured in each round, as are the commands, as whole processes. An ingest of
+300 MB is held to Kafka's own kafka-dump-log of the same segment, which comes from the network once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.fleet import write_fleet, write_node
+from tests.bench.kafka import dump_log_command
 from tests.bench.processes import process
+from tests.bench.segments import write_segment
 from tests.kraftlake_process import REPOSITORY, command_line
 
 PAGE = Path(__file__).with_name("LAKE.md")
@@ -44,7 +47,9 @@ _GOALS = {
     "ingest of 1 MB more of one of them": ("", "", ""),
     "build after it": ("", "1.5", "0.5"),
 }
-"""Of each work: S before issue 9, the goal, the stretch goal."""
+"""Of each work: S as it was when the goals were set, the goal, the stretch goal."""
+SEGMENT_BYTES = 300_000_000
+INGEST_OF_SEGMENT, DUMP_OF_SEGMENT = "ingest of 300 MB, new lake", "kafka-dump-log of the 300 MB"
 tell = partial(print, file=sys.stderr)
 
 
@@ -64,7 +69,7 @@ def measure(folder: Path) -> dict[str, float]:
         "`kraftlake demo`": command_line("demo", "--lake", folder / "demo"),
     }
     seconds = {}
-    for name, command in {**works, **_works_of_fleet(folder)}.items():
+    for name, command in {**works, **_works_of_fleet(folder), **_works_of_segment(folder)}.items():
         seconds[name] = process(command) / (CLUSTERS if name == BOTH_OF_FLEET else 1)
         tell(f"{name}: {seconds[name]:.1f} s")
     return seconds
@@ -79,6 +84,15 @@ def _works_of_fleet(folder: Path) -> dict[str, list[str]]:
     ingest = command_line("ingest", "--lake", lake, "--captured-at", LATER, grown)
     build = command_line("build", "--lake", lake)
     return dict(zip([*_GOALS][-3:], (both, ingest, build), strict=True))
+
+
+def _works_of_segment(folder: Path) -> dict[str, list[str]]:
+    """The commands by the names of their works, in their order."""
+    node = write_node(folder / "large", 0, 0)
+    (segment,) = node.glob("*/*.log")
+    write_segment(segment, SEGMENT_BYTES)
+    ingest = command_line("ingest", "--lake", folder / "large lake", "--captured-at", AT, node)
+    return {INGEST_OF_SEGMENT: ingest, DUMP_OF_SEGMENT: dump_log_command(segment)}
 
 
 def page(rounds: Sequence[dict[str, float]]) -> str:
@@ -100,7 +114,25 @@ def page(rounds: Sequence[dict[str, float]]) -> str:
         seconds = median(one[name] for one in rounds)
         ratio = median(one[name] / one[YARDSTICK] for one in rounds)
         lines.append(f"| {name} | {seconds:.1f} | {ratio:.2f} | {before} | {goal} | {stretch} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_beside_kafka(rounds), ""])
+
+
+def _beside_kafka(rounds: Sequence[dict[str, float]]) -> list[str]:
+    small = "ingest of the incident, new lake"
+    beyond = [one[INGEST_OF_SEGMENT] - one[small] for one in rounds]
+    parts = [took / one[DUMP_OF_SEGMENT] for took, one in zip(beyond, rounds, strict=True)]
+    ingest, dump = (
+        median(one[name] for one in rounds) for name in (INGEST_OF_SEGMENT, DUMP_OF_SEGMENT)
+    )
+    return [
+        f"A segment of {SEGMENT_BYTES // 1_000_000} MB (tests/bench/segments.py), into a new lake "
+        "and by Kafka's kafka-dump-log:",
+        "",
+        "| ingest, s | beyond the incident's, s | kafka-dump-log, s "
+        "| beyond the incident's, of kafka-dump-log's | goal | stretch |",
+        "|---|---|---|---|---|---|",
+        f"| {ingest:.1f} | {median(beyond):.1f} | {dump:.1f} | {median(parts):.2f} | 0.17 | 0.1 |",
+    ]
 
 
 def main() -> None:

@@ -57,17 +57,20 @@ class BatchAccumulator:
     def append(self, values: Sequence[bytes], now_ms: int) -> None:
         """Add records, all to one batch. The caller has checked that they fit into one. Raises
         BufferAllocationError."""
-        if not self._fits(values):
+        newest, added = self._waiting[-1] if self._waiting else None, 0
+        if newest is not None:
+            added = records_size(values, len(newest.values))
+        if newest is None or newest.size + added > self._max_batch_bytes:
             if len(self._waiting) >= self._max_batches:
                 waiting = len(self._waiting)
                 raise BufferAllocationError(
                     f"{waiting} batches wait to be appended, the most that may: try again later"
                 )
-            self._waiting.append(_Open(now_ms, [], batch_size(())))
+            newest, added = _Open(now_ms, [], batch_size(())), records_size(values, 0)
+            self._waiting.append(newest)
         if self._linger_end == FOREVER:
             self._linger_end = now_ms + self._linger_ms
-        newest = self._waiting[-1]
-        newest.size += records_size(values, len(newest.values))
+        newest.size += added
         newest.values += values
         self.record_count += len(values)
 
@@ -81,10 +84,3 @@ class BatchAccumulator:
     def clear(self) -> None:
         """Drop all batches, because the replica has stopped leading."""
         self.drain()
-
-    def _fits(self, values: Sequence[bytes]) -> bool:
-        if not self._waiting:
-            return False
-        newest = self._waiting[-1]
-        added = records_size(values, len(newest.values))
-        return newest.size + added <= self._max_batch_bytes

@@ -16,6 +16,7 @@ from replica.raft.inputs import Append, Propose, Resign
 from replica.raft.leader.replication import (
     append,
     append_control,
+    append_if_idle,
     drained,
     finish_change,
 )
@@ -106,6 +107,7 @@ def poll_leader(core: Core, role: Leader) -> int:
         _send_begin(core)
     if core.accumulator.deadline <= core.now:
         append(core, drained(core))
+    append_if_idle(core)
     role = core.leader
     check = FOREVER if core.is_only_voter else role.check_quorum_deadline
     expiry = FOREVER if role.change is None else role.change.deadline

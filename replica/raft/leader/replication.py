@@ -3,6 +3,10 @@
 Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
 handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark. replica.history.fetch decides on a
 fetch. The records that wait for the end of the linger are appended before anything else is.
+
+Kafka's leader waits for the end of the linger even where it has nothing else to do. This one then
+appends at once, so that a record waits for the commit of the batch before it, or for the linger,
+whichever ends first: under load the batches are as large as commits are slow.
 """
 
 from __future__ import annotations
@@ -50,6 +54,14 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
     core.keep(role)
     update_high_watermark(core)
     serve_parked(core)
+
+
+def append_if_idle(core: Core) -> None:
+    """Append the records that wait, where all records before them are committed."""
+    role = core.leader
+    is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
+    if core.config.append_when_idle and is_idle and core.accumulator.record_count:
+        append(core, drained(core))
 
 
 def drained(core: Core) -> tuple[Batch, ...]:
@@ -192,6 +204,7 @@ def update_high_watermark(core: Core) -> None:
     core.commit_to(counted.high_watermark)
     core.announce()
     _end_change(core, counted.high_watermark)
+    append_if_idle(core)  # the fetch that committed the last batch is answered with the next one
     serve_parked(core)
 
 

@@ -43,7 +43,7 @@ def logs(derived: dict[str, Gold]) -> dict[tuple[str, int, int], ReplicaLog]:
         for cluster, one in derived.items()
     }
     return {
-        (look.cluster, look.node, look.minute): made[look.cluster].log(look.capture_id)
+        (look.cluster, look.node, look.minute): made[look.cluster].of_group([look.capture_id])[0]
         for look in LOOKS
     }
 
@@ -77,17 +77,15 @@ def test_a_static_quorum_names_them_in_leader_changes_and_quorum_state(sets: lis
     assert sets[-1].voters[0].endpoints is None
 
 
-def test_a_log_has_the_batches_of_its_own_capture_in_order(
+def test_a_log_has_the_runs_of_batches_of_its_own_capture_in_order(
     logs: dict[tuple[str, int, int], ReplicaLog],
 ) -> None:
     before, after = logs["dynamic", 1, 0], logs["dynamic", 1, 1]
-    assert [(b.base_offset, b.last_offset, b.epoch) for b in before.batches] == [
-        (0, 0, 1),
-        (1, 9, 1),
-        (10, 10, 1),
+    assert [(b.base_offset, b.last_offset, b.epoch) for b in before.batches] == [(0, 10, 1)]
+    assert [(b.base_offset, b.last_offset, b.epoch) for b in after.batches] == [
+        (0, 9, 1),
+        (10, 11, 2),
     ]
-    assert [(b.base_offset, b.epoch) for b in after.batches] == [(0, 1), (1, 1), (10, 2), (11, 2)]
-    assert before.batches[0] == after.batches[0]
     assert (before.quorum_epoch, after.quorum_epoch) == (UNDEFINED_EPOCH, 2)
 
 
@@ -106,9 +104,3 @@ def test_a_log_has_the_voters_of_its_records_and_snapshots(
 def test_an_empty_log_has_nothing(logs: dict[tuple[str, int, int], ReplicaLog]) -> None:
     log = logs["static", 2, 1]
     assert (log.batches, log.snapshots, log.voter_sets, log.leader_changes) == ((), (), (), ())
-
-
-def test_an_unchanged_replica_has_one_log_in_all_groups(
-    logs: dict[tuple[str, int, int], ReplicaLog],
-) -> None:
-    assert logs["static", 1, 0] is logs["static", 1, 1]

@@ -45,7 +45,8 @@ def place(tmp_path):
 
 
 def opened(place, machine):
-    return Host(Config("cluster", LOCAL), place, machine, Random(1).randrange, 0)
+    config = Config("cluster", LOCAL, append_when_idle=False)
+    return Host(config, place, machine, Random(1).randrange, 0)
 
 
 def drive(host, effects, now_ms=1):

@@ -23,9 +23,15 @@ def test_a_minimal_file_has_kafkas_defaults(tmp_path):
     assert config.fetch_timeout_ms == default.fetch_timeout_ms
     assert config.retention_bytes == default.retention_bytes
     assert found.timing.linger_ms == 25
+    assert config.append_when_idle
     assert found.topic.id == METADATA_TOPIC_ID
     assert found.partition_folder == "/var/lib/node1/__cluster_metadata-0"
     assert found.unknown == ()
+
+
+def test_a_leader_can_be_told_to_wait_for_the_end_of_the_linger_as_kafkas_does(tmp_path):
+    found = settings(tmp_path, kraftlake__append__when__idle="false")
+    assert not found.config(ReplicaId("c", 1, "d" * 21 + "A")).append_when_idle
 
 
 def test_every_quorum_setting_reaches_the_core(tmp_path):

@@ -104,6 +104,63 @@ def test_the_first_append_is_written_when_its_linger_is_over_and_not_before():
     assert host.disk.flushed == 2
 
 
+def committed_leader(**changes):
+    """Node 1 leads voters 1 to 3, and all of its log is committed."""
+    host = Host(config(1, 1, 2, 3, **changes))
+    elect(host)
+    fetch(host, 2, host.disk.log_end)
+    assert host.raft.high_watermark == host.disk.log_end == 1
+    return host
+
+
+def test_a_record_is_written_at_once_where_all_before_it_is_committed():
+    host = committed_leader()
+    host.append(b"a")
+    assert data(host) == [b"a"]
+
+
+def test_records_wait_while_one_is_uncommitted_and_its_commit_writes_them_in_one_batch():
+    host = committed_leader()
+    for value in (b"a", b"b", b"c"):
+        host.append(value)
+    assert data(host) == [b"a"]
+    host.after(LINGER - 1)
+    assert data(host) == [b"a"]
+    response = fetch(host, 2, 2)
+    assert data(host) == [b"a", b"bc"]
+    assert [batch.data for batch in response.batches] == [b"bc"], "the same fetch gets them"
+
+
+def test_records_wait_for_a_slow_commit_no_longer_than_the_linger():
+    host = committed_leader()
+    host.append(b"a")
+    host.append(b"b")
+    host.after(LINGER)
+    assert (data(host), host.raft.high_watermark) == ([b"a", b"b"], 1)
+
+
+def test_a_leader_that_was_told_so_waits_for_the_end_of_the_linger_though_all_is_committed():
+    host = committed_leader(append_when_idle=False)
+    host.append(b"a")
+    host.after(LINGER - 1)
+    assert data(host) == []
+    host.after(1)
+    assert data(host) == [b"a"]
+
+
+def test_a_leader_that_is_about_to_resign_writes_no_more_records():
+    host = Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+    elect(host)
+    fetch(host, 2, host.disk.log_end)
+    host.ask(RemoveVoterRequest(voter=key(1)))
+    host.append(b"a")
+    before = host.disk.log_end
+    fetch(host, 2, before)
+    fetch(host, 3, before)
+    assert isinstance(host.raft.role, Resigned)
+    assert host.disk.log_end == before
+
+
 @pytest.mark.scenario("J07")
 def test_an_append_after_the_linger_is_written_at_once_with_what_waited():
     host = leader()
@@ -184,7 +241,8 @@ def test_records_that_wait_are_dropped_with_the_leadership(how):
 
 @pytest.mark.scenario("J16")
 def test_a_lone_voter_commits_its_leader_change_then_one_batch_of_what_was_appended():
-    host = leader(1)
+    host = Host(config(1, 1, append_when_idle=False))
+    elect(host)
     for value in (b"a", b"b", b"c"):
         host.append(value)
     host.after(LINGER)

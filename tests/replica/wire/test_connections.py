@@ -224,6 +224,24 @@ def test_all_addresses_of_the_machine_are_listened_on_where_none_is_named():
     asyncio.run(main())
 
 
+def test_no_part_of_an_answer_waits_for_an_acknowledgement_of_the_part_before_it():
+    async def main():
+        delays = []
+
+        def arrived(connection, host):
+            delays.append(not connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            connection.close()
+
+        acceptor = Acceptor(arrived, delays.append)
+        _, writer = await asyncio.open_connection(HOST, await acceptor.start(HOST, 0))
+        await asyncio.sleep(0.02)
+        writer.close()
+        acceptor.close()
+        assert delays == [False]
+
+    asyncio.run(main())
+
+
 def test_one_turn_is_given_in_each_round_of_the_loop():
     async def main():
         turns, order = Turns(), []
