@@ -309,7 +309,7 @@ def error_line(text: str) -> None:
     complain(f"kraftlake: error: {text}")
 
 
-class Progress:
+class ProgressLine:
     """Shows on stderr how far long work is. It shows nothing unless stderr is a terminal."""
 
     def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
@@ -341,5 +341,5 @@ class Progress:
             _SHOWN.discard(self)
 
 
-_SHOWN: set[Progress] = set()
+_SHOWN: set[ProgressLine] = set()
 """The progress whose line is on the terminal now."""

@@ -34,14 +34,14 @@ class QueryError(KraftlakeError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """A query's columns and rows. The rows are read once, as they arrive."""
 
     columns: tuple[str, ...]
     rows: Iterator[Sequence[Any]]
 
 
-def write_answer(answer: Answer, form: str) -> None:
+def write_answer(answer: QueryResult, form: str) -> None:
     """Print all rows as they arrive. form: one of the forms above, text or json."""
     if form == "json":
         names = _unlike(answer.columns)
@@ -61,7 +61,7 @@ def write_answer(answer: Answer, form: str) -> None:
             complain(f"({count} row{'' if count == 1 else 's'})")
 
 
-def _write_expanded(answer: Answer) -> None:
+def _write_expanded(answer: QueryResult) -> None:
     width = max(map(len, answer.columns), default=0)
     for number, row in enumerate(answer.rows, 1):
         write_line(f"-- row {number} --")

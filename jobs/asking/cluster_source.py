@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from jobs.directories.check_inputs import examine_all, find_newest_inputs
-from jobs.output import Progress, complain
+from jobs.output import ProgressLine, complain
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
@@ -49,7 +49,7 @@ def from_directories(
     Raises UsageError where they belong to several clusters and none is named, or where they give no
     state.
     """
-    progress = Progress()
+    progress = ProgressLine()
     with ExitStack() as stack:
         inputs = find_newest_inputs(paths, stack)
         told: list[ClusterState] = []

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jobs.asking.about import About
 from jobs.clock import UTC_CLOCK, Clock
 from jobs.directories.looks import branches_in
-from jobs.output import Progress, write_json
+from jobs.output import ProgressLine, write_json
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
@@ -68,7 +68,7 @@ def run(paths: Sequence[str], lake: Lake | None, options: Options) -> int:
 def of_directories(paths: Sequence[str], options: Options) -> list[Row]:
     """The changes in the directories' logs, in the order in which a lake has them. Raises
     UsageError where no directory has a metadata log."""
-    progress = Progress()
+    progress = ProgressLine()
     with branches_in(paths, options.order, options.cluster, progress) as branches:
         found = [row for branch in branches for row in _of_branch(branch, options, progress.show)]
     progress.clear()
@@ -143,11 +143,11 @@ def _write(rows: Iterable[Row], options: Options) -> None:
         for row in rows:
             write_json(row._asdict())
         return
-    from jobs.asking.answer import Answer, write_answer
+    from jobs.asking.answer import QueryResult, write_answer
 
     place = Row._fields.index("at")
     shown = (
         (*row[:place], None if row.at is None else options.clock.text(row.at), *row[place + 1 :])
         for row in rows
     )
-    write_answer(Answer(Row._fields, shown), options.form)
+    write_answer(QueryResult(Row._fields, shown), options.form)

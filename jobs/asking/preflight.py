@@ -11,14 +11,14 @@ from pathlib import Path
 from jobs.output import complain, write_json, write_line
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.preflight.answer import Answer, Preflight, unknown
+from replica.preflight.answer import ChangeSafety, Preflight, unknown
 from replica.preflight.reassigning import reassign
 from replica.preflight.reassignment_file import assignments_in
 from replica.preflight.stopping import stop_brokers, stop_rack
 from replica.preflight.upgrading import upgrade
 from replica.preflight.voters import add_voter, remove_voter, to_dynamic
 
-CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
+CODES = {ChangeSafety.SAFE: 0, ChangeSafety.UNSAFE: 1, ChangeSafety.UNKNOWN: 3}
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 Check = Callable[[Cluster], Preflight]
@@ -102,7 +102,7 @@ def _held(found: Preflight, cluster: Cluster) -> Preflight:
 
 def _code(found: Sequence[Preflight]) -> int:
     answers = {one.answer for one in found}
-    for answer in (Answer.UNSAFE, Answer.UNKNOWN):
+    for answer in (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN):
         if answer in answers:
             return CODES[answer]
     return 0
@@ -125,7 +125,7 @@ def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_outp
             continue
         write_line(f"{one.answer.value.upper():8}{one.action}")
         for reason in one.reasons[:limit]:
-            mark = "note" if reason.answer is Answer.SAFE else reason.answer.value
+            mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
             at = "" if reason.offset is None else f" (offset {reason.offset})"
             write_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}")
         if len(one.reasons) > limit:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from jobs.asking.answer import Answer, QueryError, write_answer
-from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, Request
+from jobs.asking.answer import QueryError, QueryResult, write_answer
+from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, SqlRequest
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
 from jobs.moments import NOW
@@ -32,7 +32,7 @@ _MISSING_TABLE = re.compile(
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
-def ask(request: Request) -> int:
+def ask(request: SqlRequest) -> int:
     """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
     Returns 0."""
     given = (request.query, request.file, request.question, request.tables, request.questions)
@@ -44,7 +44,7 @@ def ask(request: Request) -> int:
     return prompt(request, run)
 
 
-def run(request: Request) -> int:
+def run(request: SqlRequest) -> int:
     """Print the answer. Returns 0."""
     if request.engine not in ENGINES:
         raise UsageError(
@@ -87,7 +87,7 @@ def run(request: Request) -> int:
     return 0
 
 
-def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
+def _views(request: SqlRequest, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
     """The views that the query names, unless the lake has tables of these names."""
     views = views_in(name for name in wanted if name not in in_lake)
     if (request.moment != NOW or request.cluster is not None) and not views:
@@ -103,7 +103,7 @@ def _views(request: Request, wanted: Sequence[str], in_lake: Sequence[str]) -> t
     return views
 
 
-def _valid(request: Request) -> str:
+def _valid(request: SqlRequest) -> str:
     """The condition that a version is in the views. Raises UsageError for a moment that the lake
     doesn't know, whatever the engine."""
     from jobs.asking.lake_history import ClusterHistory, cluster_history, clusters_of
@@ -129,7 +129,7 @@ def _tell_of_unknown_ends(lake: Lake) -> None:
         complain(f"sql: the views show nothing of cluster {cluster_id}: {why}")
 
 
-def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) -> int:
+def _end_offset(history: ClusterHistory, request: SqlRequest, is_only_one: bool) -> int:
     if is_only_one:
         return history.end_offset(request.moment)
     if history.is_before_whole_log(request.moment):
@@ -142,7 +142,7 @@ def _end_offset(history: ClusterHistory, request: Request, is_only_one: bool) ->
         ) from error
 
 
-def _list(request: Request) -> int:
+def _list(request: SqlRequest) -> int:
     """List what can be asked: the lake's tables, or the ready-made questions."""
     asked = (request.query, request.file, request.question, request.tables and request.questions)
     if any(one not in (None, False) for one in asked):
@@ -154,13 +154,13 @@ def _list(request: Request) -> int:
     from jobs.asking.questions import rows
 
     if request.form == "text":
-        write_answer(Answer(("question", "answers"), (row[:2] for row in rows())), "text")
+        write_answer(QueryResult(("question", "answers"), (row[:2] for row in rows())), "text")
     else:
-        write_answer(Answer(("question", "answers", "sql"), rows()), request.form)
+        write_answer(QueryResult(("question", "answers", "sql"), rows()), request.form)
     return 0
 
 
-def _query(request: Request) -> str:
+def _query(request: SqlRequest) -> str:
     """The query's text, from the argument, a file, stdin or the ready-made questions."""
     given = (request.query, request.file, request.question)
     if sum(one is not None for one in given) != 1:

@@ -12,7 +12,7 @@ from typing import Any
 from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from jobs.asking.answer import Answer, QueryError
+from jobs.asking.answer import QueryError, QueryResult
 from jobs.asking.sql_views import AT_END, DataFusion, View, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
@@ -35,7 +35,7 @@ def answer(
     query: str,
     views: Sequence[View] = (),
     valid: str = AT_END,
-) -> Answer:
+) -> QueryResult:
     """Run `query`, with `tables` opened and `views` of them made.
 
     valid: the condition that a version is in the views. Raises QueryError where the query fails,
@@ -44,7 +44,7 @@ def answer(
     reader = read(lake, tables, query, views, valid)
     fields: list[Any] = list(iter(reader.schema))
     columns = tuple(str(field.name) for field in fields)
-    return Answer(columns, _rows(reader, [_converter(field) for field in fields], columns))
+    return QueryResult(columns, _rows(reader, [_converter(field) for field in fields], columns))
 
 
 def read(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from duckdb.func import ARROW
 
-from jobs.asking.answer import Answer, QueryError
+from jobs.asking.answer import QueryError, QueryResult
 from jobs.asking.sql_delta_rs import line_of, quoted
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import AT_END, DuckDb, View, statements
@@ -41,7 +41,7 @@ def answer(
     query: str,
     views: Sequence[View] = (),
     valid: str = AT_END,
-) -> Answer:
+) -> QueryResult:
     """Run `query`, with `tables` opened and `views` of them made.
 
     valid: the condition that a version is in the views. Raises QueryError where the query fails,
@@ -62,7 +62,7 @@ def answer(
         batches = found.to_arrow_reader(_ROWS)
     except duckdb.Error as error:
         raise QueryError(line_of(error)) from error
-    return Answer(tuple(found.columns), _rows(batches, converters))
+    return QueryResult(tuple(found.columns), _rows(batches, converters))
 
 
 def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:

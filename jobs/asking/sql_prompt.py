@@ -15,7 +15,7 @@ from pathlib import Path
 from jobs.asking.answer import EXPANDED
 from jobs.asking.pager import paged
 from jobs.asking.questions import QUESTIONS
-from jobs.asking.sql_request import Request
+from jobs.asking.sql_request import SqlRequest
 from jobs.asking.sql_views import VIEWS
 from jobs.output import complain, error_line, write_line
 from pipelines.lake.tables import tables_of
@@ -35,11 +35,11 @@ _WORDS = (
 _HISTORY_LINES = 1000
 
 
-Run = Callable[[Request], int]
+Run = Callable[[SqlRequest], int]
 """Prints the answer to a request."""
 
 
-def prompt(request: Request, run: Run) -> int:
+def prompt(request: SqlRequest, run: Run) -> int:
     """Ask until the input ends. Returns 0. An error of a query is a line; the prompt goes on.
 
     request: lake, engine, moment and cluster for each query.
@@ -53,7 +53,7 @@ def prompt(request: Request, run: Run) -> int:
     return 0
 
 
-def _answered(asking: Request, text: str, run: Run) -> Request:
+def _answered(asking: SqlRequest, text: str, run: Run) -> SqlRequest:
     """Answer one input. Returns the request with which the next input is asked."""
     try:
         if text.startswith("\\"):
@@ -67,7 +67,7 @@ def _answered(asking: Request, text: str, run: Run) -> Request:
     return asking
 
 
-def _commanded(asking: Request, text: str, run: Run) -> Request:
+def _commanded(asking: SqlRequest, text: str, run: Run) -> SqlRequest:
     name, *arguments = text.split()
     plain = replace(asking, query=None)
     if name == "\\x":

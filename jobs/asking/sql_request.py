@@ -14,7 +14,7 @@ ENGINES = (DELTA_RS, DUCKDB, SPARK)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SqlRequest:
     """What to ask: one of query, file, question, tables and questions.
 
     form: text, json or csv. moment, cluster: of the views' state; cluster None for all clusters.

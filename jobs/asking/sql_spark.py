@@ -14,7 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
-from jobs.asking.answer import Answer, QueryError
+from jobs.asking.answer import QueryError, QueryResult
 from jobs.asking.sql_views import AT_END, Spark, View, statements
 from jobs.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
@@ -29,7 +29,7 @@ def answer(
     query: str,
     views: Sequence[View] = (),
     valid: str = AT_END,
-) -> Answer:
+) -> QueryResult:
     """Run `query`, with `tables` registered and `views` of them made.
 
     valid: the condition that a version is in the views. Raises QueryError where the query fails,
@@ -48,7 +48,7 @@ def answer(
         for statement in statements(views, Spark(), valid):
             spark.sql(statement)
         frame = spark.sql(query)
-        return Answer(tuple(frame.columns), _rows(frame))
+        return QueryResult(tuple(frame.columns), _rows(frame))
     except PySparkException as error:
         raise QueryError(_line(error)) from error
 

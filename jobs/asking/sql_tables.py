@@ -7,7 +7,7 @@ from typing import Any
 
 from deltalake.exceptions import DeltaError
 
-from jobs.asking.answer import Answer, write_answer
+from jobs.asking.answer import QueryResult, write_answer
 from jobs.asking.sql_views import HISTORY, VIEWS, View
 from jobs.output import write_line, write_table
 from pipelines.lake import Lake
@@ -25,7 +25,7 @@ def list_tables(lake: Lake, form: str) -> int:
     if form != "text":
         columns = ("table", "column", "type", "nullable", "comment")
         rows = ((table.name, *column) for table in tables for column in table.columns)
-        write_answer(Answer(columns, rows), form)
+        write_answer(QueryResult(columns, rows), form)
         return 0
     for number, table in enumerate(tables):
         if number:

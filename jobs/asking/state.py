@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from jobs.asking.about import About
-from jobs.asking.answer import Answer, write_answer
+from jobs.asking.answer import QueryResult, write_answer
 from jobs.asking.state_text import line
 from jobs.directories.looks import branches_in
 from jobs.moments import Moment
 from jobs.output import (
-    Progress,
+    ProgressLine,
     complain,
     ms_text,
     time_text,
@@ -98,7 +98,7 @@ def run(
         for entity, key, name, value, offset in rows
         if wanted.holds(entity, name)
     )
-    write_answer(Answer(COLUMNS, shown), form)
+    write_answer(QueryResult(COLUMNS, shown), form)
     return 0
 
 
@@ -107,7 +107,7 @@ def _of_directories(
 ) -> tuple[int, list[StateEntity]]:
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
-    progress = Progress()
+    progress = ProgressLine()
     with branches_in(source.paths, source.order, cluster, progress) as branches:
         if len(branches) > 1:
             names = " or ".join(str(one.cluster_id) for one in branches)

@@ -54,7 +54,7 @@ def sql(
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
     from jobs.asking import sql as job
-    from jobs.asking.sql_request import DELTA_RS, Request
+    from jobs.asking.sql_request import DELTA_RS, SqlRequest
     from jobs.moments import Moment, moment_of
 
     of_a_query = {
@@ -63,7 +63,7 @@ def sql(
     }
     for option, value in (("--tables", tables), ("--questions", questions)):
         alone(option, value, of_a_query)
-    request = Request(
+    request = SqlRequest(
         lake=lake,
         query=query,
         file=file,

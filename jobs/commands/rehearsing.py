@@ -63,5 +63,5 @@ def rehearse(
 
     runs = seeds_in(seeds, most=MAX_REHEARSED)
     return job.run(
-        job.Request(tuple(paths), scenario, runs, failures, output, json_output=json_output)
+        job.RehearseOptions(tuple(paths), scenario, runs, failures, output, json_output=json_output)
     )

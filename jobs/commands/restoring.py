@@ -101,7 +101,7 @@ def restore(
     }
     combinations.needs("--lake", lake, of_lake)
     return job.run(
-        job.Request(
+        job.RestoreOptions(
             release=release,
             output=output,
             paths=tuple(paths or ()),

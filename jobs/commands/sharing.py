@@ -101,7 +101,7 @@ def export(
     if question is not None:
         query = asked(question).sql
     return job.run(
-        job.Request(
+        job.ExportOptions(
             lake=lake,
             output=output,
             tables=tuple(tables or ()),

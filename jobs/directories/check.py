@@ -27,7 +27,7 @@ from jobs.directories.check_verdict import (
     severity_of,
     summary,
 )
-from jobs.output import Progress, write_json, write_line
+from jobs.output import ProgressLine, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
@@ -76,7 +76,7 @@ class _Checking:
         self.fail_on = min(self.least, Severity.WARNING, key=lambda severity: severity.rank)
         if options.fail_on is not None:
             self.fail_on = severity_of("--fail-on", options.fail_on)
-        self.progress = Progress()
+        self.progress = ProgressLine()
         self.counts = dict.fromkeys(Severity, 0)
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []

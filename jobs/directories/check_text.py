@@ -8,7 +8,7 @@ from itertools import groupby
 
 from jobs.directories.check_verdict import (
     NOUNS,
-    Verdict,
+    CheckVerdict,
     counted_by,
     last_epoch,
     validities,
@@ -63,9 +63,9 @@ def _verdict(member: JudgedDirectory, shown: Sequence[Finding], least: Severity)
     if bad:
         return bad
     match verdict_of(member):
-        case Verdict.SOUND:
+        case CheckVerdict.SOUND:
             return _sound()
-        case Verdict.NO_FAULT_FOUND:
+        case CheckVerdict.NO_FAULT_FOUND:
             alone = "" if member.examined.is_directory else " in this file alone"
             return coloured(f"no fault found{alone}", "green")
         case _:

@@ -18,7 +18,7 @@ NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "n
 """The word for one finding of each severity, the worst first."""
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """The verdicts. Their values are part of the output of --json."""
 
     ERROR = "error"
@@ -29,18 +29,18 @@ class Verdict(StrEnum):
     SOUND = "sound"
 
 
-def verdict_of(member: JudgedDirectory) -> Verdict:
+def verdict_of(member: JudgedDirectory) -> CheckVerdict:
     """The verdict on one directory or file."""
     found = {finding.severity for finding in member.findings}
     for severity, verdict in (
-        (Severity.ERROR, Verdict.ERROR),
-        (Severity.WARNING, Verdict.WARNING),
+        (Severity.ERROR, CheckVerdict.ERROR),
+        (Severity.WARNING, CheckVerdict.WARNING),
     ):
         if severity in found:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
     whole = member.examined.is_directory and member.partition.is_metadata and judged
-    return Verdict.SOUND if whole else Verdict.NO_FAULT_FOUND
+    return CheckVerdict.SOUND if whole else CheckVerdict.NO_FAULT_FOUND
 
 
 def last_epoch(examined: Examined) -> int | None:

@@ -19,7 +19,7 @@ from jobs.directories.dump_partitions import DumpPartitions
 from jobs.directories.selection import Selection
 from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from jobs.output import (
-    Progress,
+    ProgressLine,
     complain,
     safe_json,
     write_bytes,
@@ -113,7 +113,7 @@ class _Dumping:
         self.reader = LogRecordReader(
             make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
         )
-        self.progress = Progress()
+        self.progress = ProgressLine()
         self.damaged = False
         self.headed: DumpFile | None = None
         self.partitions = DumpPartitions(self._tell, self.reader.redactor)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from jobs.directories.check_inputs import examine_all, find_inputs
-from jobs.output import Progress, complain
+from jobs.output import ProgressLine, complain
 from replica.check.examined import Examined
 from replica.errors import UsageError
 from replica.format.directory import LOOKS
@@ -16,7 +16,7 @@ from replica.timeline.branch import Branch, branches_of
 
 @contextmanager
 def branches_in(
-    paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: Progress
+    paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: ProgressLine
 ) -> Iterator[list[Branch]]:
     """The branch of each cluster in the directories, or of the named one.
 
@@ -38,7 +38,7 @@ def branches_in(
         yield [one for one in found if cluster in (None, one.cluster_id)]
 
 
-def _look(group: Sequence[Found], progress: Progress) -> list[Examined]:
+def _look(group: Sequence[Found], progress: ProgressLine) -> list[Examined]:
     """Read the directories. A running node's directory may change meanwhile; then it is read
     again."""
     for _ in range(LOOKS):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
 from jobs.directories.recover_text import describe
-from jobs.output import Progress, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_json, write_line
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
@@ -18,7 +18,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
-from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
+from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
     else:
         for line in (*describe(plan, by_key), *(rehearsed.lines() if rehearsed else ())):
             write_line(line)
-    is_safe = plan.answer is Answer.SAFE and (rehearsed is None or rehearsed.is_safe)
+    is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
 
 
@@ -61,7 +61,7 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
 
     stack: bundles stay unpacked until it closes.
     """
-    progress = Progress()
+    progress = ProgressLine()
     inputs = _inputs(paths, stack)
     directories: list[DirectoryPath] = []
     for named in (each for group in inputs.groups for each in group):

@@ -16,7 +16,7 @@ from replica.history.recovery import RecoveryPlan, Standing
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.simulate.rehearsal.outcome import Fate, Outcome
-from replica.simulate.rehearsal.runs import Answer, Found, Rehearsal, judge, rehearse_all
+from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.simulate.rehearsal.step import Scenario
 
 
@@ -27,13 +27,13 @@ class RehearsedPlan:
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None
-    answer: Answer
+    answer: ScenarioSafety
     reasons: tuple[str, ...]
 
     @property
     def is_safe(self) -> bool:
         """Whether every run found a leader and lost no committed record."""
-        return self.answer is Answer.SAFE
+        return self.answer is ScenarioSafety.SAFE
 
     def lines(self) -> Iterator[str]:
         """The answer, and how each outcome compares with the plan."""
@@ -72,11 +72,11 @@ def rehearse_plan(
     winner = by_key[plan.winner.key]
     if not partition_of(winner).is_metadata:
         reason = "a rehearsal is of a metadata log alone"
-        return RehearsedPlan(plan, None, Answer.UNKNOWN, (reason,))
+        return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
     steps = tuple(play for step in steps_of(plan, by_key) for play in step.plays)
     if not steps:
         reason = "no step of this plan starts a replica, so there is nothing to play"
-        return RehearsedPlan(plan, None, Answer.UNKNOWN, (reason,))
+        return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
     rehearsed = rehearsed_quorum(list(by_key.values()))
     rehearsal = rehearse_all(rehearsed.captured, Scenario(steps), seeds)
     answer, reasons = judge(rehearsal, rehearsed.doubts)

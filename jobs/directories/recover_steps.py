@@ -12,7 +12,7 @@ from replica.check.partition import Partition, partition_of
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
-from replica.history.recovery import Answer, RecoveryPlan
+from replica.history.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.simulate.rehearsal import step as rehearsal
 
@@ -46,7 +46,7 @@ def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         return
     yield quorum.stop()
     yield quorum.keep()
-    if plan.answer is Answer.REFUSED:
+    if plan.answer is RecoveryDecision.REFUSED:
         yield quorum.look()
     elif plan.has_majority:
         yield quorum.start(

@@ -12,13 +12,17 @@ from replica.check.partition import partition_of
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.ranges import Ranges
-from replica.history.recovery import Answer, RecoveryPlan, Standing
+from replica.history.recovery import RecoveryDecision, RecoveryPlan, Standing
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 
 _records = partial(counted, noun="record")
 
-_COLOURS = {Answer.SAFE: "green", Answer.UNPROVEN: "yellow", Answer.REFUSED: "red"}
+_COLOURS = {
+    RecoveryDecision.SAFE: "green",
+    RecoveryDecision.UNPROVEN: "yellow",
+    RecoveryDecision.REFUSED: "red",
+}
 _RELATIONS = {
     Relation.IDENTICAL: "the same log",
     Relation.PREFIX: "the same log, but shorter",
@@ -38,7 +42,7 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     yield f"cluster {replica.cluster_id}{which}: {answer}"
     for reason in plan.reasons:
         yield f"  {reason}"
-    if plan.answer is Answer.SAFE:
+    if plan.answer is RecoveryDecision.SAFE:
         yield f"  {_left(plan)}, and node {plan.winner.key.node_id} holds all that was committed"
     steps = tuple(steps_of(plan, by_key))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
@@ -99,11 +103,11 @@ def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
     if ahead and standing.is_voter is False:
         yield f"is newer, {_NO_CANDIDATE}"
     yield f"loses offsets {_shown(standing.at_risk)}"
-    never = plan.answer is Answer.SAFE
+    never = plan.answer is RecoveryDecision.SAFE
     yield f"of these {_commitments(standing.lost)}" + (
         "; none of them can have been committed, so no broker has applied them" if never else ""
     )
-    if plan.answer is not Answer.REFUSED:
+    if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
 
 

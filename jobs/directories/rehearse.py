@@ -9,25 +9,25 @@ from pathlib import Path
 from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
-from jobs.output import Progress, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_json, write_line
 from pipelines.capture.destination import Destination, destination_at
 from pipelines.object_store import shown_uri
 from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
 from replica.simulate.rehearsal.outcome import disks_after
-from replica.simulate.rehearsal.runs import Answer, Rehearsal, judge, rehearse_all
+from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.simulate.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
 from replica.simulate.rehearsal.step import Scenario
 from replica.simulate.scenarios.writing import files_of, refuse_filled
 
-CODES = {Answer.SAFE: 0, Answer.UNSAFE: 1, Answer.UNKNOWN: 3}
+CODES = {ScenarioSafety.SAFE: 0, ScenarioSafety.UNSAFE: 1, ScenarioSafety.UNKNOWN: 3}
 _SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
 """How many seeds are tried at most for each set of failures."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RehearseOptions:
     """scenario: a file; None where all nodes start. failures: the largest set of failed voters in
     the search, 0 for no search. output: a new or empty folder for the outcomes, None for none."""
 
@@ -39,7 +39,7 @@ class Request:
     json_output: bool = False
 
 
-def run(request: Request) -> int:
+def run(request: RehearseOptions) -> int:
     """Print the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
     unknown. Raises KraftlakeError. Only `output` is written to."""
     if request.output is not None:
@@ -57,7 +57,7 @@ def run(request: Request) -> int:
 
 
 def _rehearse(
-    rehearsed: Rehearsed, scenario: Scenario, request: Request, place: Destination | None
+    rehearsed: Rehearsed, scenario: Scenario, request: RehearseOptions, place: Destination | None
 ) -> int:
     rehearsal, search = _played(rehearsed, scenario, request)
     answer, reasons = judge(rehearsal, rehearsed.doubts)
@@ -73,9 +73,9 @@ def _rehearse(
 
 
 def _played(
-    rehearsed: Rehearsed, scenario: Scenario, request: Request
+    rehearsed: Rehearsed, scenario: Scenario, request: RehearseOptions
 ) -> tuple[Rehearsal, Search | None]:
-    progress, captured = Progress(), rehearsed.captured
+    progress, captured = ProgressLine(), rehearsed.captured
     rehearsal = rehearse_all(
         captured, scenario, request.seeds, lambda seed: progress.show(f"seed {seed}")
     )

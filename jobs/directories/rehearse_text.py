@@ -10,17 +10,21 @@ from jobs.output import coloured, counted, one_line
 from replica.history.ranges import Ranges
 from replica.simulate.rehearsal.losing import Loss, Search
 from replica.simulate.rehearsal.outcome import Fate
-from replica.simulate.rehearsal.runs import Answer, Found, Rehearsal
+from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
 from replica.simulate.rehearsal.scenario_file import toml_of
 from replica.simulate.rehearsal.step import Step
 
-_COLOURS = {Answer.SAFE: "green", Answer.UNSAFE: "red", Answer.UNKNOWN: "yellow"}
+_COLOURS = {
+    ScenarioSafety.SAFE: "green",
+    ScenarioSafety.UNSAFE: "red",
+    ScenarioSafety.UNKNOWN: "yellow",
+}
 NEED = "every node was stopped before the first directory was copied"
 
 
 def describe(
     rehearsal: Rehearsal,
-    answer: Answer,
+    answer: ScenarioSafety,
     reasons: Sequence[str],
     search: Search | None,
     paths: Sequence[str],
@@ -50,7 +54,7 @@ def describe(
 
 
 def rows(
-    rehearsal: Rehearsal, answer: Answer, reasons: Sequence[str], search: Search | None
+    rehearsal: Rehearsal, answer: ScenarioSafety, reasons: Sequence[str], search: Search | None
 ) -> Iterator[dict[str, Any]]:
     """The answer, then each outcome, then the result of the search."""
     captured, seeds = rehearsal.captured, rehearsal.seeds

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.output import Progress, complain
+from jobs.output import ProgressLine, complain
 from replica.check.epochs import leader_changes
 from replica.check.examined import Examined, replica_log, voters_records
 from replica.check.members import by_cluster
@@ -178,7 +178,7 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
                 f"{one.shown}: part of its log can't be read, so nobody knows what it holds: "
                 "`kraftlake check` says where"
             )
-    progress = Progress()
+    progress = ProgressLine()
     for told in newest_states(members, progress.show):
         if told.state is None:
             yield f"{told.examined.shown}: its log tells no state that could be replayed"

@@ -33,7 +33,7 @@ _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))
 
 
 @dataclass(frozen=True)
-class Request:
+class RestoreOptions:
     """paths or lake: the source. formatted: a log directory that kafka-storage has formatted, None
     where there is none. brokers: old ids to new ones. output: None for a dry run."""
 
@@ -49,7 +49,7 @@ class Request:
     json_output: bool = False
 
 
-def run(request: Request) -> int:
+def run(request: RestoreOptions) -> int:
     """Print what will be different, and write the checkpoint. Returns 0. Raises KraftlakeError."""
     if request.output is not None:
         if is_uri(request.output):
@@ -95,7 +95,7 @@ def _is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _source(request: Request) -> Source:
+def _source(request: RestoreOptions) -> Source:
     if request.lake is None:
         return of_directories(request.paths, request.moment.at_offset)
     return of_lake(
@@ -107,7 +107,7 @@ def _is_in_the_log(release: str) -> bool:
     return tuple(map(int, release.split("."))) >= FIRST_WITHOUT_BOOTSTRAP_FILE
 
 
-def _control_records(request: Request) -> tuple[ControlMessage, ...]:
+def _control_records(request: RestoreOptions) -> tuple[ControlMessage, ...]:
     """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory. None where
     the records don't go into that checkpoint."""
     if request.formatted is None or not _is_in_the_log(request.release):

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from jobs.directories.recover import examined_nodes
 from jobs.moments import Moment
-from jobs.output import Progress, complain
+from jobs.output import ProgressLine, complain
 from pipelines.lake import Lake
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import DataError, UsageError
 from replica.format.segment import LocatedBatch
-from replica.history.recovery import Answer, plan_recovery
+from replica.history.recovery import RecoveryDecision, plan_recovery
 from replica.message.schema import REDACTED
 from replica.metadata.image import Image, image_of
 from replica.model.epochs import OffsetAndEpoch
@@ -60,7 +60,7 @@ def _best(members: Sequence[Examined]) -> Examined:
     by_key = {one.replica.key: one for one in members if one.replica is not None}
     unreliable = {key for key, one in by_key.items() if one.hides_entries}
     plan = plan_recovery([replica_log(one, one.shown) for one in by_key.values()], unreliable)
-    if plan.answer is not Answer.SAFE:
+    if plan.answer is not RecoveryDecision.SAFE:
         reasons = "; ".join(plan.reasons)
         complain(f"restore: not all of this state is proven to be committed: {reasons}")
     return by_key[plan.ranking[0].log.key]
@@ -90,7 +90,7 @@ def _end_of(batch: LocatedBatch) -> OffsetAndEpoch:
 
 
 def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
-    progress = Progress()
+    progress = ProgressLine()
     image = replay_log(examined, (end,), progress.show).images.get(end)
     progress.clear()
     if image is not None:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from jobs.clock import UTC_CLOCK, Clock
 from jobs.directories.looks import branches_in
-from jobs.output import Progress, coloured, one_line, write_json, write_line, write_wrapped
+from jobs.output import ProgressLine, coloured, one_line, write_json, write_line, write_wrapped
 from replica.errors import UsageError
 from replica.timeline.branch import Branch
 from replica.timeline.elections import Cause
@@ -36,7 +36,7 @@ class Options:
 def run(paths: Sequence[str], options: Options) -> int:
     """Print the events. Returns 0. Raises KraftlakeError."""
     is_wanted = _wanted(options)
-    progress = Progress()
+    progress = ProgressLine()
     with branches_in(paths, options.order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
     progress.clear()
@@ -100,8 +100,8 @@ def _write_rows(events: Iterable[Event], options: Options) -> None:
         for event in events:
             write_json(event._asdict())
         return
-    from jobs.asking.answer import Answer, write_answer  # Text needs no csv.
+    from jobs.asking.answer import QueryResult, write_answer  # Text needs no csv.
 
     place = Event._fields.index("at")
     rows = ((*event[:place], options.clock.text(event.at), *event[place + 1 :]) for event in events)
-    write_answer(Answer(Event._fields, rows), options.form)
+    write_answer(QueryResult(Event._fields, rows), options.form)

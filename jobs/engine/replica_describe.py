@@ -13,7 +13,7 @@ from typing import Any
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
 from replica.admin.describing import describe_quorum
-from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, Verdict, verdicts
+from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, QuorumNotice, verdicts
 from replica.errors import NoLeaderError
 from replica.model.keys import ZERO_UUID
 from replica.model.topic import METADATA_TOPIC
@@ -81,7 +81,7 @@ def _show(quorum: Quorum, options: Options) -> int:
     return int(any(verdict.severity is not Severity.INFO for verdict in found))
 
 
-def _text(quorum: Quorum, found: Sequence[Verdict], options: Options) -> None:
+def _text(quorum: Quorum, found: Sequence[QuorumNotice], options: Options) -> None:
     if options.watch_s is not None:
         write_line(time_text(datetime.now(UTC)))
     write_line(
@@ -107,7 +107,7 @@ def _text(quorum: Quorum, found: Sequence[Verdict], options: Options) -> None:
         write_line(f"{severity}  {verdict.text}")
 
 
-def _row(quorum: Quorum, found: Sequence[Verdict]) -> dict[str, Any]:
+def _row(quorum: Quorum, found: Sequence[QuorumNotice]) -> dict[str, Any]:
     return {
         "cluster_id": quorum.cluster_id,
         "leader_id": quorum.leader_id,

@@ -15,7 +15,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 
 from jobs.engine.campaign_state import read_done, remembering
-from jobs.output import Progress, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_json, write_line
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
 from replica.errors import UsageError
@@ -54,7 +54,7 @@ def campaign(options: Options) -> int:
     broken = [result for result in before if result.broken is not None]
     for result in broken:
         _print(result, json_output=options.json_output)
-    progress, count = Progress(), len(before)
+    progress, count = ProgressLine(), len(before)
     try:
         with remembering(options.state) as remember:
             plans = (corpus.plan(number) for number in seeds if number not in done)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from jobs.output import Progress, complain
+from jobs.output import ProgressLine, complain
 
 _EVERY_S = 0.25
 
@@ -26,7 +26,7 @@ class Course:
         self._command = command
         self._is_shown = is_shown and sys.stderr.isatty()
         self._begin = time.monotonic()
-        self._progress = Progress(output_waits=True)
+        self._progress = ProgressLine(output_waits=True)
         self._share: float | None = None
         self._step = ""
         self._lock = threading.Lock()

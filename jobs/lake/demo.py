@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jobs.asking import sql
 from jobs.asking.questions import DEMO
-from jobs.asking.sql_request import Request
+from jobs.asking.sql_request import SqlRequest
 from jobs.lake import ingest
 from jobs.output import complain, write_line, write_text
 from pipelines.lake import Lake
@@ -51,7 +51,7 @@ def run(*, lake: Lake | None = None) -> int:
         return _FAILED
     for question in DEMO:
         write_text(f"\n# {question.title}\n{question.sql};\n\n")
-        sql.run(Request(lake=lake, query=question.sql))
+        sql.run(SqlRequest(lake=lake, query=question.sql))
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
     write_line("")
     write_line(f"The lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")

@@ -43,7 +43,7 @@ ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExportOptions:
     """The options of `export`.
 
     tables: names such as gold.findings; none for all tables. query: SQL instead of tables. form:
@@ -59,7 +59,7 @@ class Request:
     json_output: bool = False
 
 
-def run(request: Request) -> int:
+def run(request: ExportOptions) -> int:
     """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
     form = _form(request)
     in_lake = tables_of(request.lake)
@@ -81,7 +81,7 @@ def run(request: Request) -> int:
     return _told(request, counts)
 
 
-def _views(request: Request, tables: Sequence[str]) -> dict[str, int]:
+def _views(request: ExportOptions, tables: Sequence[str]) -> dict[str, int]:
     """Write a file of views; the rows by table."""
     from jobs.sharing.export_views import write_views
 
@@ -94,7 +94,7 @@ def _views(request: Request, tables: Sequence[str]) -> dict[str, int]:
         return write_views(draft, request.lake, tables)
 
 
-def _told(request: Request, counts: Mapping[str, int]) -> int:
+def _told(request: ExportOptions, counts: Mapping[str, int]) -> int:
     """Print the rows of each table; 0."""
     if request.json_output:
         for name, rows in counts.items():
@@ -104,7 +104,7 @@ def _told(request: Request, counts: Mapping[str, int]) -> int:
     return 0
 
 
-def _form(request: Request) -> str:
+def _form(request: ExportOptions) -> str:
     """The form of --to, or of the ending of -o."""
     if request.form is not None:
         if request.form not in FORMS:
@@ -119,7 +119,7 @@ def _form(request: Request) -> str:
     )
 
 
-def _queries(request: Request, in_lake: Sequence[str]) -> dict[str, str]:
+def _queries(request: ExportOptions, in_lake: Sequence[str]) -> dict[str, str]:
     """A query for each table to write, by the table's name."""
     from jobs.asking.sql_delta_rs import quoted
 
@@ -172,7 +172,7 @@ def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[Target]:
 
 
 @contextmanager
-def _replaced(request: Request) -> Iterator[Path]:
+def _replaced(request: ExportOptions) -> Iterator[Path]:
     """A place beside -o. When all went well it is renamed to -o, otherwise it is removed."""
     output = Path(request.output)
     if os.path.lexists(output) and not request.overwrite:

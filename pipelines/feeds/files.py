@@ -15,7 +15,7 @@ from pathlib import Path
 from pipelines.feeds import message
 from pipelines.feeds.progress_file import ProgressFile, locked, write_whole
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Position, Progress, Unit
+from pipelines.feeds.values import FeedProgress, Position, Unit
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError, UsageError
 
@@ -34,11 +34,11 @@ class FileTarget:
         self._table_id = table_id
         self._progress = ProgressFile(folder / _PROGRESS)
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> FeedProgress | None:
         return self._progress.read()
 
     def keep(self, position: Position) -> None:
-        self._progress.write(Progress(self._feed.name, self._table_id, position))
+        self._progress.write(FeedProgress(self._feed.name, self._table_id, position))
 
     def publish(self, unit: Unit) -> int:
         lines = (message.value(self._feed, change) for change in unit.changes)

@@ -21,7 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from pipelines.feeds import message
 from pipelines.feeds.kafka_topics import Cluster
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Change, Position, Progress, Unit
+from pipelines.feeds.values import Change, FeedProgress, Position, Unit
 from replica.errors import (
     AuthenticationError,
     DataError,
@@ -83,12 +83,12 @@ class KafkaTarget:
         self._cluster = cluster
         self._key = message.compact({"topic": to.topic, "table": feed.name})
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> FeedProgress | None:
         kept = self._cluster.newest_value(self._to.progress_topic, self._key)
         if kept is None:
             return None
         try:
-            return Progress.from_json(json.loads(kept))
+            return FeedProgress.from_json(json.loads(kept))
         except (ValueError, RecursionError, DataError) as error:
             raise DataError(f"topic {self._to.progress_topic} holds what is no progress") from error
 
@@ -138,7 +138,7 @@ class KafkaTarget:
             }
             value = message.value(self._feed, change)
             self._produce(self._to.topic, message.key(self._feed, change), value, headers)
-        progress = Progress(self._feed.name, self._table_id, position).to_json()
+        progress = FeedProgress(self._feed.name, self._table_id, position).to_json()
         self._produce(self._to.progress_topic, self._key, message.compact(progress), {})
 
     def _produce(self, topic: str, key: bytes, value: bytes, headers: _Headers) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipelines.feeds.message import compact
-from pipelines.feeds.values import Progress
+from pipelines.feeds.values import FeedProgress
 from replica.errors import BusyError, DataError, UnreadableFileError, UnwritableFileError
 
 
@@ -20,11 +20,11 @@ class ProgressFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> Progress | None:
+    def read(self) -> FeedProgress | None:
         """The progress, None where there is no such file. Raises DataError where the file has other
         content."""
         try:
-            return Progress.from_json(json.loads(self._path.read_bytes()))
+            return FeedProgress.from_json(json.loads(self._path.read_bytes()))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -34,7 +34,7 @@ class ProgressFile:
         except DataError as error:
             raise error.in_file(str(self._path)) from error
 
-    def write(self, progress: Progress) -> None:
+    def write(self, progress: FeedProgress) -> None:
         """Writes the progress. It is on disk when this returns."""
         write_whole(self._path, (compact(progress.to_json()),))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.values import Position, Progress, Unit
+from pipelines.feeds.values import FeedProgress, Position, Unit
 from replica.errors import UsageError
 
 Start = Literal["snapshot", "latest"]
@@ -21,7 +21,7 @@ class Target(Protocol):
         """The target's name for people, without secrets."""
         ...
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> FeedProgress | None:
         """The progress that was kept last; None where there is none."""
         ...
 

@@ -56,7 +56,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FeedProgress:
     """How far a table was published. table_id: Delta's id of the table, which no other
     table has."""
 
@@ -75,13 +75,13 @@ class Progress:
         }
 
     @staticmethod
-    def from_json(value: Any) -> Progress:
+    def from_json(value: Any) -> FeedProgress:
         """The inverse of to_json. Raises DataError where the value has another form."""
         try:
             position = Position(
                 int(value["version"]), int(value["ordinal"]), bool(value["is_snapshot"])
             )
-            return Progress(str(value["table"]), str(value["table_id"]), position)
+            return FeedProgress(str(value["table"]), str(value["table_id"]), position)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("this is no progress of kraftlake publish") from error
 

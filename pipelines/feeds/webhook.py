@@ -29,7 +29,7 @@ from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.progress_file import ProgressFile, locked
-from pipelines.feeds.values import Change, Position, Progress, Row, Unit
+from pipelines.feeds.values import Change, FeedProgress, Position, Row, Unit
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 
 JSON = "json"
@@ -129,11 +129,11 @@ class Webhook:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retries))
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> FeedProgress | None:
         return self._kept.read()
 
     def keep(self, position: Position) -> None:
-        self._kept.write(Progress(self._feed.feed.name, self._feed.table_id, position))
+        self._kept.write(FeedProgress(self._feed.feed.name, self._feed.table_id, position))
 
     def publish(self, unit: Unit) -> int:
         known, sent = self._known_before(unit.start), 0

@@ -17,7 +17,7 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
-from replica.history.progress import Progress, progress_of
+from replica.history.progress import CommittedProgress, progress_of
 from replica.model.epochs import EpochStart
 from replica.model.keys import ReplicaKey
 
@@ -150,7 +150,7 @@ def _epoch_start(entry: EpochStart) -> dict[str, int]:
     return {"epoch": entry.epoch, "start_offset": entry.start_offset}
 
 
-def _progress(log: ReplicaLog, progress: Progress, capture_id: str) -> dict[str, Any]:
+def _progress(log: ReplicaLog, progress: CommittedProgress, capture_id: str) -> dict[str, Any]:
     proof, position = progress.proof, log.position()
     by_snapshot = proof is not None and proof.snapshot_id is not None
     return {

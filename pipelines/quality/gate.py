@@ -36,7 +36,13 @@ from pipelines.quality.rows import (
     without_broken,
 )
 from pipelines.quality.suites import suites_of
-from pipelines.quality.verdicts import JudgedSuite, TableResult, Verdict, broken_text, unbroken
+from pipelines.quality.verdicts import (
+    ExpectationResult,
+    JudgedSuite,
+    TableResult,
+    broken_text,
+    unbroken,
+)
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 
@@ -194,7 +200,9 @@ class Gate:
         left_out = reduce(DataFrame.unionByName, parts)
         delta.overwrite(self._lake, QUARANTINED_ROWS, left_out, replace_where=of_tables(tables))
 
-    def _quarantined(self, one: TableResult, judged: DataFrame, verdict: Verdict) -> DataFrame:
+    def _quarantined(
+        self, one: TableResult, judged: DataFrame, verdict: ExpectationResult
+    ) -> DataFrame:
         columns = [F.col(f"`{name}`") for name in one.table.column_names]
         keys = [F.col(f"`{name}`") for name in one.table.keys]
         return judged.where(~is_satisfied(verdict.expectation)).select(

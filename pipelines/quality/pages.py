@@ -14,7 +14,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pipelines.quality.verdicts import JudgedSuite, Verdict
+from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -53,7 +53,7 @@ def _table_page(judged: JudgedSuite) -> str:
     return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
 
 
-def _kept(verdicts: Sequence[Verdict]) -> str:
+def _kept(verdicts: Sequence[ExpectationResult]) -> str:
     rows = "".join(
         f'<tr><td><i class="fa-check-circle"></i></td><td>{html.escape(one.expectation.meaning)}'
         f"</td><td>{html.escape(', '.join(one.expectation.columns))}</td></tr>"

@@ -41,7 +41,7 @@ from pipelines.quality.expectation import (
     Suite,
 )
 from pipelines.quality.frames import verdict_column
-from pipelines.quality.verdicts import JudgedSuite, Verdict
+from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
 
 SAMPLE = 5
 """How many keys of broken rows are kept."""
@@ -168,7 +168,7 @@ def _detailed(suite: Suite, *, with_keys: bool) -> dict[str, Any]:
 
 def _verdicts(
     suite: Suite, result: ExpectationSuiteValidationResult, row_count: int
-) -> tuple[Verdict, ...]:
+) -> tuple[ExpectationResult, ...]:
     """The verdicts in the suite's order. Great Expectations sorts its results by column."""
     told = {_identity(one.expectation_config): one for one in result.results}
     return tuple(
@@ -181,13 +181,15 @@ def _identity(configuration: Any) -> tuple[str, str]:
     return configuration.type, str(configuration.description)
 
 
-def _verdict(expectation: Expectation, found: Any, rows: int, keys: Sequence[str]) -> Verdict:
+def _verdict(
+    expectation: Expectation, found: Any, rows: int, keys: Sequence[str]
+) -> ExpectationResult:
     raised = _raised(found.exception_info or {})
     if raised is not None:
         raise RuntimeError(f"{expectation.meaning}: {raised}")
     details = found.result or {}
     sample = details.get("partial_unexpected_index_list") or ()
-    return Verdict(
+    return ExpectationResult(
         expectation,
         success=bool(found.success),
         evaluated_rows=rows,

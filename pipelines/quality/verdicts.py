@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ExpectationResult:
     """Whether a table meets one expectation. evaluated_rows: rows of the table. unexpected_rows:
     rows that break the expectation; 0 for an expectation about the table as a whole. sample: keys
     of some of these rows, each as a JSON object."""
@@ -46,10 +46,10 @@ class JudgedSuite:
     suite."""
 
     suite: Suite
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ExpectationResult, ...]
     result: ExpectationSuiteValidationResult | None = None
 
-    def broken(self, action: Action) -> tuple[Verdict, ...]:
+    def broken(self, action: Action) -> tuple[ExpectationResult, ...]:
         """The verdicts that failed and have this action."""
         return tuple(
             one for one in self.verdicts if not one.success and one.expectation.action is action
@@ -67,10 +67,12 @@ class TableResult:
 
 def unbroken(suite: Suite, row_count: int) -> JudgedSuite:
     """The result for a table with this number of rows, none of which breaks an expectation."""
-    return JudgedSuite(suite, tuple(Verdict(one, True, row_count) for one in suite.expectations))
+    return JudgedSuite(
+        suite, tuple(ExpectationResult(one, True, row_count) for one in suite.expectations)
+    )
 
 
-def broken_text(verdict: Verdict) -> str:
+def broken_text(verdict: ExpectationResult) -> str:
     """A broken expectation in a line: how many rows, which expectation, and some keys."""
     expectation = verdict.expectation
     sample = f", such as {verdict.sample[0]}" if verdict.sample else ""

@@ -85,7 +85,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReportVerdict:
     """sentence: all clauses. level: the worst."""
 
     level: Level
@@ -97,7 +97,7 @@ class Verdict:
         return f"{text[0].upper()}{text[1:]}."
 
 
-def verdict(facts: Facts) -> Verdict:
+def verdict(facts: Facts) -> ReportVerdict:
     """The answer. What happened to the logs comes first; if nothing did, how they are now."""
     happened = (*_conflicts(facts), *_losses(facts), *_commitment(facts.losses))
     now = tuple(_now(facts))
@@ -111,7 +111,9 @@ def verdict(facts: Facts) -> Verdict:
         *logs[1],
         *_unbuilt(facts.unbuilt),
     )
-    return Verdict(max((clause.level for clause in clauses), key=lambda one: one.rank), clauses)
+    return ReportVerdict(
+        max((clause.level for clause in clauses), key=lambda one: one.rank), clauses
+    )
 
 
 def _conflicts(facts: Facts) -> Iterator[Clause]:

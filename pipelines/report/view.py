@@ -21,7 +21,7 @@ from pipelines.report.source import Figure, Row
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
-from pipelines.report.verdict import Facts, RuleCount, Verdict, verdict
+from pipelines.report.verdict import Facts, ReportVerdict, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
 from replica.check.rule import Rule
@@ -90,7 +90,7 @@ class ClusterView:
     evidence: Evidence
     names: Names
     rounds: Rounds
-    verdict: Verdict
+    verdict: ReportVerdict
     next_steps: tuple[tuple[str, str], ...]
     voters: frozenset[int]
     fills: Fills

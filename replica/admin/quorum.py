@@ -68,14 +68,14 @@ class Quorum:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class QuorumNotice:
     """text: one line."""
 
     severity: Severity
     text: str
 
 
-def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[Verdict, ...]:
+def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[QuorumNotice, ...]:
     """What an administrator should know, the most important first. within_ms: how recently a
     replica must have been at the leader's log end."""
     return (
@@ -86,25 +86,29 @@ def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[Verd
     )
 
 
-def _majority(quorum: Quorum, within_ms: int) -> Verdict:
+def _majority(quorum: Quorum, within_ms: int) -> QuorumNotice:
     caught_up = sum(quorum.is_caught_up(voter, within_ms) for voter in quorum.voters)
     size = len(quorum.voters)
     needed = majority(size)
     counted = f"{caught_up} of {size} voters caught up"
     if caught_up < needed:
-        return Verdict(
+        return QuorumNotice(
             Severity.ERROR, f"{counted}, a majority is {needed}: nothing new is committed"
         )
     spare = caught_up - needed
     if caught_up < size:
         left = f"{spare} more may fail" if spare else "no other may fail"
-        return Verdict(Severity.WARNING, f"{counted}: {left}, or nothing is committed any more")
-    return Verdict(Severity.INFO, f"{counted}: {spare} may fail and records are still committed")
+        return QuorumNotice(
+            Severity.WARNING, f"{counted}: {left}, or nothing is committed any more"
+        )
+    return QuorumNotice(
+        Severity.INFO, f"{counted}: {spare} may fail and records are still committed"
+    )
 
 
 def _behind(
     quorum: Quorum, what: str, replicas: tuple[DescribedReplica, ...], within_ms: int
-) -> Iterator[Verdict]:
+) -> Iterator[QuorumNotice]:
     for replica in replicas:
         if quorum.is_caught_up(replica, within_ms):
             continue
@@ -115,22 +119,22 @@ def _behind(
             why = f"has not fetched for {fetched} ms, {lag} records behind"
         else:
             why = f"is {lag} records behind"
-        yield Verdict(Severity.WARNING, f"{what} {replica.key.node_id} {why}")
+        yield QuorumNotice(Severity.WARNING, f"{what} {replica.key.node_id} {why}")
 
 
-def _notes(quorum: Quorum) -> Iterator[Verdict]:
+def _notes(quorum: Quorum) -> Iterator[QuorumNotice]:
     if quorum.high_watermark < 0:
-        yield Verdict(Severity.WARNING, "nothing is committed in this epoch yet")
+        yield QuorumNotice(Severity.WARNING, "nothing is committed in this epoch yet")
     voter_ids = [voter.key.node_id for voter in quorum.voters]
     if quorum.leader_id not in voter_ids:
         text = f"leader {quorum.leader_id} is no voter: it goes once its removal is committed"
-        yield Verdict(Severity.WARNING, text)
+        yield QuorumNotice(Severity.WARNING, text)
     if len(set(voter_ids)) < len(voter_ids):
-        yield Verdict(Severity.ERROR, "two voters have one node id")
+        yield QuorumNotice(Severity.ERROR, "two voters have one node id")
     if len(voter_ids) % 2 == 0:
         spare = len(voter_ids) - majority(len(voter_ids))
         text = f"{len(voter_ids)} voters survive {spare} failures, as {len(voter_ids) - 1} do"
-        yield Verdict(Severity.INFO, text)
+        yield QuorumNotice(Severity.INFO, text)
     if quorum.kraft_version == 0:
         text = "the voters are static: adding and removing them needs kraft.version 1"
-        yield Verdict(Severity.INFO, text)
+        yield QuorumNotice(Severity.INFO, text)

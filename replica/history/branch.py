@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replica.history.commitment import Commitment, GroupComparison, Verdict
+from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.model.epochs import election_order
@@ -20,7 +20,7 @@ class BranchPart:
     start: int
     end: int
     key: ReplicaKey
-    verdict: Verdict
+    verdict: EntryCommitment
 
 
 def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[BranchPart, ...]:
@@ -40,7 +40,7 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     covered: Ranges = ()
     for log in (tip, *others):
         kept = union(
-            commitment.ranges(log.key, Verdict.PROVEN),
+            commitment.ranges(log.key, EntryCommitment.PROVEN),
             _on_branch(group, commitment, tip, log),
         )
         if log is not tip:
@@ -65,9 +65,9 @@ def overruled_parts(
     found: list[BranchPart] = []
     for log in group.logs:
         left = difference(
-            commitment.ranges(log.key, Verdict.PROVEN), _shared(group, branch, log.key)
+            commitment.ranges(log.key, EntryCommitment.PROVEN), _shared(group, branch, log.key)
         )
-        found.extend(BranchPart(r.start, r.end, log.key, Verdict.PROVEN) for r in left)
+        found.extend(BranchPart(r.start, r.end, log.key, EntryCommitment.PROVEN) for r in left)
     return tuple(found)
 
 
@@ -84,7 +84,7 @@ def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKe
 
 def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | None:
     holding = [log for log in logs if log.batches]
-    clean = [log for log in holding if not commitment.ranges(log.key, Verdict.SUPERSEDED)]
+    clean = [log for log in holding if not commitment.ranges(log.key, EntryCommitment.SUPERSEDED)]
     return max(
         clean or holding,
         # the lowest key wins among equals, so that the order of the logs changes nothing
@@ -103,7 +103,7 @@ def _on_branch(
 ) -> Ranges:
     """The part of `log` that is on the branch of `tip`, proven or not. Superseded entries never
     are."""
-    unproven = commitment.ranges(log.key, Verdict.UNPROVEN)
+    unproven = commitment.ranges(log.key, EntryCommitment.UNPROVEN)
     if log is tip:
         return unproven
     # Without an equal entry nobody knows where the two logs parted below.
@@ -116,14 +116,14 @@ def _contradiction(
 ) -> int:
     """The first offset where `log` holds another entry than a proven one of `tip`; the end of `log`
     where there is none. From there on the two logs have nothing in common."""
-    proven = commitment.ranges(tip.key, Verdict.PROVEN)
+    proven = commitment.ranges(tip.key, EntryCommitment.PROVEN)
     others = intersection(group.between(tip.key, log.key).ranges(same=False), proven)
     return others[0].start if others else log.end_offset
 
 
 def _labelled(key: ReplicaKey, taken: Ranges, commitment: Commitment) -> list[BranchPart]:
     found: list[BranchPart] = []
-    for verdict in (Verdict.PROVEN, Verdict.UNPROVEN):
+    for verdict in (EntryCommitment.PROVEN, EntryCommitment.UNPROVEN):
         ranges: Sequence[OffsetRange] = intersection(taken, commitment.ranges(key, verdict))
         found.extend(BranchPart(r.start, r.end, key, verdict) for r in ranges)
     return found

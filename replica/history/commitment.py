@@ -25,7 +25,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
-class Verdict(Enum):
+class EntryCommitment(Enum):
     """The values are those of the tables."""
 
     PROVEN = "proven"
@@ -40,7 +40,7 @@ class VerdictRange:
 
     start: int
     end: int
-    verdict: Verdict
+    verdict: EntryCommitment
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ class Commitment:
     proofs: tuple[Proof, ...]
     contested: Ranges
 
-    def ranges(self, key: ReplicaKey, verdict: Verdict) -> Ranges:
+    def ranges(self, key: ReplicaKey, verdict: EntryCommitment) -> Ranges:
         """The offsets of one replica that have `verdict`."""
         return tuple(
             OffsetRange(r.start, r.end) for r in self.verdicts[key] if r.verdict is verdict
         )
 
-    def verdict_at(self, key: ReplicaKey, offset: int) -> Verdict | None:
+    def verdict_at(self, key: ReplicaKey, offset: int) -> EntryCommitment | None:
         """The verdict on one entry; None where the replica doesn't hold the offset."""
         found = (r.verdict for r in self.verdicts[key] if r.start <= offset < r.end)
         return next(found, None)
@@ -162,10 +162,14 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
     """What the truncating replica loses, from the divergence to its log end; None if none does."""
     if divergence.truncating is None or divergence.divergence_offset is None:
         return None
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(EntryCommitment, 0)
     for held in commitment.verdicts[divergence.truncating]:
         counts[held.verdict] += max(0, held.end - max(held.start, divergence.divergence_offset))
-    return Losses(counts[Verdict.PROVEN], counts[Verdict.UNPROVEN], counts[Verdict.SUPERSEDED])
+    return Losses(
+        counts[EntryCommitment.PROVEN],
+        counts[EntryCommitment.UNPROVEN],
+        counts[EntryCommitment.SUPERSEDED],
+    )
 
 
 def _majority_proof(
@@ -247,9 +251,9 @@ def _superseded(
 def _verdicts(held: Ranges, proven: Ranges, superseded: Ranges) -> tuple[VerdictRange, ...]:
     unproven = difference(difference(held, proven), superseded)
     labelled = (
-        (proven, Verdict.PROVEN),
-        (superseded, Verdict.SUPERSEDED),
-        (unproven, Verdict.UNPROVEN),
+        (proven, EntryCommitment.PROVEN),
+        (superseded, EntryCommitment.SUPERSEDED),
+        (unproven, EntryCommitment.UNPROVEN),
     )
     found = [VerdictRange(r.start, r.end, verdict) for ranges, verdict in labelled for r in ranges]
     return tuple(sorted(found, key=lambda r: r.start))

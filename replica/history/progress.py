@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.history.branch import BranchPart
-from replica.history.commitment import Commitment, GroupComparison, Proof, Verdict
+from replica.history.commitment import Commitment, EntryCommitment, GroupComparison, Proof
 from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CommittedProgress:
     """All ends are exclusive.
 
     high_watermark: the least that this replica's own can be once it is told: all below is committed
@@ -34,24 +34,24 @@ class Progress:
 
 def progress_of(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
-) -> Mapping[ReplicaKey, Progress]:
+) -> Mapping[ReplicaKey, CommittedProgress]:
     """The progress of each replica; branch: the group's agreed_branch."""
     return {log.key: _progress(group, commitment, branch, log) for log in group.logs}
 
 
 def _progress(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart], log: ReplicaLog
-) -> Progress:
+) -> CommittedProgress:
     proof, high_watermark = _evidence(group, commitment, log)
     agreed_end = _agreed_end(group, branch, log)
-    return Progress(high_watermark, proof, agreed_end, log.held_from(agreed_end))
+    return CommittedProgress(high_watermark, proof, agreed_end, log.held_from(agreed_end))
 
 
 def _evidence(
     group: GroupComparison, commitment: Commitment, log: ReplicaLog
 ) -> tuple[Proof | None, int | None]:
     """The proof that reaches highest in this log, and the end of what it proves here."""
-    proven = commitment.ranges(log.key, Verdict.PROVEN)
+    proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
     end = proven[-1].end if proven else 0
     snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)
     if snapshot.offset > end:

@@ -18,9 +18,9 @@ from enum import Enum
 from replica.errors import UsageError
 from replica.history.commitment import (
     Commitment,
+    EntryCommitment,
     GroupComparison,
     Losses,
-    Verdict,
     classify_compared,
     compare_group,
 )
@@ -34,7 +34,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys
 
 
-class Answer(Enum):
+class RecoveryDecision(Enum):
     """Whether to go on with the winner."""
 
     SAFE = "safe"
@@ -75,7 +75,7 @@ class RecoveryPlan:
     on_no_voter_counts: how many they are, by commitment. reasons: why the answer is not SAFE, a
     sentence each."""
 
-    answer: Answer
+    answer: RecoveryDecision
     ranking: tuple[Standing, ...]
     voters: VoterKeys | None
     missing: VoterKeys
@@ -120,10 +120,10 @@ def plan_recovery(
         ranked = [leader, *(log for log in ranked if log is not leader)]
     ranking = tuple(_standing(group, commitment, ranked[0], log, voters) for log in ranked)
     reasons = [*_refusals(ranking, commitment, unreliable, has_majority)]
-    answer = Answer.REFUSED if reasons else Answer.SAFE
+    answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not has_majority:
         reasons.append(_no_majority(sets, relied, known))
-        answer = answer if answer is Answer.REFUSED else Answer.UNPROVEN
+        answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
     missing = frozenset(v for v in voters or () if not is_majority(frozenset({v}), relied, known))
     alone = _on_no_voter(group, ranking)
     counts = _counted(commitment, ranked[0].key, alone)
@@ -144,7 +144,7 @@ def _rank(
 
 def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
     """The end (exclusive) of what is proven committed in a log."""
-    proven = commitment.ranges(winner.key, Verdict.PROVEN)
+    proven = commitment.ranges(winner.key, EntryCommitment.PROVEN)
     ends = [proven[-1].end if proven else 0, winner.log_start]
     return max(*ends, *(snapshot.offset for snapshot in winner.snapshots), 0)
 
@@ -207,7 +207,11 @@ def _on_no_voter(group: GroupComparison, ranking: Sequence[Standing]) -> Ranges:
 def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:
     counts = [
         sum(each.size for each in intersection(ranges, commitment.ranges(key, verdict)))
-        for verdict in (Verdict.PROVEN, Verdict.UNPROVEN, Verdict.SUPERSEDED)
+        for verdict in (
+            EntryCommitment.PROVEN,
+            EntryCommitment.UNPROVEN,
+            EntryCommitment.SUPERSEDED,
+        )
     ]
     return Losses(*counts)
 

@@ -25,7 +25,7 @@ OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """kind: the content type. status: the status number and text of HTTP's first line."""
 
     kind: str
@@ -33,7 +33,7 @@ class Answer:
     status: str = OK
 
 
-Pages = Callable[[str, str], Answer]
+Pages = Callable[[str, str], HttpResponse]
 """Takes the path (without the query) and the client's Accept header, and returns the answer. It is
 called in the event loop, so it must not wait."""
 

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 
 from replica.node.driver import Driver
-from replica.node.http_server import OK, UNAVAILABLE, Answer, HttpServer
+from replica.node.http_server import OK, UNAVAILABLE, HttpResponse, HttpServer
 from replica.node.readiness import Readiness, Wedge
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
@@ -87,14 +87,14 @@ class Metrics:
         """Stop listening."""
         await self._server.close()
 
-    def _page(self, path: str, accepted: str) -> Answer:
+    def _page(self, path: str, accepted: str) -> HttpResponse:
         self._look()
         if path in ("/healthz", "/readyz"):
             return self._probed(path)
         encode, kind = choose_encoder(accepted)
-        return Answer(kind, encode(self._registry))
+        return HttpResponse(kind, encode(self._registry))
 
-    def _probed(self, path: str) -> Answer:
+    def _probed(self, path: str) -> HttpResponse:
         """The page of a probe. Both pages have a line for each fault."""
         readiness = self._readiness
         lines = readiness.lines()
@@ -106,8 +106,8 @@ class Metrics:
         return _text(["ok", *lines])
 
 
-def _text(lines: Iterable[str], status: str = OK) -> Answer:
-    return Answer(
+def _text(lines: Iterable[str], status: str = OK) -> HttpResponse:
+    return HttpResponse(
         "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode(), status
     )
 

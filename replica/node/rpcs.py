@@ -45,7 +45,7 @@ from replica.wire.apis.membership import (
 from replica.wire.apis.quorum import BEGIN_QUORUM_EPOCH, DESCRIBE_QUORUM, END_QUORUM_EPOCH, VOTE
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
 from replica.wire.connections import address_of
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 from replica.wire.server import Client
 
@@ -53,37 +53,41 @@ from replica.wire.server import Client
 def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
     """An answer without waiting, which depends on neither the version nor the client."""
 
-    async def answer(partition: ServedPartition, client: Client, request: Request) -> Message:
+    async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
         return answer_of(partition, request.message)
 
     return answer
 
 
-async def _metadata(partition: ServedPartition, client: Client, request: Request) -> Message:
+async def _metadata(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     return cluster.metadata(partition, request.message, request.version, client.listener)
 
 
 async def _describe_cluster(
-    partition: ServedPartition, client: Client, request: Request
+    partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
     return cluster.describe_cluster(partition, request.message, client.listener)
 
 
-async def _list_offsets(partition: ServedPartition, client: Client, request: Request) -> Message:
+async def _list_offsets(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     address = address_of(client.host)
     return await readers.list_offsets(partition, request.message, request.version, address)
 
 
-async def _fetch(partition: ServedPartition, client: Client, request: Request) -> Message:
+async def _fetch(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     address = address_of(client.host)
     return await fetch_by_reader(partition, request.message, request.version, address)
 
 
-async def _produce(partition: ServedPartition, client: Client, request: Request) -> Message | None:
+async def _produce(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message | None:
     return await writing.produce(partition, request.message, client.listener)
 
 
-async def _unregister(partition: ServedPartition, client: Client, request: Request) -> Message:
+async def _unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     return await controllers.unregister(partition, request.message)
 
 

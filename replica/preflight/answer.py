@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Answer(StrEnum):
+class ChangeSafety(StrEnum):
     """SAFE: nothing in the state speaks against the change. UNSAFE: Kafka refuses it, or it takes
     a leader, the guarantees of a partition or the quorum's majority away. UNKNOWN: the state does
     not tell; what is missing is named."""
@@ -21,7 +21,7 @@ class Reason(NamedTuple):
     """answer: SAFE for a note that speaks for nothing. subject: a partition, a node or a feature.
     offset: of the record in the log that says so, None where there is none."""
 
-    answer: Answer
+    answer: ChangeSafety
     subject: str
     detail: str
     offset: int | None = None
@@ -37,12 +37,12 @@ class Preflight:
     needs: tuple[str, ...] = ()
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ChangeSafety:
         found = {reason.answer for reason in self.reasons}
-        return next((one for one in _GRAVEST_FIRST if one in found), Answer.SAFE)
+        return next((one for one in _GRAVEST_FIRST if one in found), ChangeSafety.SAFE)
 
 
-_GRAVEST_FIRST = (Answer.UNSAFE, Answer.UNKNOWN, Answer.SAFE)
+_GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
 
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
@@ -52,12 +52,12 @@ def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -
 
 
 def unsafe(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(Answer.UNSAFE, subject, detail, offset)
+    return Reason(ChangeSafety.UNSAFE, subject, detail, offset)
 
 
 def unknown(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(Answer.UNKNOWN, subject, detail, offset)
+    return Reason(ChangeSafety.UNKNOWN, subject, detail, offset)
 
 
 def note(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(Answer.SAFE, subject, detail, offset)
+    return Reason(ChangeSafety.SAFE, subject, detail, offset)

@@ -201,7 +201,7 @@ OBSERVER_SESSION_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReplicaProgress:
     """How far a replica's log is. log_end: exclusive. The times are ms of the leader's clock; a
     field is -1 while it is unknown."""
 
@@ -210,7 +210,7 @@ class Progress:
     last_fetch_leader_end: int = -1
     last_caught_up: int = -1
 
-    def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> Progress:
+    def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
         """The progress after a fetch at `fetch_offset`. The replica is caught up now where it has
         all of the log, else as of its fetch before where it now has what the log held then
         (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
@@ -219,7 +219,7 @@ class Progress:
             caught_up = max(now_ms, caught_up)
         elif self.last_fetch_leader_end >= 0 and fetch_offset >= self.last_fetch_leader_end:
             caught_up = max(self.last_fetch, caught_up)
-        return Progress(fetch_offset, max(now_ms, self.last_fetch), leader_end, caught_up)
+        return ReplicaProgress(fetch_offset, max(now_ms, self.last_fetch), leader_end, caught_up)
 
 
 class ChangeKind(Enum):
@@ -265,7 +265,7 @@ class Leader:
     check_quorum_deadline: int
     begin_deadline: int
     high_watermark: int | None = None
-    progress: Mapping[ReplicaKey, Progress] = field(default_factory=dict)
+    progress: Mapping[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
     heard: frozenset[int] = frozenset()
     change: PendingChange | None = None
     learned: Mapping[int, Voter] = field(default_factory=dict)
@@ -295,7 +295,7 @@ class Leader:
         may lack the directory."""
         voter = voters.voter_of(replica)
         key = replica if voter is None else voter.key
-        known = self.progress.get(key, Progress())
+        known = self.progress.get(key, ReplicaProgress())
         progress = dict(self.progress)
         progress[key] = known.fetched(fetch_offset, leader_end, now_ms)
         return replace(self, progress=progress)
@@ -344,7 +344,7 @@ class Leader:
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
         """The other voters, those with the highest log end first."""
         others = voters.others(self.local)
-        ends = {v.key: self.progress.get(v.key, Progress()).log_end for v in others}
+        ends = {v.key: self.progress.get(v.key, ReplicaProgress()).log_end for v in others}
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
 
 

@@ -17,7 +17,7 @@ from replica.check.partition import partition_of
 from replica.format.directory import SegmentFile
 from replica.format.segment import LocatedBatch
 from replica.history.branch import agreed_branch
-from replica.history.commitment import Verdict, classify_compared, compare_group
+from replica.history.commitment import EntryCommitment, classify_compared, compare_group
 from replica.history.divergence import compare
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import election_order
@@ -79,11 +79,11 @@ class Branch:
         """The commitment of an entry, in the words of the tables."""
         is_proven = offset < self.proven_end
         if not is_tail:
-            verdict = Verdict.PROVEN if is_proven else Verdict.UNPROVEN
+            verdict = EntryCommitment.PROVEN if is_proven else EntryCommitment.UNPROVEN
         elif is_proven and self.log.batch_at(offset) is not None:
-            verdict = Verdict.SUPERSEDED
+            verdict = EntryCommitment.SUPERSEDED
         else:
-            verdict = Verdict.UNPROVEN
+            verdict = EntryCommitment.UNPROVEN
         return str(verdict.value)
 
 
@@ -139,7 +139,7 @@ def _of_look(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
             and part.start <= one.last_offset
             and one.base_offset < part.end
         )
-    proven = [part.end for part in parts if part.verdict is Verdict.PROVEN]
+    proven = [part.end for part in parts if part.verdict is EntryCommitment.PROVEN]
     return Branch(None, (), tuple(pieces), _log(members[0][1], batches), max(proven, default=0))
 
 

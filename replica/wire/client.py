@@ -30,7 +30,7 @@ from replica.model.kafka_errors import ErrorCode, error_name
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.frame import framed, read_frame
-from replica.wire.header import Request, correlation_id_of, decode_response, encode_request
+from replica.wire.header import WireRequest, correlation_id_of, decode_response, encode_request
 from replica.wire.sasl.client import Mechanism
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity, newest_common, versions_in
@@ -67,7 +67,7 @@ class ClientConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WireResponse:
     """A response, with the version in which it was asked and answered."""
 
     version: int
@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _InFlight:
-    request: Request
+    request: WireRequest
     future: asyncio.Future[Message]
 
 
@@ -165,14 +165,14 @@ class Connection:
             raise UnsupportedByPeerError(self.address, f"{api} in versions {wanted} isn't served")
         return version
 
-    async def call(self, api: Api, message: Message, version: int | None = None) -> Answer:
+    async def call(self, api: Api, message: Message, version: int | None = None) -> WireResponse:
         """Send a request and wait for its answer. version: None for the newest common one.
 
         Raises UnreachablePeerError, UnsupportedByPeerError. An error code inside the answer is for
         the caller.
         """
         used = self.version_of(api) if version is None else version
-        return Answer(used, await self._exchange(api, used, message))
+        return WireResponse(used, await self._exchange(api, used, message))
 
     async def close(self) -> None:
         """Close the connection. Requests that wait for an answer get UnreachablePeerError."""
@@ -197,7 +197,7 @@ class Connection:
         if self._failure is not None:
             raise self._failed()
         self._last_id = self._last_id % _MAX_CORRELATION_ID + 1
-        request = Request(api, version, self._last_id, self._config.client_id, message)
+        request = WireRequest(api, version, self._last_id, self._config.client_id, message)
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._in_flight.append(_InFlight(request, future))
         # Written without a wait in between: the queue and the stream have one order.

@@ -46,7 +46,7 @@ class UnsupportedVersionError(UnsupportedDataError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WireRequest:
     """One request. client_id: None where the client gives no name."""
 
     api: Api
@@ -60,7 +60,7 @@ def decode_request(
     frame: Buffer,
     served: Mapping[int, range] | None = None,
     apis: Mapping[int, Api] = APIS,
-) -> Request:
+) -> WireRequest:
     """The request in a frame. served: API key -> versions, None for all declared versions. apis:
     API key -> API.
 
@@ -81,10 +81,10 @@ def decode_request(
     if flexible:
         _, at = decode_prefix(_TAGS, 2, frame, at, MAX_REQUEST_ELEMENTS)
     message = decode(api.request, version, frame, at, MAX_REQUEST_ELEMENTS)
-    return Request(api, version, correlation_id, start["clientId"], message)
+    return WireRequest(api, version, correlation_id, start["clientId"], message)
 
 
-def encode_request(request: Request) -> bytes:
+def encode_request(request: WireRequest) -> bytes:
     """The frame of a request, without its length."""
     flexible = request.api.is_flexible(request.version)
     out = bytearray(_START.pack(request.api.key, request.version, request.correlation_id))

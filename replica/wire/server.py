@@ -25,8 +25,8 @@ from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.connections import Connected, address_of
 from replica.wire.frame import read_charged, read_rest, read_size, send
 from replica.wire.header import (
-    Request,
     UnsupportedVersionError,
+    WireRequest,
     decode_request,
     response_pieces,
 )
@@ -67,7 +67,7 @@ class Client:
         return self.address.rpartition(":")[0]
 
 
-Handler = Callable[[Client, Request], Awaitable[Message | None]]
+Handler = Callable[[Client, WireRequest], Awaitable[Message | None]]
 """Answers a request by the message of its API's response, in the request's version; None for no
 answer (Produce with acks=0). A KraftlakeError closes the connection."""
 
@@ -75,7 +75,7 @@ answer (Produce with acks=0). A KraftlakeError closes the connection."""
 RefusedLogin = Callable[[Client, str], None]
 
 
-def _nobodys(client: Client, request: Request) -> bool:
+def _nobodys(client: Client, request: WireRequest) -> bool:
     """No client is a voter: for a node that has no voters."""
     return False
 
@@ -99,7 +99,7 @@ class Service:
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
     on_refused_login: RefusedLogin = lambda client, user: None
-    is_voters: Callable[[Client, Request], bool] = _nobodys
+    is_voters: Callable[[Client, WireRequest], bool] = _nobodys
 
 
 class Server:
@@ -320,7 +320,7 @@ class Server:
         raw = response_pieces(request.api, request.version, request.correlation_id, answer)
         return raw, is_last
 
-    def _tell_versions(self, request: Request) -> Message:
+    def _tell_versions(self, request: WireRequest) -> Message:
         error = identity_error(request.message, self._service.identity)
         if error is not ErrorCode.NONE:
             return {"errorCode": int(error)}

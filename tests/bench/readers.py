@@ -36,7 +36,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
-from replica.wire.header import Request, encode_request
+from replica.wire.header import WireRequest, encode_request
 from tests.bench.memory import resident
 from tests.bench.processes import cpu_seconds
 from tests.bench.rounds import Spread
@@ -132,7 +132,7 @@ def frame(offset: int, wait_ms: int = 500) -> bytes:
         "maxBytes": ANSWER_BYTES,
         "topics": [{"topic": TOPIC, "topicId": TOPIC_ID, "partitions": [asked]}],
     }
-    raw = encode_request(Request(FETCH, 11, 1, "bench", message))
+    raw = encode_request(WireRequest(FETCH, 11, 1, "bench", message))
     return len(raw).to_bytes(4, "big") + raw
 
 
@@ -184,7 +184,7 @@ def crowd(folder: Path, idle: int, active: int, seconds: int) -> Iterator[str]:
     with ExitStack() as stack:
         replica = stack.enter_context(running(folder, MEBIBYTE, (100, 1), "--workload", "10,100"))
         yield row("none", replica)
-        hello = encode_request(Request(API_VERSIONS, 0, 1, "bench", {}))
+        hello = encode_request(WireRequest(API_VERSIONS, 0, 1, "bench", {}))
         room = memoryview(bytearray(64 * 1024))
         for _ in range(idle):
             connection = socket.create_connection(("127.0.0.1", replica.port), _WITHIN_S)

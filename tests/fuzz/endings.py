@@ -10,7 +10,7 @@ from random import Random
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.membership import ADD_RAFT_VOTER
 from replica.wire.frame import framed
-from replica.wire.header import Request, encode_request
+from replica.wire.header import WireRequest, encode_request
 from tests.fuzz.hostile_frames import Target
 from tests.fuzz.wire_campaign import damaged
 
@@ -24,7 +24,7 @@ class Ending:
 
     target: Target
     writer: asyncio.StreamWriter
-    request: Request
+    request: WireRequest
     chance: Random
 
     @property

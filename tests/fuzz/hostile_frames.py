@@ -16,7 +16,7 @@ from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.writing import PRODUCE
-from replica.wire.header import Request, decode_request
+from replica.wire.header import WireRequest, decode_request
 from replica.wire.schema import Field, Kind, Message, fields_at
 from tests.fuzz.hostile_batches import records
 
@@ -67,19 +67,19 @@ class Target:
         ids = {"topicId": (self.topic_id,), "clusterId": (self.cluster_id, None)}
         self.constant: dict[str, tuple[Any, ...]] = {**_LIKELY, **named, **ids}
 
-    def request(self, chance: Random) -> Request:
+    def request(self, chance: Random) -> WireRequest:
         """A request that can be read, with values that nobody sane would send."""
         key = chance.choice(_CHOSEN)
         api, version = APIS[key], chance.choice(_ALL[key])
         message = self._message(api.request.fields, version, chance)
         client_id = chance.choice((None, "", "fuzz"))
-        return Request(api, version, chance.randrange(2**31), client_id, message)
+        return WireRequest(api, version, chance.randrange(2**31), client_id, message)
 
-    def sound(self, chance: Random) -> Request:
+    def sound(self, chance: Random) -> WireRequest:
         """One that Kafka sent, but about this topic."""
         return chance.choice(self.recorded)
 
-    def _renamed(self, request: Request) -> Request:
+    def _renamed(self, request: WireRequest) -> WireRequest:
         names = {METADATA_TOPIC: self.topic, METADATA_TOPIC_ID: self.topic_id}
 
         def renamed(value: Any) -> Any:
@@ -92,7 +92,7 @@ class Target:
                 return [renamed(each) for each in value]
             return names.get(value, value) if isinstance(value, str) else value
 
-        return Request(
+        return WireRequest(
             request.api,
             request.version,
             request.correlation_id,
@@ -160,7 +160,7 @@ def _holds_bytes(field: Field) -> bool:
     return field.kind is Kind.BYTES or any(map(_holds_bytes, field.fields))
 
 
-def _recorded() -> list[Request]:
+def _recorded() -> list[WireRequest]:
     """The requests among the golden frames that a replica serves."""
     found = []
     for line in _GOLDEN.read_text().splitlines():
@@ -172,6 +172,6 @@ def _recorded() -> list[Request]:
     return found
 
 
-def is_answered(request: Request) -> bool:
+def is_answered(request: WireRequest) -> bool:
     """Only a Produce with acks=0 gets no answer."""
     return request.api is not PRODUCE or request.message.get("acks") != 0

@@ -31,7 +31,7 @@ from replica.format.batch import HEADER
 from replica.storage.batches import frames as batches_in
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.frame import framed
-from replica.wire.header import Request, correlation_id_of, decode_response, encode_request
+from replica.wire.header import WireRequest, correlation_id_of, decode_response, encode_request
 from tests.fuzz.attacked import (
     CLUSTER_ID,
     HOST,
@@ -89,7 +89,7 @@ class Attack:
     def __post_init__(self) -> None:
         self.target = Target(TOPIC, TOPIC_ID, CLUSTER_ID)
         self._held: list[asyncio.StreamWriter] = []
-        self._recent: deque[tuple[Request, bytes]] = deque(maxlen=_RECENT)
+        self._recent: deque[tuple[WireRequest, bytes]] = deque(maxlen=_RECENT)
         self._began = time.monotonic()
 
     async def run(self) -> None:
@@ -170,7 +170,7 @@ class Attack:
         self.counts[kind] += number
         self.sent += number
 
-    def _request(self, chance: Random, number: int) -> tuple[Request, bytes]:
+    def _request(self, chance: Random, number: int) -> tuple[WireRequest, bytes]:
         """With its frame. One in four is new; the others come again, in other company, at other
         replicas, where the log has gone on."""
         if len(self._recent) == _RECENT and chance.random() < 0.75:
@@ -182,10 +182,10 @@ class Attack:
             frame = encode_request(found)
             self._recent.append((found, frame))
             self.counts["requests made"] += 1
-        request = Request(found.api, found.version, number, found.client_id, found.message)
+        request = WireRequest(found.api, found.version, number, found.client_id, found.message)
         return request, frame[:4] + number.to_bytes(4, "big") + frame[8:]
 
-    def _offer(self, request: Request) -> None:
+    def _offer(self, request: WireRequest) -> None:
         for data in _record_sets(request):
             self.offered.update(hash(each) for each in _record_bytes(data))
 
@@ -209,7 +209,7 @@ class Attack:
             self._held.pop(0).transport.abort()
 
     async def _answers(
-        self, reader: asyncio.StreamReader, asked: deque[Request], patience: asyncio.Timeout
+        self, reader: asyncio.StreamReader, asked: deque[WireRequest], patience: asyncio.Timeout
     ) -> None:
         """Each answer is one to the request whose turn it is; `asked` is what has none."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -231,7 +231,7 @@ class Attack:
                     message = decode_response(request.api, request.version, raw)
                     self._acknowledge(request, message)
 
-    def _acknowledge(self, request: Request, message: dict[str, object]) -> None:
+    def _acknowledge(self, request: WireRequest, message: dict[str, object]) -> None:
         """Of a Produce: what must be in the log from now on."""
         if request.api is not PRODUCE:
             return
@@ -294,7 +294,7 @@ class Attack:
             assert grown < MOST_GROWTH_KIB, f"replica {which} of a sample grew by {grown} KiB"
 
 
-def _record_sets(request: Request) -> list[bytes]:
+def _record_sets(request: WireRequest) -> list[bytes]:
     """The records of each partition of a Produce."""
     if request.api is not PRODUCE:
         return []

@@ -30,7 +30,7 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
 from replica.wire.frame import framed
 from replica.wire.header import (
-    Request,
+    WireRequest,
     correlation_id_of,
     decode_request,
     decode_response,
@@ -74,7 +74,9 @@ def seeds() -> list[Seed]:
     ]
     for api in APIS.values():
         for version in api.versions:
-            found.append((api, version, True, encode_request(Request(api, version, 1, "c", {}))))
+            found.append(
+                (api, version, True, encode_request(WireRequest(api, version, 1, "c", {})))
+            )
             found.append((api, version, False, encode_response(api, version, 1, {})))
     return found
 
@@ -135,7 +137,7 @@ def _response(api: Api, version: int, frame: bytes) -> str:
     return "response"
 
 
-async def _served(client: Client, request: Request) -> Message | None:
+async def _served(client: Client, request: WireRequest) -> Message | None:
     """As a replica does before its core is asked; errors of ours close the connection."""
     _BY_KEY[request.api.key].server.read(_PARTITION, request.message, request.version)
     return {}

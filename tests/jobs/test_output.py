@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from jobs.output import (
-    Progress,
+    ProgressLine,
     cell_text,
     coloured,
     json_text,
@@ -135,7 +135,7 @@ def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch
     pipe, terminal = io.StringIO(), Terminal()
     for stream in (pipe, terminal):
         now[0] = 0.0
-        progress = Progress(stream)
+        progress = ProgressLine(stream)
         progress.show("too early")
         now[0] = 5.0
         progress.show("half way")

@@ -50,7 +50,7 @@ def look_at(raft: Raft) -> Look:
     return Look(True, role.leader_watermark, *ends, starts_at, fetching)
 
 
-class Progress:
+class RecordingProgress:
     """first: the look before anything was fetched. Looks come in the order of time."""
 
     def __init__(self, first: Look) -> None:

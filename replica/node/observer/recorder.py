@@ -25,7 +25,7 @@ from replica.node.observer.directory import (
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard
-from replica.node.observer.progress import Look, Progress, look_at
+from replica.node.observer.progress import Look, RecordingProgress, look_at
 from replica.node.properties import Properties
 from replica.node.settings import Recording, Settings, Topic, settings_in
 from replica.raft.effects import Stopped
@@ -117,7 +117,7 @@ class Recorder:
 
     async def _watch(self, *, until_caught_up: bool) -> None:
         """Report what happens. With until_caught_up, return when the recording has caught up."""
-        progress = Progress(self.look)
+        progress = RecordingProgress(self.look)
         while True:
             await self.node.driver.wait_for_news(1.0)
             now = self.look

@@ -7,8 +7,8 @@ from replica.node.notice import Notice, Seldom
 from replica.node.serve.forwarding import was_forwarded
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
-from replica.node.serve.voters import Verdict, Voters
-from replica.wire.header import Request
+from replica.node.serve.voters import VoterClaim, Voters
+from replica.wire.header import WireRequest
 from replica.wire.server import Client
 
 
@@ -21,7 +21,7 @@ class Admission:
         self._voters = voters
         self._seldom = seldom
 
-    async def error_of(self, client: Client, request: Request, rpc: Rpc) -> ErrorCode:
+    async def error_of(self, client: Client, request: WireRequest, rpc: Rpc) -> ErrorCode:
         """NONE where the client may ask. BROKER_NOT_AVAILABLE where the client may turn out to be a
         voter later: peers try again after that error, and take other errors for final."""
         authorizer, callers = self._authorizer, rpc.callers
@@ -34,20 +34,20 @@ class Admission:
         if authorizer.may(client.principal, *callers.instead):
             return ErrorCode.NONE
         verdict = await self._voters.verdict(client, named)
-        if verdict is Verdict.ADMITTED:
+        if verdict is VoterClaim.ADMITTED:
             return ErrorCode.NONE
-        if verdict is not Verdict.UNTOLD:
+        if verdict is not VoterClaim.UNTOLD:
             self._tell(client, rpc, named)
-        if verdict is Verdict.FAR:
+        if verdict is VoterClaim.FAR:
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return ErrorCode.BROKER_NOT_AVAILABLE
 
-    def is_voters(self, client: Client, request: Request, rpc: Rpc) -> bool:
+    def is_voters(self, client: Client, request: WireRequest, rpc: Rpc) -> bool:
         """Whether only a voter may send this request, and the client is known to be that voter."""
         named = self._named_voters(request, rpc)
         return named is not None and self._voters.has_shown(client, named)
 
-    def _named_voters(self, request: Request, rpc: Rpc) -> frozenset[int] | None:
+    def _named_voters(self, request: WireRequest, rpc: Rpc) -> frozenset[int] | None:
         """The nodes in whose names the request asks, where only voters may ask so; None for other
         requests."""
         if rpc.callers.speaks_for is None:

@@ -9,7 +9,7 @@ from replica.model.keys import NO_NODE
 from replica.node.authorizer import Role
 from replica.node.translate import fetches
 from replica.wire.apis.fetching import FETCH
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Callers:
     """
 
     roles: tuple[Role, ...] = ()
-    speaks_for: Callable[[Request], Iterable[int]] | None = None
+    speaks_for: Callable[[WireRequest], Iterable[int]] | None = None
     instead: tuple[Role, ...] = ()
 
 
 def voters(field: str) -> Callers:
     """Voters only. `field` of the request's partitions names the sender."""
 
-    def speaks_for(request: Request) -> Iterator[int]:
+    def speaks_for(request: WireRequest) -> Iterator[int]:
         for topic in request.message["topics"]:
             for partition in topic["partitions"]:
                 yield partition[field]
@@ -37,7 +37,7 @@ def voters(field: str) -> Callers:
     return Callers(speaks_for=speaks_for)
 
 
-def is_reader_fetch(request: Request) -> bool:
+def is_reader_fetch(request: WireRequest) -> bool:
     """Whether a Fetch is a reader's. A reader has no replica id; an anonymous observer has none
     either, but it names its cluster, as replicas do and consumers never do. The epoch of the last
     record doesn't tell them apart, because some consumers name it too."""
@@ -46,7 +46,7 @@ def is_reader_fetch(request: Request) -> bool:
     return _replica_id(request) == NO_NODE and request.message.get("clusterId") is None
 
 
-def _replica_id(request: Request) -> int:
+def _replica_id(request: WireRequest) -> int:
     """The replica id in a request, NO_NODE where it is negative."""
     if request.api is FETCH:
         found = fetches.replica_id(request.message, request.version)

@@ -17,7 +17,7 @@ from replica.node.serve.room import unlimited, with_room
 from replica.node.serve.rpc import Rpc
 from replica.node.serve.voters import Voters
 from replica.wire.apis import APIS
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 from replica.wire.server import Client
 
@@ -50,7 +50,7 @@ class Dispatch:
         self._forwarder = forwarder
         self._room = room
 
-    async def __call__(self, client: Client, request: Request) -> Message | None:
+    async def __call__(self, client: Client, request: WireRequest) -> Message | None:
         """The answer. Raises StoppedError after an error has stopped the replica: then nothing is
         answered, not even what was being worked on.
 
@@ -67,14 +67,14 @@ class Dispatch:
         self._partition.driver.check()
         return answer
 
-    def is_voters(self, client: Client, request: Request) -> bool:
+    def is_voters(self, client: Client, request: WireRequest) -> bool:
         """Whether only a voter may send this request, and the client is known to be that voter."""
         return self._admission.is_voters(client, request, self._rpc(request))
 
-    def _rpc(self, request: Request) -> Rpc:
+    def _rpc(self, request: WireRequest) -> Rpc:
         return READER_FETCH if is_reader_fetch(request) else self._rpcs[request.api.key]
 
-    async def _answer(self, client: Client, request: Request, rpc: Rpc) -> Message | None:
+    async def _answer(self, client: Client, request: WireRequest, rpc: Rpc) -> Message | None:
         error = await self._admission.error_of(client, request, rpc)
         if error is not ErrorCode.NONE:
             self.denied += 1

@@ -16,7 +16,7 @@ from replica.node.serve.callers import ADMINISTRATORS
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
 from replica.wire.client import ClientConfig
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.pool import Address
 from replica.wire.schema import Message
 
@@ -29,7 +29,7 @@ AT_ONCE = 8
 so many changes. Each has a connection of its own."""
 
 
-def was_forwarded(request: Request, rpc: Rpc) -> bool:
+def was_forwarded(request: WireRequest, rpc: Rpc) -> bool:
     """Whether a replica forwarded the request. Any client can claim that; the claim gives rights
     only to voters."""
     return rpc.is_forwarded and request.client_id == FORWARDER
@@ -44,13 +44,13 @@ class Forwarder:
         self._anybodys = asyncio.Semaphore(AT_ONCE)
         self._changing = asyncio.Semaphore(AT_ONCE)
 
-    def leader_of(self, request: Request, rpc: Rpc) -> Address | None:
+    def leader_of(self, request: WireRequest, rpc: Rpc) -> Address | None:
         """The leader to forward the request to. None where this replica answers it."""
         if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
         return leader_address(self._partition.driver)
 
-    async def forward(self, request: Request, leader: Address, rpc: Rpc) -> Message:
+    async def forward(self, request: WireRequest, leader: Address, rpc: Rpc) -> Message:
         """The leader's answer. REQUEST_TIMED_OUT where none came: the change may still happen."""
         # Requests that everybody may send must not delay an administrator who changes the quorum.
         slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from replica.model.keys import ReplicaKey
 from replica.node.serve.partition import ServedPartition
-from replica.raft.roles import Leader, Progress
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
@@ -26,7 +26,7 @@ def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
     return max(near)[1].node_id if near else None
 
 
-def in_sync(partition: ServedPartition, role: Leader) -> dict[ReplicaKey, Progress]:
+def in_sync(partition: ServedPartition, role: Leader) -> dict[ReplicaKey, ReplicaProgress]:
     """The voters other than the leader that reached its log end within the last fetch timeout."""
     host, now = partition.driver.host, partition.driver.now()
     oldest = now - host.config.fetch_timeout_ms

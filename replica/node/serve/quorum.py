@@ -12,7 +12,7 @@ from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import InvalidPartitionError, Partition
 from replica.node.translate.translation import ServerSide, Translation
 from replica.raft.messages import FetchRequest
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 from replica.wire.server import Client
 
@@ -33,13 +33,13 @@ def core_rpc(
     side = translation.server
     assert side is not None, f"{translation.api} is answered elsewhere"
 
-    async def answer(partition: ServedPartition, client: Client, request: Request) -> Message:
+    async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
         return await _answer(partition, side, request)
 
     return Rpc(translation.api, callers, answer, refusal, is_forwarded, is_fetch, translation)
 
 
-async def _answer(partition: ServedPartition, side: ServerSide, request: Request) -> Message:
+async def _answer(partition: ServedPartition, side: ServerSide, request: WireRequest) -> Message:
     """The response to a peer or an administrator. Raises DataError for a malformed request."""
     raft = partition.raft
     listener = partition.config.default_listener

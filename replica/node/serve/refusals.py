@@ -5,7 +5,7 @@ from __future__ import annotations
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Refusal
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 
 
@@ -22,7 +22,7 @@ class RefusedError(Exception):
         self.why = why
 
 
-def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
+def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
     """The error beside each topic: Kafka never refuses a Metadata request as a whole (KIP-1102)."""
     topics = request.message["topics"] or []
     return {
@@ -42,7 +42,7 @@ def metadata(partition: ServedPartition, request: Request, error: ErrorCode) -> 
     }
 
 
-def describe_cluster(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
+def describe_cluster(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
     """One error for the request, with the cluster's id."""
     cluster_id = partition.config.cluster_id
     return {"errorCode": int(error), "clusterId": cluster_id, "brokers": []}
@@ -68,7 +68,7 @@ def by_partition(
     topics, name, partitions, number = asked_names
     out_topics, out_partitions, out_number = answer_names
 
-    def refused(_: ServedPartition, request: Request, error: ErrorCode) -> Message:
+    def refused(_: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
         return {
             out_topics: [
                 {
@@ -89,7 +89,7 @@ def by_resource(list_name: str, **more: list[Message]) -> Refusal:
     """The error beside each resource. list_name: the response's field of the resources. more:
     further fields of a resource's answer."""
 
-    def refused(_: ServedPartition, request: Request, error: ErrorCode) -> Message:
+    def refused(_: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
         return {
             list_name: [
                 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 
 _MAX_INT = 2**31 - 1
 
@@ -14,7 +14,7 @@ def unlimited() -> int:
     return _MAX_INT
 
 
-def with_room(request: Request, room: int) -> Request:
+def with_room(request: WireRequest, room: int) -> WireRequest:
     """The same fetch, which asks for at most `room` bytes. Its answer still holds at least one
     whole batch."""
     message = request.message

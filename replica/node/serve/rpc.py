@@ -9,17 +9,17 @@ from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
 from replica.node.translate.translation import Translation
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.schema import Api, Message
 from replica.wire.server import Client
 
-Answer = Callable[[ServedPartition, Client, Request], Awaitable[Message | None]]
+Answer = Callable[[ServedPartition, Client, WireRequest], Awaitable[Message | None]]
 """Makes the answer to a request. None sends no answer."""
-Refusal = Callable[[ServedPartition, Request, ErrorCode], Message]
+Refusal = Callable[[ServedPartition, WireRequest, ErrorCode], Message]
 """Makes the response that says the same error about everything that the request asked."""
 
 
-def error_alone(partition: ServedPartition, request: Request, error: ErrorCode) -> Message:
+def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
     """A refusal for responses that have one error code."""
     return {"errorCode": int(error)}
 

@@ -34,7 +34,7 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.server import Client
 
 
-class Verdict(Enum):
+class VoterClaim(Enum):
     """What is known of a client that asks in the name of a voter."""
 
     ADMITTED = auto()
@@ -48,7 +48,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    verdict: Verdict
+    verdict: VoterClaim
     is_lasting: bool = False
 
 
@@ -85,13 +85,13 @@ class Voters:
             return may and bool(node_ids)
         return bool(node_ids) and node_ids <= self._admitted.get(client, set())
 
-    async def verdict(self, client: Client, node_ids: Iterable[int]) -> Verdict:
+    async def verdict(self, client: Client, node_ids: Iterable[int]) -> VoterClaim:
         """Whether the client may speak for all these nodes."""
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
-            return Verdict.ADMITTED
+            return VoterClaim.ADMITTED
         if self.authorizer.names_voters or not is_within(client.own, client.peer):
-            return Verdict.FAR
+            return VoterClaim.FAR
         found = await self._judged(_Question(client, self._addresses(asked)))
         if found.is_lasting:
             self._admitted.setdefault(client, set()).update(asked)
@@ -161,16 +161,16 @@ def _found(
 ) -> _Found:
     """end: the client's own socket. held_with: for each inode, all inodes that its holders hold."""
     if end is None or not end.inode:
-        return _Found(Verdict.UNTOLD)
+        return _Found(VoterClaim.UNTOLD)
     if end.uid != uid or not nodes:
-        return _Found(Verdict.LOCAL)
+        return _Found(VoterClaim.LOCAL)
     held = held_with[end.inode]
     if not held:
-        return _Found(Verdict.UNTOLD)
+        return _Found(VoterClaim.UNTOLD)
     found = [_is_held(listeners(addresses), held, uid) for addresses in nodes.values()]
     if not all(each is not False for each in found):
-        return _Found(Verdict.LOCAL)
-    return _Found(Verdict.ADMITTED, is_lasting=all(found))
+        return _Found(VoterClaim.LOCAL)
+    return _Found(VoterClaim.ADMITTED, is_lasting=all(found))
 
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:

@@ -8,7 +8,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
-from replica.raft.roles import Leader, Progress
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 def handle_describe_quorum(
@@ -40,6 +40,6 @@ def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
         return ReplicaState(key, core.log.log_end, -1, core.now)
     progress = role.progress.get(key)
     if progress is None:
-        unknown = Progress()
+        unknown = ReplicaProgress()
         return ReplicaState(key, -1, unknown.last_fetch, unknown.last_caught_up)
     return ReplicaState(key, progress.log_end, progress.last_fetch, progress.last_caught_up)

@@ -16,7 +16,7 @@ from replica.raft.core import Core
 from replica.raft.effects import LogRead
 from replica.raft.leader.replication import count_fetch
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
-from replica.raft.roles import Leader, Progress
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 def handle_fetch_quorum_records(
@@ -61,7 +61,7 @@ def _answer(
     snapshot = core.log.latest_snapshot
     voter = core.log.voters.voter_of(request.replica)
     key = request.replica if voter is None else voter.key
-    progress = core.leader.progress.get(key, Progress())
+    progress = core.leader.progress.get(key, ReplicaProgress())
     response = FetchQuorumRecordsResponse(
         error=error,
         next_fetch_offset=next_fetch[0],

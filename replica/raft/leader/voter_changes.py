@@ -28,7 +28,7 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.request_checks import leader_only_error
-from replica.raft.roles import ChangeKind, Leader, PendingChange, Progress
+from replica.raft.roles import ChangeKind, Leader, PendingChange, ReplicaProgress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A new voter must have fetched within this time, and have been caught up before
@@ -230,7 +230,7 @@ def _append_voters(core: Core, voters: VoterSet) -> int:
 
 
 def _is_caught_up(core: Core, key: ReplicaKey) -> bool:
-    progress = core.leader.progress.get(key, Progress())
+    progress = core.leader.progress.get(key, ReplicaProgress())
     return progress.last_caught_up > 0 and progress.last_fetch > core.now - CAUGHT_UP_WITHIN_MS
 
 

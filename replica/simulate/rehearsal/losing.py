@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from replica.history.commitment import Verdict
+from replica.history.commitment import EntryCommitment
 from replica.history.divergence import compare
 from replica.history.log import OffsetRange
 from replica.history.ranges import Ranges, difference, union
@@ -104,7 +104,7 @@ def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
     return union(
         *(
             difference(
-                captured.commitment.ranges(node.key, Verdict.PROVEN),
+                captured.commitment.ranges(node.key, EntryCommitment.PROVEN),
                 union(*(_shared(node, other) for other in left)),
             )
             for node in captured.nodes.values()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replica.format.batch import decode_header
-from replica.history.commitment import Losses, Verdict
+from replica.history.commitment import EntryCommitment, Losses
 from replica.history.divergence import compare
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
@@ -112,13 +112,13 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
                 for node_id, ranges in lost.items()
             )
         )
-        for verdict in (Verdict.PROVEN, Verdict.UNPROVEN)
+        for verdict in (EntryCommitment.PROVEN, EntryCommitment.UNPROVEN)
     }
     return Outcome(
         None if leader is None else key_of(leader).node_id,
         fates,
-        by_verdict[Verdict.PROVEN],
-        by_verdict[Verdict.UNPROVEN],
+        by_verdict[EntryCommitment.PROVEN],
+        by_verdict[EntryCommitment.UNPROVEN],
         tuple(sorted({**quorum.refused, **quorum.failed}.items())),
     )
 
@@ -130,7 +130,7 @@ def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int
     for node_id, node in captured.nodes.items():
         held = captured.held(node_id)
         own = difference(held, compare(leader, node.log).ranges(same=True))
-        superseded = captured.commitment.ranges(node.key, Verdict.SUPERSEDED)
+        superseded = captured.commitment.ranges(node.key, EntryCommitment.SUPERSEDED)
         yield (
             node_id,
             union(intersection(own, (above,)), below(superseded, leader.log_start)),
@@ -150,7 +150,11 @@ def _fate(
             each.size
             for each in intersection(lost, quorum.captured.commitment.ranges(node.key, verdict))
         )
-        for verdict in (Verdict.PROVEN, Verdict.UNPROVEN, Verdict.SUPERSEDED)
+        for verdict in (
+            EntryCommitment.PROVEN,
+            EntryCommitment.UNPROVEN,
+            EntryCommitment.SUPERSEDED,
+        )
     )
     is_behind = leader is not None and host.log.log_end != leader.log.log_end
     return Fate(

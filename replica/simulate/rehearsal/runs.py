@@ -13,7 +13,7 @@ from replica.simulate.rehearsal.outcome import Outcome, rehearse
 from replica.simulate.rehearsal.step import Scenario
 
 
-class Answer(Enum):
+class ScenarioSafety(Enum):
     """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
 
     SAFE = "safe"
@@ -71,7 +71,9 @@ def rehearse_all(
     return Rehearsal(captured, scenario, seeds, found)
 
 
-def judge(rehearsal: Rehearsal, doubts: Sequence[str] = ()) -> tuple[Answer, tuple[str, ...]]:
+def judge(
+    rehearsal: Rehearsal, doubts: Sequence[str] = ()
+) -> tuple[ScenarioSafety, tuple[str, ...]]:
     """The answer, and the reasons why it isn't SAFE, a sentence each.
 
     doubts: further things that the directories don't say, a sentence each.
@@ -79,8 +81,8 @@ def judge(rehearsal: Rehearsal, doubts: Sequence[str] = ()) -> tuple[Answer, tup
     unsafe = tuple(_unsafe(rehearsal))
     unknown = (*_unknown(rehearsal), *doubts)
     if unsafe:
-        return Answer.UNSAFE, (*unsafe, *unknown)
-    return (Answer.UNKNOWN if unknown else Answer.SAFE), unknown
+        return ScenarioSafety.UNSAFE, (*unsafe, *unknown)
+    return (ScenarioSafety.UNKNOWN if unknown else ScenarioSafety.SAFE), unknown
 
 
 def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:

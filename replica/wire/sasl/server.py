@@ -11,7 +11,7 @@ from typing import Protocol
 from replica.errors import CorruptDataError, DataError, KraftlakeError
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.sasl import SASL_HANDSHAKE
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.sasl import scram
 from replica.wire.schema import Message
 
@@ -126,7 +126,7 @@ class SaslServer:
         return "" if self._exchange is None else self._exchange.claimed
 
     @staticmethod
-    def answer_of(sasl: SaslServer | None, request: Request) -> tuple[Message, bool]:
+    def answer_of(sasl: SaslServer | None, request: WireRequest) -> tuple[Message, bool]:
         """The answer to one of the two requests, and whether the connection ends after it. sasl:
         None once the client is known and has nothing more to prove."""
         if sasl is None:
@@ -135,7 +135,7 @@ class SaslServer:
             return sasl._handshake(request)
         return sasl._authenticate(request.message["authBytes"])
 
-    def _handshake(self, request: Request) -> tuple[Message, bool]:
+    def _handshake(self, request: WireRequest) -> tuple[Message, bool]:
         start = self._authenticator.get(request.message["mechanism"])
         names = sorted(self._authenticator)
         if self._exchange is not None or request.version == 0:

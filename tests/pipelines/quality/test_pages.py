@@ -15,7 +15,7 @@ from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import gx, gxe
-from pipelines.quality.verdicts import JudgedSuite, Verdict
+from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
 
 _HOSTILE = "<script>alert(1)</script>"
 
@@ -31,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     batch = asset.add_batch_definition_whole_dataframe("b").get_batch({"dataframe": frame})
     kinds = [gxe.ExpectColumnValuesToBeInSet(column="kind", **one.kwargs) for one in expected]
     result = batch.validate(gx.ExpectationSuite(suite.name, expectations=kinds))
-    verdicts = tuple(Verdict(one, False, 2, 1, (_HOSTILE,)) for one in expected)
+    verdicts = tuple(ExpectationResult(one, False, 2, 1, (_HOSTILE,)) for one in expected)
     folder = tmp_path_factory.mktemp("pages") / "_quality"
     folder.mkdir()
     (folder / "bronze.gone.html").write_text("of a run before")

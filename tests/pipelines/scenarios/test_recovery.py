@@ -10,7 +10,7 @@ import pytest
 from replica.check.examined import Examined, examine, replica_log
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
-from replica.history.recovery import Answer, RecoveryPlan, plan_recovery
+from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture
@@ -34,11 +34,11 @@ def test_whichever_disks_are_left_a_plan_called_safe_keeps_all_that_was_committe
     for left in chain.from_iterable(combinations(disks, size) for size in sizes):
         plan = plan_of([disks[node_id] for node_id in left])
         answers.append(plan.answer)
-        if plan.answer is Answer.SAFE:
+        if plan.answer is RecoveryDecision.SAFE:
             assert lacking(plan.winner.key, moment) == [], left
         if len(left) == 1:
-            assert plan.answer is not Answer.SAFE
-    assert Answer.SAFE in answers
+            assert plan.answer is not RecoveryDecision.SAFE
+    assert RecoveryDecision.SAFE in answers
 
 
 @unsafe_ones
@@ -48,7 +48,7 @@ def test_a_plan_for_disks_that_lack_committed_records_is_refused(
     moment = plays[name].at(TOLD)
     plan = plan_of(list(examined(moment, tmp_path).values()))
     assert lacking(plan.winner.key, moment), "otherwise the scenario shows nothing"
-    assert plan.answer is Answer.REFUSED
+    assert plan.answer is RecoveryDecision.REFUSED
 
 
 def examined(moment: Moment, folder: Path) -> dict[int, Examined]:

@@ -6,8 +6,8 @@ from replica.errors import UsageError
 from replica.history.branch import BranchPart, agreed_branch, overruled_parts
 from replica.history.commitment import (
     Commitment,
+    EntryCommitment,
     Losses,
-    Verdict,
     VerdictRange,
     classify,
     classify_compared,
@@ -21,7 +21,11 @@ from replica.model.voters import VotersAt
 from tests.replica.history.pairs import diverge
 
 KEYS = {n: ReplicaKey(n, f"directory-{n}") for n in range(1, 8)}
-PROVEN, SUPERSEDED, UNPROVEN = Verdict.PROVEN, Verdict.SUPERSEDED, Verdict.UNPROVEN
+PROVEN, SUPERSEDED, UNPROVEN = (
+    EntryCommitment.PROVEN,
+    EntryCommitment.SUPERSEDED,
+    EntryCommitment.UNPROVEN,
+)
 
 
 def voters_at(offset, *nodes, epoch=1):
@@ -55,7 +59,7 @@ def static(node, *epochs, voters=(1, 2, 3), quorum=None, directory=None):
     return ReplicaLog(key, 0, log.batches, (), log.quorum_epoch, (), changes)
 
 
-def verdicts(commitment: Commitment, node: int) -> list[tuple[int, int, Verdict]]:
+def verdicts(commitment: Commitment, node: int) -> list[tuple[int, int, EntryCommitment]]:
     return [(r.start, r.end, r.verdict) for r in commitment.verdicts[KEYS[node]]]
 
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from replica.history.branch import agreed_branch
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.log import LogBatch, ReplicaLog
-from replica.history.progress import Progress, progress_of
+from replica.history.progress import CommittedProgress, progress_of
 from replica.model.epochs import OffsetAndEpoch
 from tests.replica.history.test_commitment import KEYS, replica
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
 
 
-def progress(*logs: ReplicaLog) -> dict[int, Progress]:
+def progress(*logs: ReplicaLog) -> dict[int, CommittedProgress]:
     group = compare_group(logs)
     commitment = classify_compared(group)
     found = progress_of(group, commitment, agreed_branch(group, commitment))

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from replica.history.commitment import Commitment, Verdict, classify
+from replica.history.commitment import Commitment, EntryCommitment, classify
 from replica.history.divergence import Relation
 from replica.history.log import ReplicaLog
 from replica.history.truncation import draft_fetch_rounds, fetch_rounds
@@ -108,8 +108,8 @@ def check_verdicts(
         for key, log in logs.items():
             for batch in log.batches:
                 verdict = commitment.verdict_at(key, batch.base_offset)
-                assert verdict is not Verdict.PROVEN or batch in held
-                assert verdict is not Verdict.SUPERSEDED or batch not in held
+                assert verdict is not EntryCommitment.PROVEN or batch in held
+                assert verdict is not EntryCommitment.SUPERSEDED or batch not in held
 
 
 @QUICK
@@ -131,7 +131,9 @@ def test_records_committed_by_a_leader_are_proven_when_all_logs_are_given(seed):
     assert leader.committed == len(leader.log)
     commitment = classify([model.capture(node) for node in model.nodes.values()])
     assert all(
-        held.verdict is Verdict.PROVEN for ranges in commitment.verdicts.values() for held in ranges
+        held.verdict is EntryCommitment.PROVEN
+        for ranges in commitment.verdicts.values()
+        for held in ranges
     )
 
 
@@ -145,7 +147,7 @@ def test_the_random_runs_do_reach_what_they_are_meant_to_reach():
         diverged += sum(
             diverge(a, b).relation is Relation.DIVERGED for a, b in combinations(logs, 2)
         )
-        superseded += sum(bool(commitment.ranges(g.key, Verdict.SUPERSEDED)) for g in logs)
+        superseded += sum(bool(commitment.ranges(g.key, EntryCommitment.SUPERSEDED)) for g in logs)
         changed += any(len(log.voter_sets) > 1 for log in logs)
         proofs += sum(bool(proof.holders) for proof in commitment.proofs)
     assert min(diverged, superseded, changed, proofs) >= 5

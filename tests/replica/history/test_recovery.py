@@ -10,7 +10,7 @@ from replica.errors import UsageError
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
-from replica.history.recovery import Answer, plan_recovery
+from replica.history.recovery import RecoveryDecision, plan_recovery
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
@@ -48,7 +48,7 @@ def test_a_plan_called_safe_keeps_what_any_node_knew_to_be_committed(seed, chose
     keys = sorted(model.nodes)
     left = drawn.sample(keys, drawn.randint(1, len(keys)))
     plan = plan_recovery([model.capture(model.nodes[key]) for key in left])
-    if plan.answer is not Answer.SAFE:
+    if plan.answer is not RecoveryDecision.SAFE:
         return
     kept = model.nodes[plan.winner.key].log
     for node in model.nodes.values():
@@ -61,7 +61,7 @@ def test_all_replicas_of_a_raft_run_make_a_safe_plan(seed):
     model = model_of(seed)
     logs = [model.capture(node) for node in model.nodes.values()]
     plan = plan_recovery(logs)
-    assert plan.answer is not Answer.REFUSED, plan.reasons
+    assert plan.answer is not RecoveryDecision.REFUSED, plan.reasons
     if plan.voters is not None:
         assert plan.has_majority
         assert plan.missing == frozenset()
@@ -98,7 +98,7 @@ def test_at_risk_is_what_the_winner_lacks_offset_by_offset(seed):
 def test_the_newest_epoch_wins_over_the_longest_log():
     plan = plan_recovery([log(ONE, 1, 1, 1, 1, 1), log(TWO, 1, 1, 2)])
     assert order(plan) == [2, 1]
-    assert plan.answer is Answer.SAFE
+    assert plan.answer is RecoveryDecision.SAFE
     assert plan.ranking[1].relation is Relation.DIVERGED
     assert plan.ranking[1].at_risk == (OffsetRange(2, 5),)
     assert (plan.missing, plan.has_majority) == (frozenset({THREE}), True)
@@ -106,7 +106,7 @@ def test_the_newest_epoch_wins_over_the_longest_log():
 
 def test_one_of_three_proves_nothing_about_what_is_gone():
     plan = plan_recovery([log(TWO, 1, 1, 2)])
-    assert plan.answer is Answer.UNPROVEN
+    assert plan.answer is RecoveryDecision.UNPROVEN
     assert plan.missing == {ONE, THREE}
     assert plan.reasons == (
         "only 1 of 3 voters can be relied on, which is no majority: the others may have held "
@@ -119,7 +119,7 @@ def test_a_wiped_disk_is_not_the_voter_that_it_was():
     plan = plan_recovery([log(wiped, voter_sets=()), log(TWO, 1, 1, 2)])
     assert order(plan) == [2, 1]
     assert [standing.is_voter for standing in plan.ranking] == [True, False]
-    assert plan.answer is Answer.UNPROVEN
+    assert plan.answer is RecoveryDecision.UNPROVEN
     assert plan.missing == {ONE, THREE}
 
 
@@ -127,10 +127,10 @@ def test_a_log_that_cannot_be_read_whole_counts_as_gone_and_wins_only_alone():
     whole, cut = log(ONE, 1, 1), log(TWO, 1, 1, 1)
     plan = plan_recovery([whole, cut], unreliable={TWO})
     assert order(plan) == [1, 2]
-    assert plan.answer is Answer.UNPROVEN
+    assert plan.answer is RecoveryDecision.UNPROVEN
     assert plan.missing == {TWO, THREE}
     alone = plan_recovery([cut], unreliable={TWO})
-    assert alone.answer is Answer.REFUSED
+    assert alone.answer is RecoveryDecision.REFUSED
     assert alone.reasons[0] == (
         "part of the log of node 2 (directory-2) can't be read, and there is no better one"
     )
@@ -141,7 +141,7 @@ def test_committed_records_that_the_winner_lacks_refuse_the_plan():
     held = log(ONE, 1, 1, 1), log(TWO, 1, 1, 1)
     plan = plan_recovery([*held, log(THREE, 1, 2, quorum_epoch=2)])
     assert order(plan)[0] == 3
-    assert plan.answer is Answer.REFUSED
+    assert plan.answer is RecoveryDecision.REFUSED
     assert "2 records that are proven committed are on node 1" in plan.reasons[0]
 
 
@@ -151,7 +151,7 @@ def test_two_histories_of_one_epoch_refuse_the_plan():
     plan = plan_recovery(
         [log(ONE, 1, 1, 1), ReplicaLog(TWO, 0, (other.batches[0], changed), quorum_epoch=1)]
     )
-    assert plan.answer is Answer.REFUSED
+    assert plan.answer is RecoveryDecision.REFUSED
     assert "which no run of Raft leaves" in plan.reasons[0]
 
 
@@ -160,12 +160,14 @@ def test_a_change_of_voters_that_may_not_be_committed_needs_a_majority_of_both_s
     added = VotersAt(1, 1, VOTERS.voters | {four})
     sets = {"voter_sets": (VOTERS, added)}
     three_left = [log(ONE, 1, 1, **sets), log(TWO, 1), log(four, 1)]
-    assert plan_recovery(three_left).answer is Answer.SAFE
+    assert plan_recovery(three_left).answer is RecoveryDecision.SAFE
     removed = VotersAt(1, 1, frozenset({ONE, TWO}))
     sets = {"voter_sets": (VOTERS, removed)}
-    assert plan_recovery([log(ONE, 1, 1, **sets), log(TWO, 1)]).answer is Answer.SAFE
+    assert plan_recovery([log(ONE, 1, 1, **sets), log(TWO, 1)]).answer is RecoveryDecision.SAFE
     alone = plan_recovery([log(ONE, 1, 1, **sets), log(THREE, 1)])
-    assert alone.answer is Answer.UNPROVEN, "3 and 1 are a majority of the old voters alone"
+    assert alone.answer is RecoveryDecision.UNPROVEN, (
+        "3 and 1 are a majority of the old voters alone"
+    )
 
 
 def test_records_below_the_winners_snapshot_are_not_at_risk():
@@ -183,7 +185,7 @@ def test_only_a_voter_leads_and_what_an_observer_alone_holds_was_never_committed
     observer = log(OBSERVER, 1, 1, 2, 2)
     plan = plan_recovery([observer, log(ONE, 1, 1), log(TWO, 1, 1, 2)])
     assert order(plan) == [2, 11, 1]
-    assert plan.answer is Answer.SAFE
+    assert plan.answer is RecoveryDecision.SAFE
     assert plan.leader is plan.winner
     ahead = plan.ranking[1]
     assert (ahead.is_voter, ahead.at_risk, ahead.truncates_to) == (False, (OffsetRange(3, 4),), 3)
@@ -192,7 +194,7 @@ def test_only_a_voter_leads_and_what_an_observer_alone_holds_was_never_committed
 def test_without_a_majority_the_newest_log_is_the_one_to_go_on_with_and_nobody_leads():
     plan = plan_recovery([log(TWO, 1, 1), log(OBSERVER, 1, 2, 2)])
     assert order(plan) == [11, 2]
-    assert plan.answer is Answer.UNPROVEN
+    assert plan.answer is RecoveryDecision.UNPROVEN
     assert plan.leader is None
     stale = plan.ranking[1]
     assert (stale.at_risk, stale.truncates_to) == ((OffsetRange(1, 2),), 1)
@@ -219,7 +221,7 @@ def test_a_snapshot_that_is_newer_than_every_voter_of_a_majority_refuses_the_pla
     observer = log(OBSERVER, log_start=9, snapshots=(OffsetAndEpoch(9, 2),))
     plan = plan_recovery([observer, log(ONE, 1, 1), log(TWO, 1, 1, 2)])
     assert order(plan)[0] == 2
-    assert plan.answer is Answer.REFUSED
+    assert plan.answer is RecoveryDecision.REFUSED
     assert plan.reasons == (
         "snapshot 9-2 of node 11 (directory-11) is newer than the log of node 2 (directory-2): "
         "committed records are in it that no voter here holds",
@@ -232,7 +234,7 @@ def test_a_voter_that_was_removed_does_not_lead():
     logs = [log(ONE, 1, 1, 2, 2, **sets), log(TWO, 1, 1, 2, **sets), log(THREE, 1, 1, 2, **sets)]
     plan = plan_recovery(logs)
     assert order(plan) == [2, 1, 3]
-    assert (plan.answer, plan.leader) == (Answer.SAFE, logs[1])
+    assert (plan.answer, plan.leader) == (RecoveryDecision.SAFE, logs[1])
 
 
 def test_a_log_that_is_given_a_snapshot_is_emptied():

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from replica.node import http_server
-from replica.node.http_server import MAX_CONNECTIONS, Answer, HttpServer
+from replica.node.http_server import MAX_CONNECTIONS, HttpResponse, HttpServer
 
 HOST = "127.0.0.1"
 
 
-def served(story, page=lambda path, accepted: Answer("text/plain", accepted.encode())):
+def served(story, page=lambda path, accepted: HttpResponse("text/plain", accepted.encode())):
     async def main():
         server = HttpServer(page)
         port = await server.start(HOST, 0)
@@ -77,7 +77,7 @@ def test_a_large_page_arrives_whole():
     page = b"x" * 3_000_000
     answer = served(
         lambda port: said(port, b"GET / HTTP/1.1\r\n\r\n"),
-        lambda path, accepted: Answer("text/plain", page),
+        lambda path, accepted: HttpResponse("text/plain", page),
     )
     assert answer.endswith(b"\r\n\r\n" + page)
 
@@ -85,7 +85,7 @@ def test_a_large_page_arrives_whole():
 def test_a_page_is_chosen_by_its_path_without_the_query():
     answer = served(
         lambda port: said(port, b"GET /readyz?verbose=1 HTTP/1.1\r\n\r\n"),
-        lambda path, accepted: Answer("text/plain", path.encode(), "503 Service Unavailable"),
+        lambda path, accepted: HttpResponse("text/plain", path.encode(), "503 Service Unavailable"),
     )
     assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
     assert answer.endswith(b"\r\n\r\n/readyz")

@@ -13,7 +13,7 @@ from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from replica.wire.codec import decode, encode
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from tests.replica.node.running import TOPIC, TOPIC_ID, running
 
 BY_THE_SERVER = {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
@@ -43,7 +43,7 @@ def test_a_refusal_can_be_told_in_every_version_that_is_served(rpc, tmp_path):
         async with asyncio.timeout(30), running(tmp_path) as node:
             for version in rpc.versions:
                 message = asked(rpc, version)
-                request = Request(rpc.api, version, 1, None, message)
+                request = WireRequest(rpc.api, version, 1, None, message)
                 error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
                 refused = rpc.refusal(node.partition, request, error)
                 raw = encode(rpc.api.response, version, refused)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from replica.errors import UsageError
-from replica.preflight.answer import Answer, Preflight
+from replica.preflight.answer import ChangeSafety, Preflight
 from replica.preflight.reassigning import reassign
 from replica.preflight.reassignment_file import Assignment, assignments_in
 from tests.replica.preflight.clusters import broker, cluster, partition
@@ -20,7 +20,7 @@ def asked(*replicas: int, of: object = None, **settings: object) -> Preflight:
 
 def test_moving_a_replica_to_a_live_broker_is_safe() -> None:
     found = asked(1, 3)
-    assert found.answer is Answer.SAFE
+    assert found.answer is ChangeSafety.SAFE
     assert found.needs == ("1 replicas are copied: disk and network for them",)
 
 
@@ -36,14 +36,14 @@ def test_a_reassignment_that_kafka_refuses_is_unsafe(
     replicas: tuple[int, ...], complaint: str
 ) -> None:
     found = asked(*replicas)
-    assert found.answer is Answer.UNSAFE
+    assert found.answer is ChangeSafety.UNSAFE
     assert complaint in found.reasons[0].detail
 
 
 def test_topics_and_partitions_that_are_not_there_are_unsafe() -> None:
     held = cluster(partition(0, (1, 2)))
     for assignment in (Assignment("orders", 7, (1,)), Assignment("gone", 0, (1,))):
-        assert reassign(held, [assignment]).answer is Answer.UNSAFE
+        assert reassign(held, [assignment]).answer is ChangeSafety.UNSAFE
 
 
 def test_a_reassignment_cannot_end_while_a_new_replica_is_fenced() -> None:
@@ -53,16 +53,16 @@ def test_a_reassignment_cannot_end_while_a_new_replica_is_fenced() -> None:
 
 def test_nothing_can_be_copied_without_a_leader() -> None:
     found = asked(1, 3, of=cluster(partition(0, (1, 2), isr=())))
-    assert found.answer is Answer.UNSAFE
-    assert asked(2, 1, of=cluster(partition(0, (1, 2), isr=()))).answer is Answer.SAFE
+    assert found.answer is ChangeSafety.UNSAFE
+    assert asked(2, 1, of=cluster(partition(0, (1, 2), isr=()))).answer is ChangeSafety.SAFE
 
 
 def test_fewer_replicas_than_min_insync_replicas_are_unsafe() -> None:
     three = cluster(partition(0, (1, 2, 3)), min_isr=2)
-    assert asked(1, of=three).answer is Answer.UNSAFE
-    assert asked(1, 2, of=three).answer is Answer.SAFE
+    assert asked(1, of=three).answer is ChangeSafety.UNSAFE
+    assert asked(1, 2, of=three).answer is ChangeSafety.SAFE
     unknown = cluster(partition(0, (1, 2, 3)), min_isr=None)
-    assert asked(1, 2, of=unknown).answer is Answer.UNKNOWN
+    assert asked(1, 2, of=unknown).answer is ChangeSafety.UNKNOWN
 
 
 def test_min_insync_replicas_above_the_replication_factor_count_as_that_factor() -> None:
@@ -70,7 +70,7 @@ def test_min_insync_replicas_above_the_replication_factor_count_as_that_factor()
     config = {"resourceType": 2, "resourceName": "orders", "name": "min.insync.replicas"}
     strict = ("CONFIG_RECORD", 0, {**config, "value": "2"})
     found = asked(1, of=cluster(strict, partition(0, (1, 2))))
-    assert found.answer is Answer.UNSAFE
+    assert found.answer is ChangeSafety.UNSAFE
     assert found.reasons[0].detail.endswith("Kafka would take records that have 1 copies")
 
 
@@ -78,7 +78,7 @@ def test_all_replicas_in_one_rack_are_unsafe_unless_they_were_before() -> None:
     racks = (broker(1, rack="a"), broker(2, rack="b"), broker(3, rack="a"))
     found = asked(1, 3, of=cluster(*racks, partition(0, (1, 2))))
     assert found.reasons[0].detail == "all of its replicas would be in rack a"
-    assert asked(3, 1, of=cluster(*racks, partition(0, (1, 3)))).answer is Answer.SAFE
+    assert asked(3, 1, of=cluster(*racks, partition(0, (1, 3)))).answer is ChangeSafety.SAFE
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
 
 def test_a_leader_that_counts_itself_after_its_removal(monkeypatch):
     def with_itself(self, voters, local_flushed_end):
-        ends = [self.progress.get(key, roles.Progress()).log_end for key in voters.keys]
+        ends = [self.progress.get(key, roles.ReplicaProgress()).log_end for key in voters.keys]
         ends = sorted([*ends, local_flushed_end], reverse=True)
         if not voters.is_voter(self.local) and ends[majority(len(voters)) - 1] > self.epoch_start:
             reached = max(ends[majority(len(voters)) - 1], self.high_watermark or 0)

@@ -23,7 +23,7 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
 from replica.wire.frame import framed, read_frame
 from replica.wire.header import (
-    Request,
+    WireRequest,
     decode_request,
     decode_response,
     encode_request,
@@ -221,8 +221,8 @@ def test_an_address_without_a_listener_is_unreachable():
         (b"\x00\x00\x00\x09abc", "TruncatedDataError"),
         (framed(b""), "TruncatedDataError"),
         (framed(b"GET / HTTP/1.1\r\n\r\n"), "UnsupportedDataError"),
-        (framed(encode_request(Request(FETCH, 18, 1, None, {}))), "UnsupportedVersionError"),
-        (framed(encode_request(Request(VOTE, 2, 1, None, {})) + b"x"), "CorruptDataError"),
+        (framed(encode_request(WireRequest(FETCH, 18, 1, None, {}))), "UnsupportedVersionError"),
+        (framed(encode_request(WireRequest(VOTE, 2, 1, None, {})) + b"x"), "CorruptDataError"),
     ],
 )
 def test_a_bad_frame_closes_its_connection_and_no_other(sent, reason):
@@ -259,7 +259,9 @@ def test_an_error_of_the_handler_ends_its_connection_and_no_other():
 def test_random_frames_never_break_the_server():
     draw = random.Random(5)
     starts = [
-        encode_request(Request(api, v, 1, "c", {})) for api in APIS.values() for v in api.versions
+        encode_request(WireRequest(api, v, 1, "c", {}))
+        for api in APIS.values()
+        for v in api.versions
     ]
 
     async def main():
@@ -338,7 +340,7 @@ def test_a_client_that_takes_the_end_of_an_answer_late_leaves_no_trace():
             late = socket.socket()
             late.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             late.connect((HOST, server.port))
-            late.sendall(framed(encode_request(Request(FETCH, 12, 1, None, {"topics": []}))))
+            late.sendall(framed(encode_request(WireRequest(FETCH, 12, 1, None, {"topics": []}))))
             late.shutdown(socket.SHUT_WR)
             await asyncio.sleep(0.2)  # the server has closed, and lingers
             reader, writer = await asyncio.open_connection(sock=late)

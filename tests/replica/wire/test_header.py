@@ -13,8 +13,8 @@ from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.codec import LARGE_BYTES, encode
 from replica.wire.header import (
-    Request,
     UnsupportedVersionError,
+    WireRequest,
     correlation_id_of,
     decode_request,
     decode_response,
@@ -28,7 +28,7 @@ from tests.replica.wire.frames import encode_response
 @pytest.mark.parametrize("api", APIS.values(), ids=repr)
 def test_a_request_comes_back_in_each_version(api, client_id):
     for version in api.versions:
-        frame = encode_request(Request(api, version, 7, client_id, {}))
+        frame = encode_request(WireRequest(api, version, 7, client_id, {}))
         read = decode_request(frame)
         assert (read.api, read.version, read.correlation_id) == (api, version, 7)
         assert read.client_id == client_id
@@ -36,9 +36,9 @@ def test_a_request_comes_back_in_each_version(api, client_id):
 
 def test_the_client_id_keeps_its_old_form_in_flexible_headers():
     body = bytes(encode(VOTE.request, 0, {}))
-    frame = encode_request(Request(VOTE, 0, 5, "ab", {}))
+    frame = encode_request(WireRequest(VOTE, 0, 5, "ab", {}))
     assert frame == b"\x00\x34\x00\x00\x00\x00\x00\x05\x00\x02ab\x00" + body
-    old = encode_request(Request(FETCH, 11, 5, None, {}))
+    old = encode_request(WireRequest(FETCH, 11, 5, None, {}))
     assert old[:10] == b"\x00\x01\x00\x0b\x00\x00\x00\x05\xff\xff"
 
 
@@ -71,7 +71,7 @@ def test_an_answer_in_version_0_without_an_error_is_read_too():
 
 
 def test_a_version_that_is_not_served_is_named_with_what_could_be_read():
-    frame = encode_request(Request(FETCH, 18, 3, None, {}))
+    frame = encode_request(WireRequest(FETCH, 18, 3, None, {}))
     with pytest.raises(UnsupportedVersionError, match="Fetch v18 is not served") as caught:
         decode_request(frame, {1: range(4, 18)})
     assert (caught.value.api, caught.value.correlation_id) == (FETCH, 3)

@@ -7,7 +7,7 @@ import time
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.frame import framed
-from replica.wire.header import Request, encode_request
+from replica.wire.header import WireRequest, encode_request
 from replica.wire.limits import NodeLimits
 from replica.wire.memory import FREE_BYTES, STALLED, Load, Memory
 from replica.wire.sharing import Shared
@@ -25,7 +25,7 @@ def small_node(**changed):
 
 
 def large_vote(size):
-    return framed(encode_request(Request(VOTE, 2, 1, None, {"clusterId": "x" * size})))
+    return framed(encode_request(WireRequest(VOTE, 2, 1, None, {"clusterId": "x" * size})))
 
 
 async def within(seconds, work):
@@ -192,7 +192,7 @@ def test_readers_who_take_nothing_are_closed_before_their_answers_fill_the_memor
 
     async def main():
         shared = Shared(NodeLimits(answer_bytes=5 * MIB))
-        fetch = framed(encode_request(Request(FETCH, 12, 1, None, {"topics": []})))
+        fetch = framed(encode_request(WireRequest(FETCH, 12, 1, None, {"topics": []})))
         async with running(large, shared=shared) as server:
             strangers = []
             for _ in range(20):

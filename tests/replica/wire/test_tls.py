@@ -22,7 +22,7 @@ from replica.errors import (
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.frame import framed
-from replica.wire.header import Request, encode_request
+from replica.wire.header import WireRequest, encode_request
 from replica.wire.limits import Limits
 from replica.wire.server import Server, Service
 from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
@@ -171,7 +171,7 @@ def test_a_client_that_reads_no_answers_is_disconnected_when_its_time_is_over(no
         port = await server.start(HOST, 0)
         _, writer = await asyncio.open_connection(HOST, port, ssl=client_tls, limit=1024)
         writer.transport.pause_reading()
-        writer.write(framed(encode_request(Request(VOTE, 2, 1, None, {}))))
+        writer.write(framed(encode_request(WireRequest(VOTE, 2, 1, None, {}))))
         while server.refused["time is over"] == 0:
             await asyncio.sleep(0.01)
         while server.connections:

@@ -7,7 +7,7 @@ import pytest
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH
 from replica.wire.frame import framed
-from replica.wire.header import Request, encode_request
+from replica.wire.header import WireRequest, encode_request
 from tests.replica.node.floods.flooded import CLIENT, FILES, asking, flooded, strangers
 from tests.replica.node.running import at
 
@@ -76,7 +76,7 @@ def test_a_voter_says_that_it_takes_fewer_connections_than_it_is_set_to(quorum):
 @pytest.mark.parametrize("topics", [900, 60_000])
 def test_strangers_who_ask_about_many_topics_depose_no_leader(quorum, topics):
     asked = {"topics": [{"name": "t"}] * topics}
-    frame = framed(encode_request(Request(METADATA, 9, 1, None, asked)))
+    frame = framed(encode_request(WireRequest(METADATA, 9, 1, None, asked)))
     before = quorum.epoch_and_leader(1, 2, 3)
     with asking(quorum.ports.values(), 8, frame):
         time.sleep(4)
@@ -95,7 +95,7 @@ def test_readers_who_take_no_answers_hold_no_more_than_the_limit(quorum):
         "maxBytes": 8 * MIB,
         "topics": at(FETCH, fetchOffset=0, partitionMaxBytes=8 * MIB),
     }
-    fetch = framed(encode_request(Request(FETCH, 12, 1, None, asked)))
+    fetch = framed(encode_request(WireRequest(FETCH, 12, 1, None, asked)))
     before = quorum.resident_kib(leader)
     with strangers([quorum.ports[leader]], 100, fetch):
         time.sleep(1)

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from replica.model.epochs import OffsetAndEpoch
-from replica.node.observer.progress import EVERY_S, Look, Progress
+from replica.node.observer.progress import EVERY_S, Look, RecordingProgress
 
 EMPTY = Look(False, None, 0, 0, 0)
 SNAPSHOT = OffsetAndEpoch(519, 5)
 
 
 def told(first, *looks, every_s=1.0):
-    progress = Progress(first)
+    progress = RecordingProgress(first)
     found = [progress.notices(look, n * every_s) for n, look in enumerate(looks)]
     return [[notice.text for notice in notices] for notices in found], progress
 

@@ -17,7 +17,7 @@ from replica.wire.apis.membership import REMOVE_RAFT_VOTER, UPDATE_FEATURES
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.client import ClientConfig
-from replica.wire.header import Request
+from replica.wire.header import WireRequest
 from replica.wire.server import Client
 from tests.replica.node.running import TOPIC, at, client_of, free_port, leads, running, the
 
@@ -99,7 +99,7 @@ def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, 
         async with asyncio.timeout(30), running(tmp_path, **settings) as node:
             await leads(node)
             forwarding = Client("127.0.0.1:1", principal, "CONTROLLER")
-            request = Request(REMOVE_RAFT_VOTER, 0, 1, FORWARDER, {**REMOVE, "clusterId": None})
+            request = WireRequest(REMOVE_RAFT_VOTER, 0, 1, FORWARDER, {**REMOVE, "clusterId": None})
             answer = await node.dispatch(forwarding, request)
             assert answer["errorCode"] == ErrorCode[error]
             answer = await node.dispatch(forwarding, replace(request, client_id="kraftlake"))
@@ -124,7 +124,7 @@ def test_a_leader_out_of_reach_is_named_with_the_reason(tmp_path):
     async def main():
         async with asyncio.timeout(30), running(tmp_path) as node:
             forwarder = Forwarder(node.partition, ClientConfig(timeout_s=1.0))
-            request = Request(REMOVE_RAFT_VOTER, 0, 1, None, REMOVE)
+            request = WireRequest(REMOVE_RAFT_VOTER, 0, 1, None, REMOVE)
             port = free_port()
             answer = await forwarder.forward(
                 request, ("127.0.0.1", port), RPCS[REMOVE_RAFT_VOTER.key]
