@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ZonedClock:
     """zone: None for the zone of this machine."""
 
     zone: tzinfo | None = UTC
@@ -46,18 +46,18 @@ class Clock:
             return None
 
 
-UTC_CLOCK = Clock()
+UTC_CLOCK = ZonedClock()
 
 
-def clock_of(zone: str | None) -> Clock:
+def clock_of(zone: str | None) -> ZonedClock:
     """The clock for the value of --tz; UTC where it is not given. Raises UsageError for an unknown
     zone."""
     if zone is None or zone.upper() == "UTC":
         return UTC_CLOCK
     if zone == LOCAL:
-        return Clock(None)
+        return ZonedClock(None)
     try:
-        return Clock(ZoneInfo(zone))
+        return ZonedClock(ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise UsageError(
             f"--tz {zone}: no such time zone here: name one such as Europe/Berlin, {LOCAL} or UTC"

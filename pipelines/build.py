@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.clusters.computing import Rows, table_of
+from pipelines.clusters.computing import ComputedRows, table_of
 from pipelines.delta.contents import joined, put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
@@ -37,12 +37,12 @@ from pipelines.large.clusters import (
 )
 from pipelines.large.log import ClusterLog
 from pipelines.large.record_lengths import record_lengths
-from pipelines.large.replay import Replayed, replayed
+from pipelines.large.replay import ReplayFiles, replayed
 from pipelines.last_build import note_build
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session_settings import settings
-from pipelines.steps import Steps, nobody_asks
+from pipelines.steps import StepProgress, nobody_asks
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from pipelines.tasks import OnSpark
@@ -71,7 +71,7 @@ def build(
             "first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
-        steps = Steps(len(silver.SILVER) + len(gold.GOLD) + 3, share)
+        steps = StepProgress(len(silver.SILVER) + len(gold.GOLD) + 3, share)
         building = _Building(spark, lake, progress, gate, steps)
         building.run()
         judged = {one.table.name: one.version for one in gate.results}
@@ -99,7 +99,7 @@ class _Building:
     lake: delta.Lake
     progress: Callable[[str], None]
     gate: Gate
-    steps: Steps
+    steps: StepProgress
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class _Building:
             self._put(contract, ((one.cluster_id, made(one)) for one in clusters))
         with self._writing(silver.COMMITTED_LOG):
             pieces = (
-                Rows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
+                ComputedRows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
                 for one in clusters
                 for table in one.committed.tables()
             )
@@ -149,7 +149,9 @@ class _Building:
             for one in clusters
         ]
 
-    def _metadata(self, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]) -> Replayed:
+    def _metadata(
+        self, clusters: Sequence[Silver], branches: Sequence[AgreedBranch]
+    ) -> ReplayFiles:
         """Writes the tables that have a row for each record."""
         admitted = self.gate.admitted
         logs = {
@@ -169,7 +171,7 @@ class _Building:
         tables: Bronze,
         clusters: Sequence[Silver],
         branches: Sequence[AgreedBranch],
-        told: Replayed,
+        told: ReplayFiles,
     ) -> list[LargeRecords]:
         compared, ranges = by_cluster(told.compared), by_cluster(told.ranges)
         holders = [
@@ -210,7 +212,9 @@ class _Building:
     def _put(self, contract: Contract, of_clusters: Iterator[tuple[str, Content]]) -> None:
         """Makes these rows, by cluster_id, the table's content."""
         with self._writing(contract):
-            pieces = [Rows((one,), table_of(contract, content)) for one, content in of_clusters]
+            pieces = [
+                ComputedRows((one,), table_of(contract, content)) for one, content in of_clusters
+            ]
             put(self.lake, contract, pieces)
 
     @contextmanager

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import Rows, compute, neighbours, parts_of, table_of
+from pipelines.clusters.computing import ComputedRows, compute, neighbours, parts_of, table_of
 from pipelines.clusters.digests import digests_of
 from pipelines.clusters.membership import members
 from pipelines.delta.contents import put, put_all
@@ -27,8 +27,8 @@ from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import LastBuild, last_build, note_build
 from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
-from pipelines.quality.unbroken import Opened, opened
-from pipelines.steps import Steps, nobody_asks
+from pipelines.quality.unbroken import QueryableTables, opened
+from pipelines.steps import StepProgress, nobody_asks
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
@@ -74,7 +74,7 @@ def build_small(
         TemporaryDirectory(prefix="kraftlake-build-") as folder,
         processes(inputs.processes) as tasks,
     ):
-        steps = Steps(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
+        steps = StepProgress(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
         building = _Building(lake, progress, gate, inputs, folder, tasks, steps)
         if not building.run():
             gate.leave_to_spark()
@@ -90,7 +90,7 @@ class _Inputs:
     """Bronze as a build reads it. before: the last build, None where none of its rows can
     be kept."""
 
-    layer: Opened
+    layer: QueryableTables
     before: LastBuild | None
 
     @staticmethod
@@ -176,7 +176,7 @@ class _Building:
     inputs: _Inputs
     folder: str
     tasks: Tasks
-    steps: Steps
+    steps: StepProgress
     counts: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
 
@@ -193,7 +193,9 @@ class _Building:
         self._write(GOLD, computed)
         return self._admit("gold", GOLD)
 
-    def _admit(self, layer: str, tables: Sequence[Contract], there: Opened | None = None) -> bool:
+    def _admit(
+        self, layer: str, tables: Sequence[Contract], there: QueryableTables | None = None
+    ) -> bool:
         self.progress(f"quality of {layer}")
         inputs, before = self.inputs, self.inputs.before
         unbroken = frozenset(() if before is None else before.unbroken)
@@ -203,7 +205,7 @@ class _Building:
         self.steps.done()
         return admitted
 
-    def _computed(self) -> list[dict[str, Rows]] | None:
+    def _computed(self) -> list[dict[str, ComputedRows]] | None:
         """The rows of changed clusters, in parts; None where Spark has to build."""
         records = self.inputs.changed
         if self.inputs.before is not None:
@@ -211,7 +213,7 @@ class _Building:
         if len(records) > 1:
             self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
-        computed: list[dict[str, Rows]] = []
+        computed: list[dict[str, ComputedRows]] = []
         tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
         for found in tasks.map(compute, parts):
             if found is None:
@@ -219,7 +221,9 @@ class _Building:
             computed.append(found)
         return computed
 
-    def _write(self, contracts: Iterable[Contract], computed: Sequence[dict[str, Rows]]) -> None:
+    def _write(
+        self, contracts: Iterable[Contract], computed: Sequence[dict[str, ComputedRows]]
+    ) -> None:
         for contract in contracts:
             self.progress(contract.name)
             delta.ensure_table(self.lake, contract)
@@ -233,7 +237,7 @@ class _Building:
             self.versions[contract.name] = written.version
             self.steps.done()
 
-    def _findings(self, pieces: Iterable[Rows]) -> pa.Table:
+    def _findings(self, pieces: Iterable[ComputedRows]) -> pa.Table:
         """All findings: those between clusters may change where one of the clusters does."""
         between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)

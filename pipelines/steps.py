@@ -11,7 +11,7 @@ def nobody_asks(_: float) -> None:
 
 
 @dataclass
-class Steps:
+class StepProgress:
     """count: of all steps. share: is told the share of them that is done, from 0 to 1."""
 
     count: int

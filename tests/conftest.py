@@ -94,11 +94,13 @@ def spark(
 @pytest.fixture(scope="session")
 def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bronze tables of both recorded clusters, their captures ingested in order. Read only."""
-    from jobs.lake.ingest import Reading, run
+    from jobs.lake.ingest import IngestSource, run
 
     lake = tmp_path_factory.mktemp("recorded") / "lake"
     clusters = [str(data / name) for name in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")]
-    assert run(clusters, lake=Lake(lake), reading=Reading(order=("live", "split", "final"))) == 0
+    assert (
+        run(clusters, lake=Lake(lake), reading=IngestSource(order=("live", "split", "final"))) == 0
+    )
     return lake
 
 

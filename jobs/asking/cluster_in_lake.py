@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.asking.cluster_source import Source, Wanted
+from jobs.asking.cluster_source import ClusterSource, Wanted
 from jobs.asking.known_states import RANGES
 from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_history
 from jobs.asking.sql_delta_rs import answer
@@ -17,7 +17,7 @@ from pipelines.gold.rules.health import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.health.log_content import LogContent
-from replica.health.past import Step, look_back
+from replica.health.past import VisibleChange, look_back
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"
@@ -32,7 +32,7 @@ def from_lake(
     *,
     committed_only: bool,
     wanted: Wanted,
-) -> Source:
+) -> ClusterSource:
     """The state at a moment. Raises UsageError where the lake doesn't know it."""
     history = cluster_history(lake, cluster_id, committed_only=committed_only)
     end_offset = history.end_offset(moment)
@@ -51,7 +51,7 @@ def from_lake(
         "now_ms": None,
     }
     cluster = cluster_of(look, rows, broker_defaults)
-    return Source(
+    return ClusterSource(
         cluster,
         counts,
         _content(history, end_offset) if wanted.content else None,
@@ -59,7 +59,7 @@ def from_lake(
     )
 
 
-def _steps(history: ClusterHistory, end_offset: int) -> Iterator[Step]:
+def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
     """What each record below the end changed, newest first, as far back as the replay that gives
     this state begins."""
     mine = _mine(history)

@@ -19,7 +19,7 @@ from replica.health.sizes import entity_counts
 
 
 @dataclass(frozen=True)
-class Source:
+class ClusterSource:
     """A cluster's state. entities: how many there are of each kind. content, past: None where they
     were not asked for."""
 
@@ -43,7 +43,7 @@ def from_directories(
     cluster_id: str | None,
     broker_defaults: Mapping[str, str],
     wanted: Wanted,
-) -> Source:
+) -> ClusterSource:
     """The newest state in the directories.
 
     Raises UsageError where they belong to several clusters and none is named, or where they give no
@@ -67,7 +67,7 @@ def from_directories(
         past = None
         if wanted.past:
             past = look_back(cluster, steps_of(chosen.examined, cluster.end_offset))
-    return Source(cluster, entity_counts(cluster.image), held, past)
+    return ClusterSource(cluster, entity_counts(cluster.image), held, past)
 
 
 def _chosen(

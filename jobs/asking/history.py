@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from jobs.asking.about import About
-from jobs.clock import UTC_CLOCK, Clock
+from jobs.clock import UTC_CLOCK, ZonedClock
 from jobs.directories.looks import branches_in
 from jobs.output import ProgressLine, write_json
 from pipelines.lake import Lake
@@ -41,14 +41,14 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HistoryOptions:
     """The options of `history`. form: text, json, csv or plain csv. since, until: the times from
     (inclusive) and to (exclusive). order: see find_inputs. redactor: for directories; None keeps
     secrets."""
 
     about: About = field(default_factory=About)
     form: str = "text"
-    clock: Clock = UTC_CLOCK
+    clock: ZonedClock = UTC_CLOCK
     since: datetime | None = None
     until: datetime | None = None
     cluster: str | None = None
@@ -56,7 +56,7 @@ class Options:
     redactor: Redactor | None = None
 
 
-def run(paths: Sequence[str], lake: Lake | None, options: Options) -> int:
+def run(paths: Sequence[str], lake: Lake | None, options: HistoryOptions) -> int:
     """Print the changes; 0. Raises KraftlakeError."""
     if lake is None:
         _write(of_directories(paths, options), options)
@@ -65,7 +65,7 @@ def run(paths: Sequence[str], lake: Lake | None, options: Options) -> int:
     return 0
 
 
-def of_directories(paths: Sequence[str], options: Options) -> list[Row]:
+def of_directories(paths: Sequence[str], options: HistoryOptions) -> list[Row]:
     """The changes in the directories' logs, in the order in which a lake has them. Raises
     UsageError where no directory has a metadata log."""
     progress = ProgressLine()
@@ -75,7 +75,7 @@ def of_directories(paths: Sequence[str], options: Options) -> list[Row]:
     return found
 
 
-def _of_branch(branch: Branch, options: Options, watch: Callable[[str], None]) -> list[Row]:
+def _of_branch(branch: Branch, options: HistoryOptions, watch: Callable[[str], None]) -> list[Row]:
     found: list[tuple[tuple[Any, ...], Row]] = []
     is_asked = _of_the_time(options)
     for logged in logged_changes(branch, options.redactor, watch):
@@ -89,7 +89,7 @@ def _of_branch(branch: Branch, options: Options, watch: Callable[[str], None]) -
     return [row for _, row in sorted(found, key=lambda one: one[0])]
 
 
-def of_lake(lake: Lake, options: Options) -> Iterator[Row]:
+def of_lake(lake: Lake, options: HistoryOptions) -> Iterator[Row]:
     """The changes in a lake. Raises UsageError where the lake is not built, or lacks the
     cluster."""
     from jobs.asking.lake_history import clusters_of  # Directories need no delta-rs.
@@ -121,7 +121,7 @@ def of_lake(lake: Lake, options: Options) -> Iterator[Row]:
             yield row
 
 
-def _of_the_time(options: Options) -> Callable[[int | None], bool]:
+def _of_the_time(options: HistoryOptions) -> Callable[[int | None], bool]:
     """Whether a change's time is asked for. A change without a time is, unless a time was given."""
     since, until = (_ms(moment) for moment in (options.since, options.until))
     if since is None and until is None:
@@ -138,7 +138,7 @@ def _ms(moment: datetime | None) -> int | None:
     return round(aware.timestamp() * _MS)
 
 
-def _write(rows: Iterable[Row], options: Options) -> None:
+def _write(rows: Iterable[Row], options: HistoryOptions) -> None:
     if options.form == "json":
         for row in rows:
             write_json(row._asdict())

@@ -19,7 +19,7 @@ from duckdb.func import ARROW
 from jobs.asking.answer import QueryError, QueryResult
 from jobs.asking.sql_delta_rs import line_of, quoted
 from jobs.asking.sql_text import lists_tables
-from jobs.asking.sql_views import AT_END, DuckDb, View, statements
+from jobs.asking.sql_views import AT_END, DuckDbDialect, View, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
@@ -50,7 +50,7 @@ def answer(
     database = duckdb.connect()
     try:
         _prepare(database, lake, tables)
-        for statement in statements(views, DuckDb(), valid):
+        for statement in statements(views, DuckDbDialect(), valid):
             database.execute(statement)
         # From here on the query can reach only what was made above.
         database.execute("SET enable_external_access = false")

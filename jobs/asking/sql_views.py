@@ -74,7 +74,7 @@ class Spark:
         return f"array_except({one}, {other})"
 
 
-class DuckDb:
+class DuckDbDialect:
     """DuckDB."""
 
     def number(self, field: str) -> str:

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
-from jobs.asking.cluster_source import Source, Wanted, from_directories
+from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.moments import Moment
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from pipelines.lake import Lake
@@ -32,7 +32,7 @@ from replica.health.sizes import (
     ENTITY,
     RECORD,
     TOPIC,
-    Size,
+    EntitySize,
     entity_sizes,
     record_sizes,
     topic_sizes,
@@ -63,7 +63,7 @@ class Asked:
     committed_only: bool
 
 
-def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> Source:
+def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> ClusterSource:
     """The state, and what is wanted besides. Raises UsageError where it is unknown, and where
     neither directories nor a lake are named."""
     if asked.lake is not None:
@@ -82,10 +82,10 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 
-def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
+def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
     """Print the sizes. Returns 0. limit: how many topics are shown in text; --json gives all."""
     _where(source)
-    sizes: list[Size] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
+    sizes: list[EntitySize] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
     if source.content is not None:
         sizes += record_sizes(source.content)
     if json_output:
@@ -99,7 +99,7 @@ def show_sizes(source: Source, *, limit: int, json_output: bool) -> int:
     return 0
 
 
-def show_exposure(source: Source, *, limit: int, json_output: bool) -> int:
+def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
     """Print the exposure. Returns 0. limit: how many of each kind are shown in text, the worst
     first."""
     _where(source)
@@ -144,7 +144,7 @@ def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
     return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
 
 
-def _where(source: Source) -> None:
+def _where(source: ClusterSource) -> None:
     cluster = source.cluster
     complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
     if not cluster.is_whole:

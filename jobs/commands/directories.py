@@ -56,7 +56,7 @@ def dump(
     selection = select(
         offsets=(from_offset, to_offset), epoch=epoch, types=types or [], times=(from_time, to_time)
     )
-    wanted = job.Options(
+    wanted = job.DumpOptions(
         json_output=json_output,
         batches=batches,
         logs=not snapshots_only,
@@ -167,7 +167,7 @@ def check(
     from jobs.directories.broker_defaults import defaults_in
     from jobs.directories.check_health import families_of
 
-    wanted = job.Options(
+    wanted = job.CheckOptions(
         json_output=json_output,
         severity=severity,
         fail_on=fail_on,

@@ -61,7 +61,9 @@ def simulate(
             raise UsageError("--seeds goes with no scenario, -o or --list")
         from jobs.engine import simulate as campaign
 
-        asked = campaign.Options(seeds, events, state, jobs, json_output, guided, forks or "")
+        asked = campaign.SimulateOptions(
+            seeds, events, state, jobs, json_output, guided, forks or ""
+        )
         return campaign.campaign(asked)
     of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
     of_a_campaign |= {"--guided": guided, "--forks": forks}
@@ -75,7 +77,7 @@ def simulate(
         raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
     if output is None:
         raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
-    return scenarios.run(scenarios.Options(scenario, output, json_output))
+    return scenarios.run(scenarios.ScenariosOptions(scenario, output, json_output))
 
 
 @replica.command("format", short_help="Name a directory, as kafka-storage format does.")
@@ -106,7 +108,7 @@ def format_(
     from jobs.engine import replica_format as job
 
     return job.run(
-        job.Options(
+        job.FormatOptions(
             config, cluster_id, standalone, initial_controllers, ignore_formatted, json_output
         )
     )
@@ -169,7 +171,7 @@ def run(
     """
     from jobs.engine import replica_run as job
 
-    return job.run(job.Options(config, workload, log_format))
+    return job.run(job.RunOptions(config, workload, log_format))
 
 
 @replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
@@ -193,7 +195,7 @@ def scram(
     """
     from jobs.engine import replica_scram as job
 
-    return job.run(job.Options(user, mechanism, iterations))
+    return job.run(job.ScramOptions(user, mechanism, iterations))
 
 
 @replica.command("describe", short_help="Show how far every replica of a quorum is.")
@@ -226,7 +228,7 @@ def describe(
     from jobs.engine import replica_describe as job
 
     return job.run(
-        job.Options(
+        job.DescribeOptions(
             bootstrap=bootstrap,
             topic=topic,
             timeout_s=timeout,
@@ -275,7 +277,7 @@ def append(
     from jobs.engine import replica_append as job
 
     return job.run(
-        job.Options(
+        job.AppendOptions(
             bootstrap=bootstrap,
             source=source,
             topic=topic,
@@ -344,7 +346,7 @@ def observe(
     needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
     needs("--metrics", unless("", metrics), {"--broker-config": broker_config})
     return job.run(
-        job.Options(
+        job.ObserveOptions(
             bootstrap,
             output,
             node_id,

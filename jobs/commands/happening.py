@@ -92,7 +92,7 @@ def timeline(
     from jobs.directories import timeline as job
     from jobs.moments import moment_of
 
-    wanted = job.Options(
+    wanted = job.TimelineOptions(
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
         events=tuple(events or ()),
@@ -160,7 +160,7 @@ def history(
         **{"--show-config": show_config, "--redact-key": redact_key},
     }
     needs("PATH", paths, of_directories)
-    wanted = job.Options(
+    wanted = job.HistoryOptions(
         about=About(topic, broker, principal, config),
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),

@@ -64,7 +64,7 @@ def ingest(
         job.run(
             paths,
             lake=lake,
-            reading=job.Reading(captured_at, names, as_replica, verify),
+            reading=job.IngestSource(captured_at, names, as_replica, verify),
             secrets=job.Secrets(keep_secrets, tuple(show_config or ())),
             manner=job.Manner(
                 stream=job.Stream(follow) if follow is not None or available_now else None,

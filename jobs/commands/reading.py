@@ -49,7 +49,7 @@ def consume(
     from jobs.engine import consume as job
 
     return job.run(
-        job.Options(
+        job.ConsumeOptions(
             bootstrap=bootstrap,
             topic=topic,
             partition=partition,

@@ -9,7 +9,7 @@ from jobs.commands.combinations import alone, exclusive, needs, unless
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.sharing.publish import Destination, Pace
+    from jobs.sharing.publish import FeedDestination, Pace
 
 
 def report(
@@ -250,7 +250,7 @@ def publish(
     kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
     headers, form = tuple(webhook_header or ()), webhook_format
     hook = job.Hook(webhook, headers, progress, form, webhook_severity, webhook_key)
-    pace, where = job.Pace(start, restart, follow, interval), job.Destination(kafka, to, hook)
+    pace, where = job.Pace(start, restart, follow, interval), job.FeedDestination(kafka, to, hook)
     _check(where, pace, schema=schema)
     if schema:
         return job.print_schema(table)
@@ -260,7 +260,7 @@ def publish(
     return job.run(lake, table, where, pace, run_id=told, json_output=json_output)
 
 
-def _check(to: Destination, pace: Pace, *, schema: bool) -> None:
+def _check(to: FeedDestination, pace: Pace, *, schema: bool) -> None:
     """Raises UsageError for an option that would have no effect."""
     from jobs.sharing import publish as job
 

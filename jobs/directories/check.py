@@ -38,7 +38,7 @@ from replica.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckOptions:
     """The options of `check`. severity: the least severity that is shown. fail_on: the least
     severity that makes the exit code 1; None for the one that is shown, or a warning where notes
     are shown. order: see find_inputs. replay: see judge_group. families: which rules are told.
@@ -55,7 +55,7 @@ class Options:
     limit: int = SHOWN_SUBJECTS
 
 
-def run(paths: Sequence[str], options: Options) -> int:
+def run(paths: Sequence[str], options: CheckOptions) -> int:
     """Print the findings. Returns 1 where one has the severity fail_on or worse, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
@@ -70,7 +70,7 @@ def run(paths: Sequence[str], options: Options) -> int:
 class _Checking:
     """One run, with what it has found so far."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CheckOptions) -> None:
         self.options = options
         self.least = severity_of("--severity", options.severity)
         self.fail_on = min(self.least, Severity.WARNING, key=lambda severity: severity.rank)

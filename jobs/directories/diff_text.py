@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from jobs.directories.difference import Difference
+from jobs.directories.difference import LogDifference
 from jobs.directories.log_range import log_range
 from jobs.output import counted, ms_text, one_line
 from jobs.record_lines import opaque_text
@@ -25,7 +25,7 @@ SHOWN_WIDTH = 200
 """The most characters of a record's line. `kraftlake dump` shows it whole."""
 
 
-def describe(difference: Difference, reader: LogRecordReader) -> Iterator[str]:
+def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
     """The lines: the two replicas, their relation, both branches, and what Raft does about it."""
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
@@ -59,14 +59,14 @@ def _who(label: str, examined: Examined, log: ReplicaLog) -> str:
     return one_line(f"{label}  {examined.shown}: {who}, {held}{span}{snapshot}")
 
 
-def _agreement(difference: Difference) -> str:
+def _agreement(difference: LogDifference) -> str:
     agreed = difference.comparison.agreement
     if agreed is None:
         return "neither holds a record the other could be compared with"
     return f"both hold the same records from offset {agreed.start} up to {agreed.end} (exclusive)"
 
 
-def _prefix(difference: Difference) -> Iterator[str]:
+def _prefix(difference: LogDifference) -> Iterator[str]:
     a, b = difference.log_a, difference.log_b
     behind, ahead = ("A", "B") if a.end_offset < b.end_offset else ("B", "A")
     missing = abs(a.end_offset - b.end_offset)
@@ -77,12 +77,12 @@ def _prefix(difference: Difference) -> Iterator[str]:
     yield f"{behind} is behind {ahead} by {_records(missing)}; it fetches them and loses nothing."
 
 
-def _disjoint(difference: Difference) -> Iterator[str]:
+def _disjoint(difference: LogDifference) -> Iterator[str]:
     yield "disjoint: no offset is held by both logs, so they can't be compared."
     yield "The one behind starts from a snapshot of the other; compare their snapshots instead."
 
 
-def _parted(difference: Difference, reader: LogRecordReader) -> Iterator[str]:
+def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
     found = difference.divergence
     offset = found.divergence_offset
     assert offset is not None, "diverged and conflict have an offset"
@@ -126,7 +126,7 @@ def _decoded(record: Record, reader: LogRecordReader, *, is_control: bool) -> st
     return f"{read.record_type} v{read.version}  {read.json_text()}"
 
 
-def _conflict(difference: Difference) -> Iterator[str]:
+def _conflict(difference: LogDifference) -> Iterator[str]:
     offset = difference.divergence.conflict_offset
     yield (
         f"At offset {offset} both hold one epoch with different bytes, or agree again after they "
@@ -136,7 +136,7 @@ def _conflict(difference: Difference) -> Iterator[str]:
     yield "Keep copies of both directories and start neither before it is known which is right."
 
 
-def _loss(difference: Difference) -> Iterator[str]:
+def _loss(difference: LogDifference) -> Iterator[str]:
     found, lost = difference.divergence, difference.losses
     if found.truncating is None or lost is None:
         yield "Neither loses an election against the other, so nothing tells which one truncates."

@@ -15,7 +15,7 @@ from replica.model.keys import ReplicaKey
 
 
 @dataclass(frozen=True)
-class Difference:
+class LogDifference:
     """Two replicas, the relation of their logs, and what one of them would lose.
 
     same_replica: one replica at two moments. Then log_b has a made-up key.
@@ -31,7 +31,7 @@ class Difference:
     losses: Losses | None
 
 
-def compare_directories(a: Examined, b: Examined) -> Difference:
+def compare_directories(a: Examined, b: Examined) -> LogDifference:
     """Compare two directories. Raises UsageError where they are known to belong to different
     clusters or partitions, or to a partition that no quorum replicates."""
     _refuse_others(a, b)
@@ -50,7 +50,7 @@ def compare_directories(a: Examined, b: Examined) -> Difference:
     comparison = group.between(log_a.key, log_b.key)
     divergence = diverge(log_a, log_b, comparison)
     lost = losses(divergence, classify_compared(group))
-    return Difference(a, b, log_a, log_b, same, comparison, divergence, lost)
+    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, lost)
 
 
 def _refuse_others(a: Examined, b: Examined) -> None:
@@ -67,7 +67,7 @@ def _refuse_others(a: Examined, b: Examined) -> None:
         )
 
 
-def as_row(difference: Difference) -> dict[str, Any]:
+def as_row(difference: LogDifference) -> dict[str, Any]:
     """The fields of gold.divergence_points that exist without a lake, for A and B in the given
     order."""
     divergence, lost = difference.divergence, difference.losses

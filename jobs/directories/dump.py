@@ -32,7 +32,7 @@ from jobs.redacting import make_redactor
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.byte_source import OpenFile, Source
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import LOG_KINDS, FileKind
 from replica.format.reading import (
@@ -57,7 +57,7 @@ _EVERY_BATCHES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DumpOptions:
     """The options of `dump`, except the selection of records."""
 
     json_output: bool = False
@@ -70,7 +70,7 @@ class Options:
     show_configs: tuple[str, ...] = ()
 
 
-def run(paths: list[str], selection: Selection, options: Options) -> int:
+def run(paths: list[str], selection: Selection, options: DumpOptions) -> int:
     """Print what the paths hold. Returns 0, or 1 where something could not be decoded."""
     if not options.logs and not options.snapshots:
         raise UsageError("--logs-only and --snapshots-only exclude each other: drop one")
@@ -107,7 +107,7 @@ class _Rising:
 class _Dumping:
     """One run: its options, and whether anything was damaged so far."""
 
-    def __init__(self, selection: Selection, options: Options) -> None:
+    def __init__(self, selection: Selection, options: DumpOptions) -> None:
         self.selection = selection
         self.options = options
         self.reader = LogRecordReader(
@@ -182,7 +182,7 @@ class _Dumping:
 
     def _by_batches(self, file: DumpFile, data: Source, expected: int | None) -> None:
         """Print a file batch by batch. The damages of a small file are named first."""
-        content = Content(data)
+        content = FileContent(data)
         found = walk(data, expected_offset=expected)
         batches: Iterable[LocatedBatch] = found
         if not isinstance(data, OpenFile):

@@ -12,7 +12,7 @@ from jobs.directories.rehearsed import rehearsed_quorum
 from jobs.output import counted, one_line
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.history.recovery import RecoveryPlan, Standing
+from replica.history.recovery import RankedReplica, RecoveryPlan
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.simulate.rehearsal.outcome import Fate, Outcome
@@ -92,7 +92,7 @@ def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
     yield from (f"  {line}" for line in lines)
 
 
-def _otherwise(plan: RecoveryPlan, standing: Standing, outcome: Outcome) -> Iterator[str]:
+def _otherwise(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
     """The differences between the outcome of a replica and the plan."""
     node_id = standing.log.key.node_id
     if plan.leader is standing.log and outcome.leader != node_id:
@@ -105,7 +105,7 @@ def _otherwise(plan: RecoveryPlan, standing: Standing, outcome: Outcome) -> Iter
         yield from _other_fate(standing, fate)
 
 
-def _other_fate(standing: Standing, fate: Fate) -> Iterator[str]:
+def _other_fate(standing: RankedReplica, fate: Fate) -> Iterator[str]:
     end = standing.log.end_offset
     planned = _kept(standing.truncates_to, end, standing.snapshot_id)
     truncated = None if fate.truncated is None else fate.truncated.start

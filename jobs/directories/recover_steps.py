@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.examined import Examined, voters_records
-from replica.check.partition import Partition, partition_of
+from replica.check.partition import PartitionFolder, partition_of
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
@@ -27,7 +27,7 @@ _STATIC_VOTERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecoverStep:
     """text: what to do. commands: lines for a shell; a # begins a comment. makes_stand_ins: whether
     the step copies the winner's log. plays: the same in a rehearsal; empty where the step changes
     nothing, or its outcome is unknown."""
@@ -35,10 +35,10 @@ class Step:
     text: str
     commands: tuple[str, ...]
     makes_stand_ins: bool = False
-    plays: tuple[rehearsal.Step, ...] = ()
+    plays: tuple[rehearsal.ScenarioStep, ...] = ()
 
 
-def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[Step]:
+def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[RecoverStep]:
     """The steps, in the order in which a person takes them. Nothing here carries them out."""
     quorum = _Quorum(plan, by_key)
     if quorum.bundles:
@@ -68,7 +68,7 @@ class _Quorum:
         self.winner = by_key[plan.winner.key]
         assert self.winner.replica is not None, "plans are made for known replicas"
         self.cluster_id = self.winner.replica.cluster_id
-        self.partition: Partition = partition_of(self.winner)
+        self.partition: PartitionFolder = partition_of(self.winner)
         self.shown = [by_key[standing.log.key].shown for standing in plan.ranking]
         self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
         self.hosts = _endpoints(by_key.values())
@@ -91,7 +91,7 @@ class _Quorum:
         host = self.hosts.get(node_id)
         return f"# on node {node_id}" + ("" if host is None else f", {host[0]}")
 
-    def unpack(self) -> Step:
+    def unpack(self) -> RecoverStep:
         """The step that unpacks a bundle, because commands can't name files in it."""
         unpacking = (
             f"unzip {shlex.quote(bundle)} -d unpacked"
@@ -100,7 +100,7 @@ class _Quorum:
             for bundle in self.bundles
         )
         folders = [path for path in self.shown if _bundle_of(path) is None]
-        return Step(
+        return RecoverStep(
             "Unpack the bundles, and make the plan again for the folders: its commands name what "
             "they hold.",
             (
@@ -110,25 +110,25 @@ class _Quorum:
             ),
         )
 
-    def stop(self) -> Step:
+    def stop(self) -> RecoverStep:
         nodes = [voter.node_id for voter in self.voters] or [self.plan.winner.key.node_id]
         if not self.partition.is_metadata:
             command = "kill $(pgrep -f 'kraftlake replica run')"
             stopping = (f"{command}  {self._on(node)}" for node in nodes)
-            return Step("Stop every replica of the quorum.", tuple(stopping))
+            return RecoverStep("Stop every replica of the quorum.", tuple(stopping))
         stopping = (f"bin/kafka-server-stop.sh --node-id={n}  {self._on(n)}" for n in nodes)
-        return Step("Stop every controller.", tuple(stopping))
+        return RecoverStep("Stop every controller.", tuple(stopping))
 
-    def keep(self) -> Step:
+    def keep(self) -> RecoverStep:
         folder = shlex.quote(f"kept-{self.cluster_id}")
-        return Step(
+        return RecoverStep(
             "Keep a copy of each directory named above.",
             (f"kraftlake capture {_quoted(self.shown)} -o {folder}",),
         )
 
-    def look(self) -> Step:
+    def look(self) -> RecoverStep:
         winner, others = self.shown[0], self.shown[1:]
-        return Step(
+        return RecoverStep(
             "Start none of them before it is known which history is right: `check` says what is "
             "damaged, `diff` shows both branches.",
             (
@@ -137,7 +137,7 @@ class _Quorum:
             ),
         )
 
-    def start(self, text: str, voters: Iterable[ReplicaKey]) -> Step:
+    def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
         if not self.partition.is_metadata:
             command = "kraftlake replica run -c server.properties"
         else:
@@ -145,21 +145,23 @@ class _Quorum:
         started = [voter.node_id for voter in voters]
         lines = tuple(f"{command}  {self._on(node_id)}" for node_id in started)
         nodes = tuple(sorted({*started, *self.observers}))
-        return Step(text, lines, plays=(rehearsal.Step(start=nodes),))
+        return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
-    def describe(self, text: str) -> Step:
+    def describe(self, text: str) -> RecoverStep:
         if not self.partition.is_metadata:
             topic = shlex.quote(self.partition.name.rpartition("-")[0])
-            return Step(text, (f"kraftlake replica describe -b {self._bootstrap} --topic {topic}",))
+            return RecoverStep(
+                text, (f"kraftlake replica describe -b {self._bootstrap} --topic {topic}",)
+            )
         tool = f"bin/kafka-metadata-quorum.sh --bootstrap-controller {self._bootstrap}"
-        return Step(text, (f"{tool} describe --replication",))
+        return RecoverStep(text, (f"{tool} describe --replication",))
 
-    def replace(self, voter: ReplicaKey) -> Step:
+    def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
         the others run again."""
         here = self._on(voter.node_id)
         if not self.partition.is_metadata:
-            return Step(
+            return RecoverStep(
                 f"Format node {voter.node_id} anew, on an empty log.dirs, and start it.",
                 (
                     f"kraftlake replica format -c server.properties -t {self.cluster_id}  {here}",
@@ -168,14 +170,14 @@ class _Quorum:
             )
         form = f"bin/kafka-storage.sh format --cluster-id {self.cluster_id}"
         if not self._is_dynamic:
-            return Step(
+            return RecoverStep(
                 f"Format node {voter.node_id} anew, on an empty disk; not before the others have a "
                 "leader, for an empty voter votes for anybody.",
                 (f"{form} --config {CONTROLLER_FILE}  {here}", f"{_START}  {here}"),
-                plays=(rehearsal.Step(empty=(voter.node_id,)),),
+                plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
         tool = "bin/kafka-metadata-quorum.sh"
-        return Step(
+        return RecoverStep(
             f"Take node {voter.node_id} out of the voters, format an empty disk for it, and add it "
             "again once it has caught up (see the step before).",
             (
@@ -187,16 +189,16 @@ class _Quorum:
                 f"{self._bootstrap} add-controller  {here}",
             ),
             plays=(
-                rehearsal.Step(remove_voter=voter.node_id),
-                rehearsal.Step(empty=(voter.node_id,)),
-                rehearsal.Step(add_voter=voter.node_id),
+                rehearsal.ScenarioStep(remove_voter=voter.node_id),
+                rehearsal.ScenarioStep(empty=(voter.node_id,)),
+                rehearsal.ScenarioStep(add_voter=voter.node_id),
             ),
         )
 
-    def without_majority(self) -> Iterator[Step]:
+    def without_majority(self) -> Iterator[RecoverStep]:
         """The steps without a majority. Kafka has no command for it. A voter is its node id and
         directory id, so a copy of the newest log under both stands in for a voter that is gone."""
-        yield Step(
+        yield RecoverStep(
             "Try to bring back a voter that is missing, with its old disk, and plan again: a "
             "majority can't have forgotten anything.",
             (
@@ -205,7 +207,7 @@ class _Quorum:
             ),
         )
         if not self.voters:
-            yield Step(
+            yield RecoverStep(
                 "Otherwise find out who the voters are.",
                 (
                     "kraftlake dump --type KRAFT_VOTERS --type LEADER_CHANGE "
@@ -216,7 +218,7 @@ class _Quorum:
             return
         missing = sorted(self.plan.missing)
         yield self._stand_ins(missing)
-        yield Step(
+        yield RecoverStep(
             "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
             "first of log.dirs.",
             (
@@ -233,17 +235,17 @@ class _Quorum:
         host = self.hosts.get(voter.node_id)
         return f"node{voter.node_id}" if host is None else shlex.quote(host[0])
 
-    def _stand_ins(self, missing: Sequence[ReplicaKey]) -> Step:
+    def _stand_ins(self, missing: Sequence[ReplicaKey]) -> RecoverStep:
         source = self.winner.shown
         nodes = ", ".join(str(voter.node_id) for voter in missing)
         commands = [line for voter in missing for line in self._stand_in(voter, source)]
-        return Step(
+        return RecoverStep(
             "Otherwise accept that what only they held is lost. Make directories for nodes "
             f"{nodes} from the log of node {self.plan.winner.key.node_id}, each with a "
             "quorum-state without a vote, in an epoch that nobody has voted in.",
             tuple(commands),
             makes_stand_ins=True,
-            plays=(rehearsal.Step(stand_ins=tuple(map(self._played, missing)), start=()),),
+            plays=(rehearsal.ScenarioStep(stand_ins=tuple(map(self._played, missing)), start=()),),
         )
 
     def _played(self, voter: ReplicaKey) -> rehearsal.StandIn:
@@ -280,7 +282,7 @@ class _Quorum:
         yield f"printf '%s\\n' {told} > {folder}/meta.properties"
 
 
-_BROKERS = Step(
+_BROKERS = RecoverStep(
     "Restart the brokers, which may have applied records that are lost now, and compare the topics "
     "with what brokers hold before clients are let in.",
     (

@@ -12,7 +12,7 @@ from replica.check.partition import partition_of
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.ranges import Ranges
-from replica.history.recovery import RecoveryDecision, RecoveryPlan, Standing
+from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 
@@ -62,7 +62,7 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield from (f"       {one_line(command)}" for command in step.commands)
 
 
-def _headline(rank: int, standing: Standing, examined: Examined) -> str:
+def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
     log, position = standing.log, standing.log.position()
     kind = {True: "voter", False: "no voter", None: "voter or not is unknown"}[standing.is_voter]
     head = f"  {rank:2}  {one_line(examined.shown)}: node {_named(log.key)}, {kind}"
@@ -92,7 +92,7 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
         )
 
 
-def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
+def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
@@ -111,7 +111,7 @@ def _of_another(plan: RecoveryPlan, standing: Standing) -> Iterator[str]:
         yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
 
 
-def _fate(plan: RecoveryPlan, standing: Standing) -> str:
+def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
     """What Kafka does to a log with records that the winner's log lacks."""
     node = plan.winner.key.node_id
     when = f"as it follows node {node}"

@@ -10,7 +10,7 @@ from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
 from jobs.output import ProgressLine, complain, write_json, write_line
-from pipelines.capture.destination import Destination, destination_at
+from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
 from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
@@ -57,7 +57,10 @@ def run(request: RehearseOptions) -> int:
 
 
 def _rehearse(
-    rehearsed: Rehearsed, scenario: Scenario, request: RehearseOptions, place: Destination | None
+    rehearsed: Rehearsed,
+    scenario: Scenario,
+    request: RehearseOptions,
+    place: CaptureDestination | None,
 ) -> int:
     rehearsal, search = _played(rehearsed, scenario, request)
     answer, reasons = judge(rehearsal, rehearsed.doubts)
@@ -91,7 +94,9 @@ def _played(
     return rehearsal, search
 
 
-def _write(rehearsal: Rehearsal, search: Search | None, place: Destination, output: str) -> None:
+def _write(
+    rehearsal: Rehearsal, search: Search | None, place: CaptureDestination, output: str
+) -> None:
     """Write the disks of the first run of each outcome, and the script of the smallest loss."""
     shown = shown_uri(output)
     for number, found in enumerate(rehearsal.found, start=1):

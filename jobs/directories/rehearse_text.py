@@ -8,11 +8,11 @@ from typing import Any
 
 from jobs.output import coloured, counted, one_line
 from replica.history.ranges import Ranges
-from replica.simulate.rehearsal.losing import Loss, Search
+from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
 from replica.simulate.rehearsal.scenario_file import toml_of
-from replica.simulate.rehearsal.step import Step
+from replica.simulate.rehearsal.step import ScenarioStep
 
 _COLOURS = {
     ScenarioSafety.SAFE: "green",
@@ -191,8 +191,8 @@ def _searched(search: Search, paths: Sequence[str]) -> Iterator[str]:
         yield from (f"    {line}" for line in toml_of(step).splitlines())
 
 
-def _failures(loss: Loss) -> str:
-    step: Step = loss.scenario.steps[0]
+def _failures(loss: LosingRun) -> str:
+    step: ScenarioStep = loss.scenario.steps[0]
     told = [f"node {node_id} is dead" for node_id in step.dead]
     told += [f"node {node_id} has an empty disk" for node_id in step.empty]
     return ", ".join(told) or "none, it is lost already"

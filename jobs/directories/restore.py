@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.directories.restore_source import Source, of_directories, of_lake
+from jobs.directories.restore_source import RestoreSource, of_directories, of_lake
 from jobs.moments import NOW, Moment
 from jobs.output import counted, write_json, write_line
 from pipelines.capture.destination import destination_at
@@ -25,7 +25,7 @@ from replica.health.sizes import entity_counts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.restore.checkpoint import checkpoint
 from replica.restore.formatted import voters_records
-from replica.restore.plan import Change, RestorePlan, plan_restore
+from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
 """Since this release kafka-storage puts the records into the checkpoint 0-0 of the log."""
@@ -95,7 +95,7 @@ def _is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _source(request: RestoreOptions) -> Source:
+def _source(request: RestoreOptions) -> RestoreSource:
     if request.lake is None:
         return of_directories(request.paths, request.moment.at_offset)
     return of_lake(
@@ -128,9 +128,11 @@ def _control_records(request: RestoreOptions) -> tuple[ControlMessage, ...]:
         ) from error
 
 
-def _tell(plan: RestorePlan, source: Source, *, json_output: bool) -> None:
+def _tell(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
     why = "left out: the source has no secrets: set the credentials again"
-    withheld = [Change(kind, count, why) for kind, count in sorted(source.redacted.items())]
+    withheld = [
+        RestoreDifference(kind, count, why) for kind, count in sorted(source.redacted.items())
+    ]
     kinds = {name: count for name, count in entity_counts(plan.image).items() if count}
     if json_output:
         for name, count in kinds.items():
@@ -147,7 +149,7 @@ def _tell(plan: RestorePlan, source: Source, *, json_output: bool) -> None:
         write_line(f"  {one.entity}: {one.number}: {one.detail}{shown}")
 
 
-def _more(one: Change) -> str:
+def _more(one: RestoreDifference) -> str:
     return ", ..." if one.number > len(one.examples) else ""
 
 

@@ -23,7 +23,7 @@ from replica.metadata.image import Image, image_of
 from replica.model.epochs import OffsetAndEpoch
 
 
-class Source(NamedTuple):
+class RestoreSource(NamedTuple):
     """shown: where the state comes from. end_offset: exclusive. redacted: by kind of entity, how
     many are not in the image because the source lacks their secrets."""
 
@@ -33,7 +33,7 @@ class Source(NamedTuple):
     redacted: Counter[str]
 
 
-def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
+def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource:
     """The state of the directory with which a quorum would continue (`kraftlake recover`).
 
     at_offset: the end of a batch; None for the end of its log. Raises UsageError where the state
@@ -53,7 +53,7 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> Source:
             f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
             "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
         )
-    return Source(image, examined.shown, end.offset, Counter())
+    return RestoreSource(image, examined.shown, end.offset, Counter())
 
 
 def _best(members: Sequence[Examined]) -> Examined:
@@ -101,7 +101,9 @@ def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
     return None
 
 
-def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool) -> Source:
+def of_lake(
+    lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool
+) -> RestoreSource:
     """The state that `kraftlake state` gives at the moment. Raises UsageError."""
     from jobs.asking.lake_history import cluster_history  # Directories need no delta-rs.
     from jobs.asking.sql_views import HISTORY
@@ -113,7 +115,7 @@ def of_lake(lake: Lake, cluster: str | None, moment: Moment, *, committed_only: 
         image = image_of(_readable(history.entities(end_offset), redacted))
     except DataError as error:
         raise error.in_file(f"{lake}: {HISTORY}") from error
-    return Source(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
+    return RestoreSource(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
 
 
 def _readable(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from jobs.clock import UTC_CLOCK, Clock
+from jobs.clock import UTC_CLOCK, ZonedClock
 from jobs.directories.looks import branches_in
 from jobs.output import ProgressLine, coloured, one_line, write_json, write_line, write_wrapped
 from replica.errors import UsageError
 from replica.timeline.branch import Branch
-from replica.timeline.elections import Cause
+from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
 
 _WIDTH = max(map(len, EVENTS))
@@ -20,12 +20,12 @@ _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fe
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TimelineOptions:
     """The options of `timeline`. form: text, json, csv or plain csv. events: patterns, none for all
     events. since, until: the times from (inclusive) and to (exclusive). order: see find_inputs."""
 
     form: str = "text"
-    clock: Clock = UTC_CLOCK
+    clock: ZonedClock = UTC_CLOCK
     events: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
@@ -33,7 +33,7 @@ class Options:
     order: tuple[str, ...] = ()
 
 
-def run(paths: Sequence[str], options: Options) -> int:
+def run(paths: Sequence[str], options: TimelineOptions) -> int:
     """Print the events. Returns 0. Raises KraftlakeError."""
     is_wanted = _wanted(options)
     progress = ProgressLine()
@@ -49,7 +49,7 @@ def run(paths: Sequence[str], options: Options) -> int:
     return 0
 
 
-def _wanted(options: Options) -> Callable[[Event], bool]:
+def _wanted(options: TimelineOptions) -> Callable[[Event], bool]:
     for pattern in options.events:
         if not any(fnmatchcase(event, pattern) for event in EVENTS):
             raise UsageError(f"--event {pattern}: expected one of {', '.join(EVENTS)}")
@@ -72,7 +72,7 @@ def _ms(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp() * 1000
 
 
-def _write(branch: Branch, events: Iterable[Event], clock: Clock) -> None:
+def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
     """Write a line for the cluster, one for each day, and one for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
@@ -90,12 +90,12 @@ def _write(branch: Branch, events: Iterable[Event], clock: Clock) -> None:
         time = f"  {clock.time(event.at)}  "
         what = coloured(event.event.ljust(_WIDTH), _COLOURS.get(event.event, ""))
         detail = event.detail
-        if event.cause not in (None, Cause.FIRST.value, Cause.UNKNOWN.value):
+        if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + _WIDTH + 2)
 
 
-def _write_rows(events: Iterable[Event], options: Options) -> None:
+def _write_rows(events: Iterable[Event], options: TimelineOptions) -> None:
     if options.form == "json":
         for event in events:
             write_json(event._asdict())

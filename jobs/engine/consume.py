@@ -17,9 +17,9 @@ from jobs.redacting import make_redactor
 from replica.consumer.client import Consumer
 from replica.consumer.connections import WireConnections
 from replica.consumer.selector import RACK_KEY, SELECTOR_KEY, selector_named
-from replica.consumer.session import Session, Settings
+from replica.consumer.session import Session, SessionSettings
 from replica.consumer.translate import TopicPartition
-from replica.consumer.values import ConsumerRecord, OffsetReset, Position, Report, ResetPolicy
+from replica.consumer.values import ConsumerRecord, FetchPosition, OffsetReset, Report, ResetPolicy
 from replica.errors import KraftlakeError, UsageError
 from replica.metadata.log_record import LogRecordReader
 from replica.model.topic import METADATA_TOPIC
@@ -29,7 +29,7 @@ _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ConsumeOptions:
     """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long no answer may come.
     command_config: see jobs.engine.connecting."""
 
@@ -52,7 +52,7 @@ class NoRecordsError(KraftlakeError):
     """No node answered in time. The text says what failed last."""
 
 
-def run(options: Options) -> int:
+def run(options: ConsumeOptions) -> int:
     """Consume. Returns 0, or 1 where a record doesn't decode, or where printed records were
     truncated later."""
     printing = _Printing(options)
@@ -65,14 +65,14 @@ def run(options: Options) -> int:
         # The user's own selector may raise anything.
         measures=options.replica_selector not in ("leader", "rack"),
     )
-    session = Session(policy, selector, position, Settings(rack=options.rack))
+    session = Session(policy, selector, position, SessionSettings(rack=options.rack))
     with Consumer(session, connections) as consumer:
         _read(consumer, connections, printing, options)
     return 1 if printing.damaged else 0
 
 
 def _read(
-    consumer: Consumer, connections: WireConnections, printing: _Printing, options: Options
+    consumer: Consumer, connections: WireConnections, printing: _Printing, options: ConsumeOptions
 ) -> None:
     """Read up to the log end in the first answer, or without an end."""
     end: int | None = None
@@ -104,7 +104,7 @@ def _read(
 
 
 class _Printing:
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ConsumeOptions) -> None:
         self.damaged = False
         self._json = options.json_output
         self._is_metadata = options.topic == METADATA_TOPIC
@@ -145,7 +145,7 @@ class _Printing:
         )
 
 
-def _start(text: str) -> tuple[ResetPolicy, Position | None]:
+def _start(text: str) -> tuple[ResetPolicy, FetchPosition | None]:
     """The offset at which to start. A missing offset is an error. From earliest or latest, lost
     records are skipped with a line."""
     if text in ("earliest", "latest"):
@@ -154,4 +154,4 @@ def _start(text: str) -> tuple[ResetPolicy, Position | None]:
     if found is None:
         raise UsageError(f"--from {text}: expected earliest, latest, OFFSET or OFFSET:EPOCH")
     epoch = -1 if found[2] is None else int(found[2])
-    return ResetPolicy.NONE, Position(int(found[1]), epoch)
+    return ResetPolicy.NONE, FetchPosition(int(found[1]), epoch)

@@ -16,7 +16,7 @@ from replica.errors import KraftlakeError
 from replica.health.cluster import Cluster
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Notice
-from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
+from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes of the fetched log with its snapshots: a hostile node may send bytes without
@@ -67,7 +67,7 @@ class LiveQuorum:
                 f"{self.timeout_s:g} s (--timeout); last: {self.said}"
             ) from error
 
-    async def _run(self, recorder: Recorder) -> None:
+    async def _run(self, recorder: ObserverRecorder) -> None:
         running = asyncio.create_task(recorder.run(until_caught_up=True))
         try:
             while not running.done():

@@ -32,7 +32,7 @@ wait for further ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AppendOptions:
     """source: a file; None or - for stdin. as_json: lines are JSON objects. raw: the whole input is
     one value. at_least_once: send again what may be in the log already. timeout_s: for each
     batch."""
@@ -68,7 +68,7 @@ class IncompleteError(KraftlakeError):
     """An append that failed: it says what was appended, what was not, and what may have been."""
 
 
-def run(options: Options) -> int:
+def run(options: AppendOptions) -> int:
     """Append. Returns 0 when all records are committed; else raises IncompleteError."""
     if options.raw and options.as_json:
         raise UsageError("--raw and --records exclude each other: take one")
@@ -92,7 +92,7 @@ def run(options: Options) -> int:
 
 
 async def _append(
-    appender: Appender, numbered: _Numbered, before: int, options: Options
+    appender: Appender, numbered: _Numbered, before: int, options: AppendOptions
 ) -> Appended:
     batch = batch_of(numbered.records, time.time_ns() // 1_000_000)
     while True:
@@ -116,7 +116,7 @@ def _before(count: int) -> str:
     return f"{count or 'no'} records before are in the log, and none behind"
 
 
-def _show(appended: Appended, count: int, options: Options) -> None:
+def _show(appended: Appended, count: int, options: AppendOptions) -> None:
     first, last = appended.base_offset, appended.base_offset + count - 1
     if options.json_output:
         for offset in range(first, last + 1):
@@ -128,7 +128,7 @@ def _show(appended: Appended, count: int, options: Options) -> None:
     sys.stdout.flush()
 
 
-def _numbered(options: Options) -> Iterator[_Numbered]:
+def _numbered(options: AppendOptions) -> Iterator[_Numbered]:
     if options.raw:
         yield _Numbered(1, (record_of_value(b"".join(_chunks(options.source))),))
         return
@@ -139,7 +139,7 @@ def _numbered(options: Options) -> Iterator[_Numbered]:
         first += len(lines)
 
 
-def _record(line: bytes, number: int, options: Options) -> Record:
+def _record(line: bytes, number: int, options: AppendOptions) -> Record:
     if not options.as_json:
         return record_of_value(line)
     try:

@@ -31,7 +31,7 @@ _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: 
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DescribeOptions:
     """timeout_s: how long to look for a leader. watch_s: seconds between looks, None for one look.
     caught_up_within_ms: how recently a replica must have been at the leader's log end."""
 
@@ -44,7 +44,7 @@ class Options:
     command_config: str | None = None
 
 
-def run(options: Options) -> int:
+def run(options: DescribeOptions) -> int:
     """Describe. Returns 0 where every replica keeps up, 1 where one doesn't. Raises NoLeaderError,
     except while watching."""
     bootstrap = addresses(options.bootstrap)
@@ -60,7 +60,9 @@ def run(options: Options) -> int:
         time.sleep(options.watch_s)
 
 
-async def _look(bootstrap: Sequence[Address], config: ClientConfig, options: Options) -> Quorum:
+async def _look(
+    bootstrap: Sequence[Address], config: ClientConfig, options: DescribeOptions
+) -> Quorum:
     """One look at the quorum. It waits for the end of a running election while there is time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
@@ -72,7 +74,7 @@ async def _look(bootstrap: Sequence[Address], config: ClientConfig, options: Opt
             await asyncio.sleep(_PAUSE_S)
 
 
-def _show(quorum: Quorum, options: Options) -> int:
+def _show(quorum: Quorum, options: DescribeOptions) -> int:
     found = verdicts(quorum, options.caught_up_within_ms)
     if options.json_output:
         write_json(_row(quorum, found))
@@ -81,7 +83,7 @@ def _show(quorum: Quorum, options: Options) -> int:
     return int(any(verdict.severity is not Severity.INFO for verdict in found))
 
 
-def _text(quorum: Quorum, found: Sequence[QuorumNotice], options: Options) -> None:
+def _text(quorum: Quorum, found: Sequence[QuorumNotice], options: DescribeOptions) -> None:
     if options.watch_s is not None:
         write_line(time_text(datetime.now(UTC)))
     write_line(

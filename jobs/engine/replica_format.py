@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from jobs.output import write_json, write_line
 from replica.node.formatting import Formatted, format_node
 from replica.node.properties import read_properties
-from replica.node.settings import Settings, settings_in
+from replica.node.settings import NodeSettings, settings_in
 from replica.storage.filesystem import LocalDisk
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class FormatOptions:
     """See node.formatting.format_node."""
 
     config: str
@@ -23,7 +23,7 @@ class Options:
     json_output: bool = False
 
 
-def run(options: Options) -> int:
+def run(options: FormatOptions) -> int:
     """Format, and say what was done. Returns 0."""
     settings = settings_in(read_properties(options.config))
     formatted = format_node(
@@ -41,7 +41,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def _row(settings: Settings, formatted: Formatted) -> dict[str, object]:
+def _row(settings: NodeSettings, formatted: Formatted) -> dict[str, object]:
     replica = formatted.replica
     return {
         "directory": settings.log_dir,
@@ -53,7 +53,7 @@ def _row(settings: Settings, formatted: Formatted) -> dict[str, object]:
     }
 
 
-def _text(settings: Settings, formatted: Formatted) -> str:
+def _text(settings: NodeSettings, formatted: Formatted) -> str:
     replica = formatted.replica
     who = (
         f"node {replica.node_id} of cluster {replica.cluster_id}, directory {replica.directory_id}"
@@ -65,7 +65,7 @@ def _text(settings: Settings, formatted: Formatted) -> str:
     return f"{settings.log_dir}: formatted for {who}; {begins}"
 
 
-def _joins(settings: Settings) -> str:
+def _joins(settings: NodeSettings) -> str:
     if settings.static_voters.voter(settings.node_id) is not None:
         return "a voter, by controller.quorum.voters"
     return "an observer, until it is added to the voters"

@@ -16,14 +16,14 @@ from replica.errors import KraftlakeError, UsageError
 from replica.node.descriptors import raise_limit
 from replica.node.listeners import address_in
 from replica.node.notice import Notice, Report
-from replica.node.observer.recorder import CLIENT, Observation, Recorder, opened_recorder
+from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 from replica.raft.effects import Stopped
 from replica.watching.watch import Watch
 from replica.wire.pool import Address
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ObserveOptions:
     """bootstrap: host:port with commas. broker_config: a broker's server.properties, for the rules
     of health. timeout_s: only with until_caught_up. command_config: see jobs.engine.connecting. The
     other fields are those of Observation."""
@@ -47,7 +47,7 @@ class NotCaughtUpError(KraftlakeError):
     """The time was over before the log had reached the high watermark."""
 
 
-def run(options: Options) -> int:
+def run(options: ObserveOptions) -> int:
     """Record. Returns 0 after stopping in order, or after catching up where that was asked."""
     report = reporter(options.log_format)
     raise_limit()
@@ -58,7 +58,7 @@ def run(options: Options) -> int:
 
 
 async def _run(
-    options: Options, wanted: Observation, broker_defaults: Mapping[str, str], report: Report
+    options: ObserveOptions, wanted: Observation, broker_defaults: Mapping[str, str], report: Report
 ) -> Stopped:
     limit_s = options.timeout_s if options.until_caught_up else None
     try:
@@ -79,7 +79,7 @@ async def _run(
 
 @asynccontextmanager
 async def _watched(
-    recorder: Recorder, wanted: Observation, broker_defaults: Mapping[str, str]
+    recorder: ObserverRecorder, wanted: Observation, broker_defaults: Mapping[str, str]
 ) -> AsyncIterator[None]:
     """Watch the quorum beside the recording, where metrics are served."""
     if wanted.metrics is None:
@@ -96,7 +96,7 @@ async def _watched(
         await asyncio.wait((watching,))
 
 
-def _observation(options: Options) -> Observation:
+def _observation(options: ObserveOptions) -> Observation:
     if options.is_anonymous and options.node_id is not None:
         raise UsageError("--anonymous and --node-id exclude each other: take one")
     return Observation(
@@ -122,7 +122,7 @@ def _address(option: str, text: str, who_needs: str) -> Address | None:
     return found
 
 
-def _row(wanted: Observation, recorder: Recorder) -> dict[str, object]:
+def _row(wanted: Observation, recorder: ObserverRecorder) -> dict[str, object]:
     replica, raft = recorder.node.replica, recorder.node.driver.host.raft
     return {
         "directory": wanted.folder,

@@ -13,15 +13,15 @@ from replica.node.assembly import opened
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Fields, Notice, Report
 from replica.node.properties import read_properties
-from replica.node.settings import Settings, settings_in
-from replica.node.workload import Load
+from replica.node.settings import NodeSettings, settings_in
+from replica.node.workload import AppendLoad
 from replica.raft.effects import Stopped
 
 SHUTDOWN_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """config: server.properties. workload: RATE,BYTES; empty for none. log_format: text or json."""
 
     config: str
@@ -29,7 +29,7 @@ class Options:
     log_format: str = "text"
 
 
-def run(options: Options) -> int:
+def run(options: RunOptions) -> int:
     """Run the replica. Returns 0 after it left in order, 1 where leaving took too long."""
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(options.config))
@@ -50,7 +50,7 @@ def run(options: Options) -> int:
     return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
-async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped:
+async def _run(settings: NodeSettings, load: AppendLoad | None, report: Report) -> Stopped:
     node, lock = opened(settings, report)
     with lock:
         loop = asyncio.get_running_loop()
@@ -68,10 +68,10 @@ async def _run(settings: Settings, load: Load | None, report: Report) -> Stopped
         return await node.run(load)
 
 
-def _load(text: str) -> Load | None:
+def _load(text: str) -> AppendLoad | None:
     if not text:
         return None
     found = re.fullmatch(r"([1-9]\d{0,6}),([1-9]\d{0,6})", text, re.ASCII)
     if found is None:
         raise UsageError(f"--workload {text}: expected RATE,BYTES, such as 20000,256")
-    return Load(int(found[1]), int(found[2]))
+    return AppendLoad(int(found[1]), int(found[2]))

@@ -12,7 +12,7 @@ from replica.node.security.scram_file import DEFAULT_ITERATIONS, line_for
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScramOptions:
     """See scram_file.line_for. The password comes from the terminal or from stdin."""
 
     user: str
@@ -20,7 +20,7 @@ class Options:
     iterations: int = DEFAULT_ITERATIONS
 
 
-def run(options: Options) -> int:
+def run(options: ScramOptions) -> int:
     """Print the line. Returns 0."""
     password = _asked_twice() if sys.stdin.isatty() else _first_line()
     write_line(line_for(options.user, options.mechanism, password, options.iterations))

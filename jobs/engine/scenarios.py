@@ -11,12 +11,12 @@ from jobs.output import ms_text, write_json, write_line
 from replica.errors import UsageError
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 from replica.simulate.scenarios.writing import refuse_filled, write_capture
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScenariosOptions:
     """directory: a new or empty folder."""
 
     scenario: str
@@ -39,7 +39,7 @@ def list_scenarios(*, json_output: bool) -> int:
     return 0
 
 
-def run(options: Options) -> int:
+def run(options: ScenariosOptions) -> int:
     """Play the scenario, write the content of its disks, and say what to look at. Returns 0."""
     scenario = _named(options.scenario)
     refuse_filled(options.directory)
@@ -52,7 +52,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def _named(name: str) -> Scenario:
+def _named(name: str) -> NamedScenario:
     scenario = SCENARIOS_BY_NAME.get(name.strip().lower())
     if scenario is None:
         close = get_close_matches(name.lower(), SCENARIOS_BY_NAME, n=3, cutoff=0.5)
@@ -61,7 +61,7 @@ def _named(name: str) -> Scenario:
     return scenario
 
 
-def _plain(scenario: Scenario) -> dict[str, object]:
+def _plain(scenario: NamedScenario) -> dict[str, object]:
     tampering = scenario.tampering
     return {
         "scenario": scenario.name,
@@ -72,7 +72,7 @@ def _plain(scenario: Scenario) -> dict[str, object]:
     }
 
 
-def _row(scenario: Scenario, capture: Capture, directory: str) -> dict[str, object]:
+def _row(scenario: NamedScenario, capture: Capture, directory: str) -> dict[str, object]:
     return {
         **_plain(scenario),
         "directory": directory,
@@ -82,7 +82,7 @@ def _row(scenario: Scenario, capture: Capture, directory: str) -> dict[str, obje
     }
 
 
-def _describe(scenario: Scenario, capture: Capture, directory: str) -> None:
+def _describe(scenario: NamedScenario, capture: Capture, directory: str) -> None:
     nodes = ", ".join(map(str, sorted(capture.files)))
     write_line(
         f"{directory}: nodes {nodes} of cluster {capture.cluster_id}, "
@@ -98,7 +98,7 @@ def _describe(scenario: Scenario, capture: Capture, directory: str) -> None:
         write_line(f"  {command}")
 
 
-def _commands(scenario: Scenario, directory: str) -> list[str]:
+def _commands(scenario: NamedScenario, directory: str) -> list[str]:
     a, b = (shlex.quote(f"{directory}/{node_id}") for node_id in scenario.compare)
     return [
         f"kraftlake check {shlex.quote(directory)}",

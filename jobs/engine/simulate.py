@@ -19,7 +19,7 @@ from jobs.output import ProgressLine, complain, write_json, write_line
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
 from replica.errors import UsageError
-from replica.simulate.guided import Corpus, Plan, carry_out
+from replica.simulate.guided import Corpus, PlannedRun, carry_out
 from replica.simulate.simulation import Fork, Result
 
 _AHEAD = 16
@@ -28,7 +28,7 @@ work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulateOptions:
     """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
     done, None for none. jobs: processes. is_guided: whether every second run forks from a run that
     reached something new. forks: of every run, EVENT.SEED with commas between."""
@@ -42,7 +42,7 @@ class Options:
     forks: str = ""
 
 
-def campaign(options: Options) -> int:
+def campaign(options: SimulateOptions) -> int:
     """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
     1 where an invariant broke, else 0."""
     seeds, started = seeds_in(options.seeds), time.monotonic()
@@ -85,7 +85,7 @@ def campaign(options: Options) -> int:
     return 1 if broken else 0
 
 
-def results(plans: Iterable[Plan], options: Options) -> Iterator[Result]:
+def results(plans: Iterable[PlannedRun], options: SimulateOptions) -> Iterator[Result]:
     """The results in the order of the plans. Few runs are begun ahead of the next one in order, so
     that a plan can follow from the results before it."""
     one = partial(carry_out, events=options.events)
@@ -126,7 +126,7 @@ def _name(result: Result) -> str:
     return f"seed {result.seed}{forked}"
 
 
-def forks_in(options: Options) -> tuple[Fork, ...]:
+def forks_in(options: SimulateOptions) -> tuple[Fork, ...]:
     """The forks that --forks names; UsageError where they don't ascend, or lie behind the run."""
     if not options.forks:
         return ()

@@ -46,7 +46,7 @@ def run(*, lake: Lake | None = None) -> int:
     write_line("")
     order = ",".join(ORDER)
     write_line(f"$ kraftlake ingest --lake {lake} --build --order {order} {' '.join(shown)}")
-    in_order, built = ingest.Reading(order=ORDER), ingest.Manner(then_build=True)
+    in_order, built = ingest.IngestSource(order=ORDER), ingest.Manner(then_build=True)
     if ingest.run(shown, lake=lake, reading=in_order, manner=built):
         return _FAILED
     for question in DEMO:

@@ -91,7 +91,7 @@ class HeldLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class HeldTable:
     """The newest version of a table: its data files, their bytes and its rows."""
 
     name: str
@@ -121,7 +121,7 @@ def rounds(lake: Lake) -> list[Round]:
     return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
 
 
-def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
+def tables(lake: Lake, names: Iterable[str]) -> Iterator[HeldTable]:
     """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
     for name in names:
         uri = lake.table_uri(name)
@@ -130,7 +130,7 @@ def tables(lake: Lake, names: Iterable[str]) -> Iterator[Table]:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
-        yield Table(name, table.version(), len(sizes), sum(sizes), rows)
+        yield HeldTable(name, table.version(), len(sizes), sum(sizes), rows)
 
 
 @contextmanager

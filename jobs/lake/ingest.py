@@ -17,7 +17,7 @@ from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import Looks, Options, look_at, parse_replica
+from pipelines.capture.looks import CaptureOptions, Looks, look_at, parse_replica
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable, refuse_foreign
@@ -43,7 +43,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class IngestSource:
     """What the user says about the paths.
 
     captured_at: when they were copied, ISO-8601 or ms. order: folder names, oldest capture first.
@@ -56,9 +56,9 @@ class Reading:
     as_replica: str | None = None
     verify: bool = False
 
-    def options(self) -> Options:
+    def options(self) -> CaptureOptions:
         """The same, checked. Raises UsageError."""
-        return Options(
+        return CaptureOptions(
             captured_at=capture_moment_of("--captured-at", self.captured_at),
             order=tuple(self.order),
             replica=None if self.as_replica is None else parse_replica(self.as_replica),
@@ -95,7 +95,7 @@ def run(
     paths: Sequence[str],
     *,
     lake: Lake,
-    reading: Reading = Reading(),
+    reading: IngestSource = IngestSource(),
     secrets: Secrets = Secrets(),
     manner: Manner = Manner(),
 ) -> int:
@@ -136,7 +136,7 @@ def run(
     return 1 if total["bronze.damage"] and not manner.accept_damage else 0
 
 
-def _check_stream(reading: Reading, manner: Manner) -> None:
+def _check_stream(reading: IngestSource, manner: Manner) -> None:
     """Raises UsageError for an option that has no meaning for a stream."""
     if manner.stream is None:
         return
@@ -152,7 +152,7 @@ def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
     """Ingest the paths and build the tables, for a command that asks the lake next. What was done
     is told on stderr. Raises KraftlakeError."""
     hiding, course = _Hiding(False, frozenset()), Course("ingest", is_shown=False)
-    work = _Work(tuple(paths), lake, Options(order=tuple(order)), hiding, course)
+    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), hiding, course)
     refuse_foreign(lake)
     check_writable(lake, ("bronze",))
     with interruptible("ingest", lambda: _AGAIN):
@@ -212,7 +212,7 @@ class _Work:
 
     paths: tuple[str, ...]
     lake: Lake
-    options: Options
+    options: CaptureOptions
     hiding: _Hiding
     course: Course
     verify: bool = False

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.output import complain, counted, time_text, write_json, write_table
-from pipelines.bronze.plan import NewCapture, NewRange, Plan, plan_of
+from pipelines.bronze.plan import IngestPlan, NewCapture, NewRange, plan_of
 from pipelines.capture.looks import Looks
 from pipelines.capture.spool import Spool
 from pipelines.delta import Lake
@@ -24,7 +24,7 @@ _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 
 def planned(
     lake: Lake, look: Callable[[Spool], Looks], redactor: Redactor | None, *, json_output: bool
-) -> Plan:
+) -> IngestPlan:
     """Print the plan, and return it. look: reads the paths, with copies in the spool, which lies
     among the system's temporary files. Raises KraftlakeError."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-") as folder:
@@ -40,7 +40,7 @@ def planned(
     return plan
 
 
-def _summary(plan: Plan) -> str:
+def _summary(plan: IngestPlan) -> str:
     if not plan.captures and not plan.damages:
         return "nothing new: the lake has all of it"
     captures = counted(len(plan.captures), "capture")

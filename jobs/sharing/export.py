@@ -27,7 +27,7 @@ from replica.errors import UnwritableFileError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.sharing.export_targets import Exported, Target
+    from jobs.sharing.export_targets import Exported, ExportTarget
 
 FORMS = {
     "duckdb": (".duckdb",),
@@ -148,7 +148,7 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
     return Exported(name, batches, json_columns(batches.schema))
 
 
-def _written(target: Target, name: str, table: Exported) -> int:
+def _written(target: ExportTarget, name: str, table: Exported) -> int:
     """Write a table. Errors of the database and of the disk become one line."""
     try:
         return target.write(table)
@@ -161,7 +161,7 @@ def _written(target: Target, name: str, table: Exported) -> int:
 
 
 @contextmanager
-def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[Target]:
+def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[ExportTarget]:
     from jobs.sharing.export_targets import target_of
 
     target = target_of(form, draft, is_one_file=is_one_file)

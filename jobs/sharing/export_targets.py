@@ -37,7 +37,7 @@ class Exported:
         return self.name.replace(".", "_")
 
 
-class Target(Protocol):
+class ExportTarget(Protocol):
     """A place that tables are written to."""
 
     def write(self, table: Exported) -> int:
@@ -47,7 +47,7 @@ class Target(Protocol):
         """End the writing. Afterwards everything is on disk."""
 
 
-class DuckDb:
+class DuckDbTarget:
     """A DuckDB database: the schemas and names of the lake, a VARIANT as a column of type JSON."""
 
     def __init__(self, place: Path) -> None:
@@ -153,11 +153,11 @@ def write_file(path: Path, form: str, table: Exported) -> int:
     return count
 
 
-def target_of(form: str, place: Path, *, is_one_file: bool) -> Target:
+def target_of(form: str, place: Path, *, is_one_file: bool) -> ExportTarget:
     """form: duckdb, sqlite, parquet or csv. is_one_file: one Parquet or CSV file instead of a
     folder."""
     if form == "duckdb":
-        return DuckDb(place)
+        return DuckDbTarget(place)
     if form == "sqlite":
         return Sqlite(place)
     if is_one_file:

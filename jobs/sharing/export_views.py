@@ -18,7 +18,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from jobs.asking.sql_delta_rs import line_of, quoted
-from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, DuckDb, literal, statements
+from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, DuckDbDialect, literal, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
@@ -50,7 +50,7 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
         counts[table], view = _view(lake, table)
         lines += view
     if HISTORY in tables:
-        lines += (f"{one};" for one in statements(VIEWS, DuckDb(), AT_END))
+        lines += (f"{one};" for one in statements(VIEWS, DuckDbDialect(), AT_END))
     place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return counts
 

@@ -15,7 +15,7 @@ def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -
     Raises UsageError where neither or both of lake and paths are given, where a path doesn't exist,
     or where the lake keeps its secrets.
     """
-    from jobs.sharing.mcp_limits import Limits
+    from jobs.sharing.mcp_limits import CallLimits
     from jobs.sharing.mcp_server import Served, server_of
 
     if lake is not None:
@@ -26,7 +26,7 @@ def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -
     served = Served(
         lake=None if lake is None else str(lake),
         paths=tuple(paths),
-        limits=Limits(rows=rows, seconds=seconds),
+        limits=CallLimits(rows=rows, seconds=seconds),
     )
     server_of(served).run("stdio")
     return 0

@@ -24,7 +24,7 @@ _MAX_COMPLAINTS_BYTES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """The limits of one call: rows, the bytes of their JSON, and seconds."""
 
     rows: int = 200
@@ -44,7 +44,7 @@ class CommandOutput:
 
 
 async def told_by(
-    words: Sequence[str], limits: Limits, fine: Collection[int] = (0,)
+    words: Sequence[str], limits: CallLimits, fine: Collection[int] = (0,)
 ) -> CommandOutput:
     """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
     failure."""
@@ -70,7 +70,7 @@ async def told_by(
     return CommandOutput(tuple(rows), why_cut)
 
 
-async def _read(process: Process, limits: Limits) -> tuple[list[dict[str, Any]], str]:
+async def _read(process: Process, limits: CallLimits) -> tuple[list[dict[str, Any]], str]:
     """(the first rows, the limit that the rest exceeds)."""
     rows: list[dict[str, Any]] = []
     size = 0

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from jobs.sharing.mcp_limits import Limits, told_by
+from jobs.sharing.mcp_limits import CallLimits, told_by
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _LAKE_QUESTIONS = (
@@ -49,7 +49,7 @@ class Served:
 
     lake: str | None = None
     paths: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: CallLimits = field(default_factory=CallLimits)
 
     async def ask(
         self,

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.publishing import Start, Target, publish
+from pipelines.feeds.publishing import FeedTarget, Start, publish
 from pipelines.feeds.schema import json_schema
 from pipelines.feeds.tables import FEEDS, Feed
-from pipelines.feeds.values import Position
+from pipelines.feeds.values import FeedPosition
 from pipelines.lake import Lake
 from pipelines.lake.tables import check_lake
 from pipelines.lineage.job_events import job_events
@@ -57,7 +57,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class FeedDestination:
     """Where changes go: one of kafka.topic, folder and hook.url is set."""
 
     kafka: Kafka
@@ -85,7 +85,7 @@ def print_schema(table: str) -> int:
 def run(
     lake: Lake,
     table: str,
-    to: Destination,
+    to: FeedDestination,
     pace: Pace,
     *,
     run_id: str | None = None,
@@ -126,7 +126,7 @@ def run(
     return 0
 
 
-def _written(to: Destination) -> tuple[str, ...]:
+def _written(to: FeedDestination) -> tuple[str, ...]:
     """The destination's name in lineage events. A webhook's URL isn't in it, because it may be a
     secret."""
     if to.kafka.topic is not None and to.kafka.bootstrap:
@@ -142,7 +142,7 @@ class _VersionLines:
         self._table = table
         self._json = json_output
 
-    def __call__(self, position: Position, count: int) -> None:
+    def __call__(self, position: FeedPosition, count: int) -> None:
         self.total += count
         what = ", the whole table" if position.is_snapshot else ""
         if count:
@@ -155,7 +155,7 @@ class _VersionLines:
 
 
 @contextmanager
-def _target(feed: ChangeFeed, to: Destination, *, patient: bool) -> Iterator[Target]:
+def _target(feed: ChangeFeed, to: FeedDestination, *, patient: bool) -> Iterator[FeedTarget]:
     """The destination in the options. Only the modules that it needs are imported."""
     named = {"--topic": to.kafka.topic, "--to": to.folder, "--webhook": to.hook.url}
     if sum(value is not None for value in named.values()) != 1:
@@ -163,7 +163,9 @@ def _target(feed: ChangeFeed, to: Destination, *, patient: bool) -> Iterator[Tar
     if to.kafka.topic is not None:
         from pipelines.feeds import kafka
 
-        topic = kafka.Destination(to.kafka.topic, to.kafka.progress_topic, _properties(to.kafka))
+        topic = kafka.KafkaDestination(
+            to.kafka.topic, to.kafka.progress_topic, _properties(to.kafka)
+        )
         with kafka.kafka_target(topic, feed.feed, feed.table_id) as target:
             yield target
     elif to.folder is not None:
@@ -176,7 +178,7 @@ def _target(feed: ChangeFeed, to: Destination, *, patient: bool) -> Iterator[Tar
             yield endpoint
 
 
-def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextManager[Target]:
+def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextManager[FeedTarget]:
     from pipelines.feeds.webhook import endpoint, webhook
 
     if feed.feed.name != FINDINGS.name:

@@ -30,7 +30,7 @@ from pipelines.lake.tables import tables_of
 from replica.errors import UnwritableFileError, UsageError
 
 if TYPE_CHECKING:
-    from pipelines.catalog.registration import Change
+    from pipelines.catalog.registration import CatalogChange
 
 _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
@@ -72,7 +72,7 @@ def run(
 
 def _changes(
     lake: Lake, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
-) -> Sequence[Change]:
+) -> Sequence[CatalogChange]:
     """The changes that were made in the catalog. Spark starts here.
 
     in_lake: the tables that get names; None removes all names of the lake from the catalog.
@@ -102,7 +102,7 @@ def views_of(prefix: str) -> tuple[NamedQuery, ...]:
     )
 
 
-def _print(changes: Iterable[Change], *, json_output: bool) -> None:
+def _print(changes: Iterable[CatalogChange], *, json_output: bool) -> None:
     rows = [
         (one.action, one.entry.kind, one.entry.name, one.entry.location or one.entry.lake)
         for one in changes

@@ -30,7 +30,7 @@ from replica.errors import UnreadableFileError, UsageError
 
 if TYPE_CHECKING:
     from pipelines.report.page import Report
-    from pipelines.report.source import Source
+    from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
 
 DEFAULT_OUTPUT = "report.html"
@@ -84,12 +84,12 @@ def run(
     return 0
 
 
-def source(lake: Lake) -> Source:
+def source(lake: Lake) -> ReportSource:
     """The lake behind the report's port. Raises UsageError where there is no lake, or one of
     another schema version."""
     from jobs.asking.answer import QueryError
     from jobs.asking.sql_delta_rs import answer
-    from pipelines.report.source import Source
+    from pipelines.report.source import ReportSource
 
     tables = tables_of(lake)
 
@@ -104,7 +104,7 @@ def source(lake: Lake) -> Source:
                 "lake with `kraftlake ingest --build`, or build this one again",
             ) from error
 
-    return Source(lake, tables, ask)
+    return ReportSource(lake, tables, ask)
 
 
 def _print(report: Report, line: Callable[[str], None]) -> None:

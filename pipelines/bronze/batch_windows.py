@@ -33,7 +33,7 @@ fold has four windows at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LogStretch:
     """Offsets of a replica's log from `start` (inclusive) to `end` (exclusive), None where there is
     no bound.
 
@@ -74,10 +74,10 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class FoldWindow:
     """The rows that are folded together."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[LogStretch, ...]
 
     @property
     def is_new(self) -> bool:
@@ -92,7 +92,7 @@ class Window:
 
 def windows(
     lake: delta.Lake, version: int, captured: Sequence[Captured], parts: Sequence[LogRange]
-) -> list[Window]:
+) -> list[FoldWindow]:
     """All windows of a round that have a row or a batch.
 
     version: of bronze.log_batches. captured: one look at each replica. parts: all new bytes of
@@ -101,7 +101,7 @@ def windows(
     touched = {one.look.replica: touched_by(one) for one in captured}
     known = _known_counts(lake, version, touched)
     batches = _batches(captured, parts)
-    stretches: list[Stretch] = []
+    stretches: list[LogStretch] = []
     for replica, where in touched.items():
         count, new = known.get(replica, 0), batches.get(replica, _NO_BATCHES)
         old = _NO_LONGS
@@ -146,7 +146,7 @@ def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[Re
     return found
 
 
-def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[Stretch]:
+def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[LogStretch]:
     """The replica's stretches. known: base offsets of the rows that may change."""
     both = np.sort(np.concatenate([known, new.offsets]))
     cuts = _cuts(both, np.array(sorted(least for _, least, _ in new.parts), np.int64))
@@ -157,7 +157,7 @@ def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Itera
             if (end is None or least < end) and (start is None or most >= start)
         ]
         counts = [_within(offsets, start, end) for offsets in (known, new.offsets)]
-        yield Stretch(replica, start, end, tuple(parts), touched, *counts)
+        yield LogStretch(replica, start, end, tuple(parts), touched, *counts)
 
 
 def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
@@ -184,16 +184,16 @@ def _within(offsets: Longs, start: int | None, end: int | None) -> int:
     return int(chosen.sum())
 
 
-def _joined(stretches: Sequence[Stretch]) -> Iterator[Window]:
+def _joined(stretches: Sequence[LogStretch]) -> Iterator[FoldWindow]:
     """Small stretches of several replicas, joined into windows."""
-    together: list[Stretch] = []
+    together: list[LogStretch] = []
     for stretch in stretches:
         if together and sum(one.size for one in together) + stretch.size > MOST_ROWS:
-            yield Window(tuple(together))
+            yield FoldWindow(tuple(together))
             together = []
         together.append(stretch)
     if together:
-        yield Window(tuple(together))
+        yield FoldWindow(tuple(together))
 
 
 def _known_counts(

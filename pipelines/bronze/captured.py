@@ -10,7 +10,7 @@ from typing import Any
 from pipelines import delta
 from pipelines.bronze.coverage import Uncovered
 from pipelines.capture.known import replica_of
-from pipelines.capture.looks import Group, Look, next_free
+from pipelines.capture.looks import CaptureGroup, Look, next_free
 from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
@@ -89,7 +89,7 @@ def known_captures(lake: delta.Lake) -> list[KnownCapture]:
 
 
 def place(
-    groups: Iterable[Group], known: Iterable[KnownCapture], now: datetime
+    groups: Iterable[CaptureGroup], known: Iterable[KnownCapture], now: datetime
 ) -> tuple[Captured, ...]:
     """The looks of groups that the lake doesn't have yet, each with its time.
 
@@ -130,7 +130,7 @@ def place(
     return tuple(placed)
 
 
-def _moment_of(group: Group, known: Iterable[KnownCapture], now: datetime) -> datetime:
+def _moment_of(group: CaptureGroup, known: Iterable[KnownCapture], now: datetime) -> datetime:
     """The time of the looks without a time of their own: after all captures of their replicas."""
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}

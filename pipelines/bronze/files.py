@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipelines.bronze.captured import Captured
-from pipelines.capture.looks import Group
+from pipelines.capture.looks import CaptureGroup
 from pipelines.sources.files import SourceFile
 from replica.format.directory import SegmentFile, SnapshotFile
 
@@ -28,7 +28,7 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
     return SourceFile(path, shown, start, segment.scan.next_offset_of_known)
 
 
-def new_bytes(groups: Iterable[Group]) -> int:
+def new_bytes(groups: Iterable[CaptureGroup]) -> int:
     """How many bytes of segments the lake didn't know when they were looked at. Bytes that an
     earlier round of the same ingest brings in are counted too."""
     scans = (

@@ -16,9 +16,9 @@ from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVER
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.landmarks import known_files
-from replica.check.replay_fold import Replayed
+from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import LOG_KINDS
 from replica.format.known_file import KnownFile
@@ -54,14 +54,14 @@ def _judge_handed_over(look: Look) -> JudgedLook:
 def judge_look(look: Look) -> JudgedLook:
     """Judges a look by the copies of its logs in the spool."""
     contents = {
-        file.path: Content(open_file(look.copy_of(file), MAX_LOG_BYTES))
+        file.path: FileContent(open_file(look.copy_of(file), MAX_LOG_BYTES))
         for file in look.directory.files
         if file.name.kind in LOG_KINDS
     }
     examined = Examined(look.location, look.directory, contents)
     facts = gather(examined)
     found: list[tuple[Finding, OffsetAndEpoch | None]] = [
-        (finding, None) for finding in judge_directory(facts, Replayed())
+        (finding, None) for finding in judge_directory(facts, FoldedImages())
     ]
     for verdict in judge_snapshots(facts, {}):
         found += [(finding, verdict.id) for finding in (*verdict.broken, *verdict.notes)]

@@ -21,7 +21,7 @@ from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
 from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
 from pipelines.bronze.snapshot_records import write_snapshot_records
-from pipelines.capture.looks import Group
+from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
@@ -63,7 +63,7 @@ class Ingest:
 
     def run_round(
         self,
-        groups: Iterable[Group],
+        groups: Iterable[CaptureGroup],
         now: datetime,
         progress: Callable[[str], None],
         decoded: Callable[[int], None],

@@ -18,7 +18,7 @@ from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.bronze.wanted import known_batches, wanted_segments
-from pipelines.delta import Append, NewFile, Target
+from pipelines.delta import NewFile, PendingAppend, WriteTarget
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
@@ -56,7 +56,7 @@ def write_new_records(
     it explains. Raises deltalake's CommitFailedError where another ingest wrote meanwhile, on a
     machine that doesn't see this one's lock.
     """
-    append = Append.begun(lake, LOG_RECORDS)
+    append = PendingAppend.begun(lake, LOG_RECORDS)
     parts = _new_ranges(append, captured, redactor, tasks.at_once)
     added = 0
     for piece in _pieces(parts):
@@ -70,7 +70,7 @@ def write_new_records(
     return added
 
 
-def decode(part: LogRange, target: Target, redactor: Redactor | None) -> DecodedPart:
+def decode(part: LogRange, target: WriteTarget, redactor: Redactor | None) -> DecodedPart:
     """Runs in a task: decodes the part's records into a file of the table."""
     unreadable: list[Row] = []
     file = target.write(log_record_batches(part, redactor, unreadable))
@@ -86,7 +86,7 @@ def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
 
 
 def _new_ranges(
-    append: Append, captured: Sequence[Captured], redactor: Redactor | None, at_once: int
+    append: PendingAppend, captured: Sequence[Captured], redactor: Redactor | None, at_once: int
 ) -> list[LogRange]:
     """The bytes to read, so that the table gets each record that it lacks, and none twice."""
     known = known_batches(append.lake, captured, append.version)

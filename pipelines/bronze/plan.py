@@ -70,7 +70,7 @@ class NewCapture:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IngestPlan:
     """damages: those that belong to no replica, and aren't in the lake."""
 
     captures: tuple[NewCapture, ...]
@@ -84,7 +84,7 @@ class Plan:
         return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)
 
 
-def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> Plan:
+def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> IngestPlan:
     """The plan. now: captured_at of looks without a time of their own. redactor: of the lake, None
     where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
     is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
@@ -102,7 +102,7 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
         found = new_snapshots(None if is_new else lake, captured)
         captures += [_capture(number, one, wanted, found) for one in captured]
     damages = looks.damages if is_new else new_damages(lake, looks.damages)
-    return Plan(tuple(captures), len(damages))
+    return IngestPlan(tuple(captures), len(damages))
 
 
 def _capture(

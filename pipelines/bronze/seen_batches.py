@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from pipelines import delta
 from pipelines.bronze import log_batches
-from pipelines.bronze.batch_windows import Window, has_deleted, held_by, windows
+from pipelines.bronze.batch_windows import FoldWindow, has_deleted, held_by, windows
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.damaged_batches import OwnCrcs, own_crcs, with_own_crcs
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
-from pipelines.delta import Append, NewFile, Target
+from pipelines.delta import NewFile, PendingAppend, WriteTarget
 from pipelines.sources.kraft_log import BATCH_COLUMNS
 from pipelines.tables.bronze import LOG_BATCHES, REPLICA
 from pipelines.tasks import Tasks
@@ -41,7 +41,7 @@ def write_seen_batches(
     windows are merged, a few windows in one commit. Commits of a killed ingest change nothing when
     the round runs again. Errors: as of pipelines.delta.Append, and deltalake's of a merge.
     """
-    append = Append.begun(lake, LOG_BATCHES)
+    append = PendingAppend.begun(lake, LOG_BATCHES)
     parts = ranges_of(captured, tasks.at_once)
     folding = _Folding(
         lake,
@@ -68,19 +68,19 @@ class _Folding:
     own: OwnCrcs
     moments: log_batches.Moments
 
-    def write(self, window: Window, target: Target) -> NewFile | None:
+    def write(self, window: FoldWindow, target: WriteTarget) -> NewFile | None:
         """Runs in a task. Writes the rows of batches without a known row into a file of
         the table."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
         return target.write(self._fold(nothing, window).to_batches())
 
-    def changed(self, window: Window, version: int) -> pa.Table:
+    def changed(self, window: FoldWindow, version: int) -> pa.Table:
         """Runs in a task. Gives the rows that the window adds to a version of the table, or
         changes."""
         known = delta.rows_where(self.lake, LOG_BATCHES, window.where, version)
         return self._fold(known, window)
 
-    def _fold(self, known: pa.Table, window: Window) -> pa.Table:
+    def _fold(self, known: pa.Table, window: FoldWindow) -> pa.Table:
         read = [
             stretch.of(batch)
             for stretch in window.stretches
@@ -91,7 +91,7 @@ class _Folding:
         return log_batches.fold(known, pa.Table.from_batches(read, _READ), moments)
 
 
-def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[Window], tasks: Tasks) -> int:
+def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], tasks: Tasks) -> int:
     """Merges the rows; returns how many were added."""
     version = delta.size(lake, LOG_BATCHES).version
     rows = pa.concat_tables(tasks.map(partial(folding.changed, version=version), some))

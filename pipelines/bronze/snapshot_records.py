@@ -14,7 +14,7 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.log_ranges import Row, owned, split
 from pipelines.bronze.new_records import APPLICATION, DecodedPart, Keep
-from pipelines.delta import Append, Target
+from pipelines.delta import PendingAppend, WriteTarget
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_snapshot import SNAPSHOT_COLUMNS
@@ -30,7 +30,7 @@ _UNREADABLE = ["file", "position", "error", "value"]
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotPart:
+class SnapshotCopy:
     """A snapshot's copy, its replica, and the hash of its content as the lake shows it."""
 
     file: SourceFile
@@ -55,7 +55,7 @@ def write_snapshot_records(
 ) -> int:
     """Append the records of snapshots that the table doesn't have, in one commit. Gives their
     number. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
-    append = Append.begun(lake, SNAPSHOT_RECORDS)
+    append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), parts)
     keep_unreadable([row for one in decoded for row in one.unreadable])
@@ -63,7 +63,7 @@ def write_snapshot_records(
     return append.commit(files, APPLICATION).rows
 
 
-def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> DecodedPart:
+def decode(part: SnapshotCopy, target: WriteTarget, redactor: Redactor | None) -> DecodedPart:
     """Runs in a task: decodes the snapshot's records into a file of the table."""
     unreadable: list[Row] = []
     batches = snapshot_record_batches(part, redactor, unreadable)
@@ -72,7 +72,7 @@ def decode(part: SnapshotPart, target: Target, redactor: Redactor | None) -> Dec
 
 
 def snapshot_record_batches(
-    part: SnapshotPart, redactor: Redactor | None, unreadable: list[Row]
+    part: SnapshotCopy, redactor: Redactor | None, unreadable: list[Row]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the snapshot's records that could be read, one for each index.
 
@@ -103,14 +103,14 @@ def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return is_first
 
 
-def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotPart:
+def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotCopy:
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
     look = one.look
     file = SourceFile(look.copy_of(snapshot.file), look.shown_file(snapshot.file))
-    return SnapshotPart(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
+    return SnapshotCopy(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
 
 
-def _lacking(append: Append, parts: Sequence[SnapshotPart]) -> list[SnapshotPart]:
+def _lacking(append: PendingAppend, parts: Sequence[SnapshotCopy]) -> list[SnapshotCopy]:
     """The snapshots whose records the table lacks. All records of a snapshot come in one commit, so
     the table has all of them or none."""
     if not parts:

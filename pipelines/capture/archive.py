@@ -46,7 +46,7 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A member of an archive or, with an empty name, a place where there should be one.
 
     problem: why it can't be unpacked, whatever its name; "" for a plain file. kind: of the problem.
@@ -62,7 +62,7 @@ class Member:
     size: int | None = None
 
 
-def zip_members(bundle: str) -> Iterator[Member]:
+def zip_members(bundle: str) -> Iterator[ArchiveMember]:
     """The files of a zip archive, in the order of its directory."""
     with zipfile.ZipFile(bundle) as archive:
         for info in archive.infolist():
@@ -75,7 +75,7 @@ def zip_members(bundle: str) -> Iterator[Member]:
                 return _zip_chunks(archive, info)
 
             # `filename` is cut at a NUL; orig_filename isn't.
-            yield Member(info.orig_filename, info.header_offset, chunks, problem)
+            yield ArchiveMember(info.orig_filename, info.header_offset, chunks, problem)
 
 
 def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -90,7 +90,7 @@ def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[byt
         raise zipfile.BadZipFile("the stored CRC is not that of its bytes")
 
 
-def tar_members(bundle: str) -> Iterator[Member]:
+def tar_members(bundle: str) -> Iterator[ArchiveMember]:
     """The files of a tar archive, compressed or not, and the places where none could be read."""
     with ExitStack() as stack:
         room = max(ALWAYS_STREAM_BYTES, MAX_STREAM_RATIO * os.path.getsize(bundle))
@@ -105,7 +105,7 @@ def tar_members(bundle: str) -> Iterator[Member]:
             if problem:
                 going_on = "" if position is None else f"; reading goes on at byte {position}"
                 kind = DamageKind.CONTENT
-                yield Member("", run.resume_at, problem=problem + going_on, kind=kind)
+                yield ArchiveMember("", run.resume_at, problem=problem + going_on, kind=kind)
 
 
 def _opened(bundle: str) -> Any:
@@ -159,7 +159,7 @@ class _Run:
         self.resume_at = start
         self.problem = ""
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ArchiveMember]:
         last: tarfile.TarInfo | None = None
         try:
             self._stream.seek(self._start)
@@ -173,7 +173,7 @@ class _Run:
                     # A damaged size of a plain member only says how far to read.
                     size = info.size if info.issparse() else None
                     chunks = self._chunks(archive, info)
-                    yield Member(info.name, info.offset, chunks, problem, size=size)
+                    yield ArchiveMember(info.name, info.offset, chunks, problem, size=size)
             self.resume_at = archive.offset if last else self._start + _BLOCK
         except _DAMAGED_HEADER as error:
             self.problem = f"no member can be read here: {' '.join(str(error).split())[:120]}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from pipelines.capture.archive import Member, tar_members, zip_members
+from pipelines.capture.archive import ArchiveMember, tar_members, zip_members
 from pipelines.capture.private import make_folder, new_file, write_with_holes
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
@@ -96,7 +96,7 @@ class _Unpacking:
         file = f"{self.bundle}/{member}" if member else self.bundle
         self.damages.append(Damage(position, 0, kind, detail, file))
 
-    def take(self, member: Member) -> bool:
+    def take(self, member: ArchiveMember) -> bool:
         """Unpack one member; False where the bundle as a whole is over its limits."""
         self.members += 1
         if self.members > MAX_MEMBERS:
@@ -121,7 +121,7 @@ class _Unpacking:
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
         return True
 
-    def _write(self, member: Member) -> bool:
+    def _write(self, member: ArchiveMember) -> bool:
         self.folders.add(PurePosixPath(member.name).parent)
         if len(self.folders) > MAX_FOLDERS:
             detail = f"more than {MAX_FOLDERS} folders with files of Kafka; the rest is left out"
@@ -157,7 +157,7 @@ class _Unpacking:
             self.files += 1
         return whole
 
-    def _copy(self, member: Member, out: IO[bytes]) -> str:
+    def _copy(self, member: ArchiveMember, out: IO[bytes]) -> str:
         """Copy the member's bytes. Returns the limit that the bundle exceeds, "" for none."""
         for chunk in member.chunks():
             # Zeros count too: before reading it isn't known what the bytes are.

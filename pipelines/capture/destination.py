@@ -35,7 +35,7 @@ _WITH_FOLDERS = ("local", "hdfs")
 names."""
 
 
-class Destination(Protocol):
+class CaptureDestination(Protocol):
     """Files by their paths, '/' between the parts, below one root. Raises UnwritableFileError."""
 
     def read(self, path: str) -> bytes | None:
@@ -59,7 +59,7 @@ class Destination(Protocol):
 
 
 @contextmanager
-def destination_at(place: str) -> Iterator[Destination]:
+def destination_at(place: str) -> Iterator[CaptureDestination]:
     """place: a folder, made where it is missing, or a URI of pyarrow.fs.
 
     UsageError for a folder that is a link, that another user owns or that everybody may write to,
@@ -78,7 +78,7 @@ def destination_at(place: str) -> Iterator[Destination]:
 
 
 @contextmanager
-def _local(root: str, shown: str) -> Iterator[Destination]:
+def _local(root: str, shown: str) -> Iterator[CaptureDestination]:
     is_new = False
     refuse_in_log_directory(shown, root)
     try:
@@ -114,7 +114,7 @@ def _distrust(folder: os.stat_result) -> str | None:
     return None
 
 
-class _Folder(Destination):
+class _Folder(CaptureDestination):
     """A local folder. handle: of the folder; open as long as this object is used."""
 
     def __init__(self, handle: int, shown: str) -> None:
@@ -214,7 +214,7 @@ def _is_link(shown: str) -> FileSystemError:
     return UnwritableFileError(shown, why)
 
 
-class _Store(Destination):
+class _Store(CaptureDestination):
     """A place in a file system of pyarrow.fs."""
 
     def __init__(self, store: Any, root: str, place: str) -> None:

@@ -13,7 +13,7 @@ from pipelines.lake import Lake
 from pipelines.lake.seal import OPEN, Seal, is_sealed
 from replica.errors import UsageError
 from replica.format.file_names import classify
-from replica.format.known_file import KnownFile, Place
+from replica.format.known_file import BatchPlace, KnownFile
 from replica.model.keys import ReplicaId
 
 _NEWEST = """
@@ -145,8 +145,8 @@ def known_file(file: Mapping[str, Any], known: Mapping[str, Any], seal: Seal) ->
     )
 
 
-def _places(rows: list[Mapping[str, Any]]) -> tuple[Place, ...]:
-    return tuple(Place(r["position"], r["base_offset"], r["size_bytes"]) for r in rows)
+def _places(rows: list[Mapping[str, Any]]) -> tuple[BatchPlace, ...]:
+    return tuple(BatchPlace(r["position"], r["base_offset"], r["size_bytes"]) for r in rows)
 
 
 def known_column(known: KnownFile, seal: Seal) -> dict[str, Any]:

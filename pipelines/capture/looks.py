@@ -21,7 +21,7 @@ from pipelines.capture.manifest import manifest_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
 from pipelines.lake.seal import OPEN, Seal
-from replica.check.partition import Partition
+from replica.check.partition import PartitionFolder
 from replica.check.partition_folder import partition_at, partition_of_file
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
@@ -45,7 +45,7 @@ _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CaptureOptions:
     """captured_at: aware. order: folder names, oldest first. replica: the owner of single files.
     known: captures whose files needn't be read again. seal: of the lake."""
 
@@ -103,7 +103,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CaptureGroup:
     """Looks at replicas of one cluster, taken together."""
 
     cluster_id: str
@@ -119,12 +119,12 @@ class Looks:
     each partition that is no metadata log.
     """
 
-    rounds: tuple[tuple[Group, ...], ...]
+    rounds: tuple[tuple[CaptureGroup, ...], ...]
     damages: tuple[Damage, ...]
     left_out: tuple[str, ...] = ()
 
 
-def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
+def look_at(paths: Sequence[str], options: CaptureOptions, spool: Spool) -> Looks:
     """Read everything below the paths once, and copy it into the spool.
 
     Where nothing can be read there are only damages. Raises UsageError for a path without anything
@@ -155,7 +155,7 @@ def look_at(paths: Sequence[str], options: Options, spool: Spool) -> Looks:
     return Looks(rounds, tuple(damages), tuple(looking.left_out))
 
 
-def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
+def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[CaptureGroup, ...], ...]:
     """The batches as groups. A group with the same content as an earlier one is left out: it is the
     same look again."""
     known: set[str] = set()
@@ -167,26 +167,28 @@ def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[Group, ...], ...]:
     return tuple(groups for groups in rounds if groups)
 
 
-def _age(batch: str, looks: Iterable[Look], options: Options) -> tuple[int, datetime]:
+def _age(batch: str, looks: Iterable[Look], options: CaptureOptions) -> tuple[int, datetime]:
     place = options.order.index(batch) if batch in options.order else 0
     times = [look.captured_at for look in looks if look.captured_at is not None]
     return place, min(times, default=datetime.max.replace(tzinfo=UTC))
 
 
-def _groups(looks: Iterable[Look]) -> Iterator[Group]:
+def _groups(looks: Iterable[Look]) -> Iterator[CaptureGroup]:
     clusters: dict[str, list[Look]] = {}
     for look in looks:
         clusters.setdefault(look.replica.cluster_id, []).append(look)
     for cluster_id, members in sorted(clusters.items()):
         group_id = capture.group_id(cluster_id, [look.capture_id for look in members])
-        yield Group(cluster_id, group_id, tuple(sorted(members, key=lambda look: look.replica)))
+        yield CaptureGroup(
+            cluster_id, group_id, tuple(sorted(members, key=lambda look: look.replica))
+        )
 
 
 @dataclass(frozen=True)
 class _Looking:
     """One call: what was asked for, and what was found so far."""
 
-    options: Options
+    options: CaptureOptions
     spool: Spool
     damages: list[Damage]
     seen: set[str] = field(default_factory=set)
@@ -207,7 +209,7 @@ class _Looking:
                         yield from self.look(found, given, self.options.known)
         yield from self._look_at_files(single)
 
-    def _is_metadata(self, shown: str, partition: Partition) -> bool:
+    def _is_metadata(self, shown: str, partition: PartitionFolder) -> bool:
         """Whether a lake has tables for the partition. Where it has none, a sentence about the
         partition is noted."""
         if not partition.is_metadata:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.capture.destination import Destination, destination_at
+from pipelines.capture.destination import CaptureDestination, destination_at
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.capture import CaptureInfo
@@ -75,7 +75,7 @@ def remove(old: OldCapture) -> None:
 _NAMES = (capture.FILE_NAME, capture.PART_NAME)
 
 
-def _info(place: Destination) -> CaptureInfo | None:
+def _info(place: CaptureDestination) -> CaptureInfo | None:
     """The capture.json of a folder. None where it can't be read: such a folder is left alone."""
     for name in _NAMES:
         data = place.read(name)

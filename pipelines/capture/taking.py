@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pipelines.capture.destination import Destination, destination_at
+from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import CorruptDataError, DataError, UsageError
@@ -124,7 +124,7 @@ def _stem(one: DirectoryPath) -> str:
 class _Target:
     """The place of one capture. arrived: the files that are there, by path below the place."""
 
-    place: Destination
+    place: CaptureDestination
     shown: str
     at: datetime
     redacted: RedactedFiles | None = None

@@ -37,7 +37,7 @@ class CatalogError(KraftlakeError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """The catalog's entry for a name. kind: table or view. lake: of a view that we made."""
 
     name: str
@@ -48,11 +48,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Change:
+class CatalogChange:
     """action: registered, kept or dropped."""
 
     action: str
-    entry: Entry
+    entry: CatalogEntry
 
 
 def register(
@@ -61,7 +61,7 @@ def register(
     contracts: Sequence[Contract],
     views: Sequence[NamedQuery],
     prefix: str = "",
-) -> list[Change]:
+) -> list[CatalogChange]:
     """Names for these tables, which the lake holds, and views, whose names have the prefix.
 
     Done again it changes nothing but views, which are made anew, and names of this lake that it
@@ -72,11 +72,14 @@ def register(
         _require_metastore(spark)
         held = _entries(spark, prefix)
         tables = {
-            f"{prefix}{one.name}": (one, Entry(f"{prefix}{one.name}", "table", lake.path_of(one)))
+            f"{prefix}{one.name}": (
+                one,
+                CatalogEntry(f"{prefix}{one.name}", "table", lake.path_of(one)),
+            )
             for one in contracts
         }
         wanted = {name: entry for name, (_, entry) in tables.items()} | {
-            view.name: Entry(view.name, "view", lake=lake.root) for view in views
+            view.name: CatalogEntry(view.name, "view", lake=lake.root) for view in views
         }
         for entry in wanted.values():
             _refuse_other(entry, held.get(entry.name))
@@ -85,15 +88,17 @@ def register(
         for name, (contract, entry) in tables.items():
             if name not in held:
                 spark.sql(create_table(name, contract, entry.location))
-            changes.append(Change(KEPT if name in held else REGISTERED, entry))
+            changes.append(CatalogChange(KEPT if name in held else REGISTERED, entry))
         for view in views:
             spark.sql(create_view(view, lake.root))
-            changes.append(Change(KEPT if view.name in held else REGISTERED, wanted[view.name]))
+            changes.append(
+                CatalogChange(KEPT if view.name in held else REGISTERED, wanted[view.name])
+            )
         others = [entry for entry in held.values() if entry.name not in wanted]
         return changes + _drop(spark, [one for one in others if _is_of(lake, prefix, one)])
 
 
-def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[Change]:
+def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[CatalogChange]:
     """Takes away the lake's names, and databases that were made for it and are empty now."""
     with _failures():
         _require_metastore(spark)
@@ -109,12 +114,12 @@ def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[Change
         return changes
 
 
-def entry_of(name: str, information: str) -> Entry:
+def entry_of(name: str, information: str) -> CatalogEntry:
     """The entry of a table or view, from the text of SHOW TABLE EXTENDED."""
     kind = _line("Type", information)
     properties = _line("Table Properties", information)
     owner = re.search(rf"[\[ ]{re.escape(OWNER)}=([^,\]]*)", properties)
-    return Entry(
+    return CatalogEntry(
         name,
         "view" if kind == "VIEW" else "table",
         _line("Location", information),
@@ -140,7 +145,7 @@ def _line(field: str, information: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _is_of(lake: Lake, prefix: str, entry: Entry) -> bool:
+def _is_of(lake: Lake, prefix: str, entry: CatalogEntry) -> bool:
     """Whether it is a name as `register` gives it."""
     if entry.kind == "view":
         return entry.lake == lake.root
@@ -148,7 +153,7 @@ def _is_of(lake: Lake, prefix: str, entry: Entry) -> bool:
     return entry.is_external and same_place(entry.location, lake.path(layer, table))
 
 
-def _refuse_other(wanted: Entry, found: Entry | None) -> None:
+def _refuse_other(wanted: CatalogEntry, found: CatalogEntry | None) -> None:
     if found is None:
         return
     if wanted.kind == found.kind == "view" and found.lake == wanted.lake:
@@ -170,9 +175,9 @@ def _require_metastore(spark: SparkSession) -> None:
         )
 
 
-def _entries(spark: SparkSession, prefix: str) -> dict[str, Entry]:
+def _entries(spark: SparkSession, prefix: str) -> dict[str, CatalogEntry]:
     """The catalog's entries in the databases of this prefix, by name."""
-    found: dict[str, Entry] = {}
+    found: dict[str, CatalogEntry] = {}
     for layer in LAYERS:
         database = f"{prefix}{layer}"
         if not spark.catalog.databaseExists(database):
@@ -201,10 +206,10 @@ def _owner(spark: SparkSession, database: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _drop(spark: SparkSession, entries: Sequence[Entry]) -> list[Change]:
+def _drop(spark: SparkSession, entries: Sequence[CatalogEntry]) -> list[CatalogChange]:
     for entry in entries:
         spark.sql(f"DROP {entry.kind.upper()} {entry.name}")
-    return [Change(DROPPED, entry) for entry in entries]
+    return [CatalogChange(DROPPED, entry) for entry in entries]
 
 
 @contextmanager

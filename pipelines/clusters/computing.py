@@ -29,7 +29,7 @@ _INLINE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True)
-class Rows:
+class ComputedRows:
     """Rows of one table, of some clusters. held: the rows, or the path of a file that holds them in
     Arrow's format."""
 
@@ -45,7 +45,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Part:
+class ClusterBatch:
     """Clusters that are computed together. folder: for rows of theirs that are many. offsets: of
     one cluster, at most."""
 
@@ -57,10 +57,10 @@ class Part:
 
 def parts_of(
     admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
-) -> list[Part]:
+) -> list[ClusterBatch]:
     """records: how many each cluster has, by cluster_id."""
     groups = neighbours(records, _RECORDS_AT_ONCE)
-    return [Part(admitted, clusters, folder, most_offsets) for clusters in groups]
+    return [ClusterBatch(admitted, clusters, folder, most_offsets) for clusters in groups]
 
 
 def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
@@ -77,7 +77,7 @@ def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]
     return [tuple(clusters) for clusters in groups]
 
 
-def compute(part: Part) -> dict[str, Rows] | None:
+def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
     """Rows of silver's and gold's tables by name, but for the findings of `membership`.
 
     None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
@@ -96,7 +96,7 @@ def compute(part: Part) -> dict[str, Rows] | None:
             for contract, some in small_tables(Silver(cluster_id, rows)):
                 made[contract.name].append(table_of(contract, some))
     return {
-        name: Rows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
+        name: ComputedRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
     }
 

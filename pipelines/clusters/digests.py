@@ -16,14 +16,14 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from pipelines.delta.small import content
-from pipelines.quality.unbroken import Opened
+from pipelines.quality.unbroken import QueryableTables
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
 _GROWING = (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS)
 
 
-def digests_of(layer: Opened, clusters: Sequence[str]) -> dict[str, str]:
+def digests_of(layer: QueryableTables, clusters: Sequence[str]) -> dict[str, str]:
     """Digests by cluster_id, in hexadecimal: equal digests of two builds mean equal rows in all
     tables of bronze.DERIVED_FROM. layer: bronze. Raises what delta-rs raises."""
     digests = {cluster_id: hashlib.sha256() for cluster_id in clusters}

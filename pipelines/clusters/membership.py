@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import snapshot_voter_sets
-from pipelines.in_memory.membership import Member, members_of, with_neighbours
+from pipelines.in_memory.membership import RoundMember, members_of, with_neighbours
 from pipelines.in_memory.rows import of_cluster
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
@@ -17,7 +17,7 @@ from pipelines.tables import bronze
 _CLUSTERS_AT_ONCE = 10
 
 
-def members(admitted: Admitted) -> Iterator[Member]:
+def members(admitted: Admitted) -> Iterator[RoundMember]:
     """A member for each row of bronze.captures. Raises what delta-rs raises."""
     captures = admitted.rows_of(bronze.CAPTURES)
     small = (

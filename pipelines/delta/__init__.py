@@ -15,14 +15,14 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 from __future__ import annotations
 
 from pipelines.delta.changing import replace_by_files, replace_by_merge
-from pipelines.delta.committing import NewFile, Target, Written, commit
+from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
 from pipelines.delta.creation import ensure_table
-from pipelines.delta.direct import Append
+from pipelines.delta.direct import PendingAppend
 from pipelines.delta.merging import merge_values
 from pipelines.delta.replacing import add, add_values, replace
 from pipelines.delta.small import (
-    Reading,
-    Size,
+    TableRows,
+    TableSize,
     answer,
     read_newest,
     rows_where,
@@ -47,14 +47,14 @@ from pipelines.delta.tables import (
 from pipelines.lake import Lake
 
 __all__ = [
-    "Append",
     "Commit",
     "Lake",
     "Merged",
     "NewFile",
-    "Reading",
-    "Size",
-    "Target",
+    "PendingAppend",
+    "TableRows",
+    "TableSize",
+    "WriteTarget",
     "Written",
     "add",
     "add_values",

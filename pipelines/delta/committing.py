@@ -51,7 +51,7 @@ class NewFile:
 
 
 @dataclass(frozen=True)
-class Target:
+class WriteTarget:
     """The facts about a table that a task needs to write the table's files."""
 
     folder: str
@@ -59,12 +59,12 @@ class Target:
     columns: StatisticsColumns
 
     @staticmethod
-    def of(lake: Lake, contract: Contract) -> Target:
+    def of(lake: Lake, contract: Contract) -> WriteTarget:
         """The target of a table without partitions."""
         name = contract.name
         assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
         columns = StatisticsColumns.of_contract(contract.schema)
-        return Target(lake.path_of(contract), contract.arrow_schema, columns)
+        return WriteTarget(lake.path_of(contract), contract.arrow_schema, columns)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> NewFile | None:
         """Writes the rows as a new file in the table's folder. None where there are no rows. Raises

@@ -29,7 +29,7 @@ _ROWS_OF_A_FILE = 10_000
 so changes of other clusters don't rewrite them."""
 
 
-class Piece(Protocol):
+class TableContents(Protocol):
     """All rows that a table shall have of some clusters."""
 
     @property
@@ -51,7 +51,9 @@ class Joined:
         return self.rows
 
 
-def put(lake: Lake, contract: Contract, pieces: Iterable[Piece], kept: Sequence[str] = ()) -> None:
+def put(
+    lake: Lake, contract: Contract, pieces: Iterable[TableContents], kept: Sequence[str] = ()
+) -> None:
     """Makes the rows of the pieces all rows of their clusters in the table. Their keys must be
     unique; ensure_table has made the table. Rows of the clusters in `kept` stay, and rows of all
     other clusters are deleted.
@@ -80,7 +82,7 @@ def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
     put(lake, contract, [Joined(clusters, rows)])
 
 
-def joined(pieces: Iterable[Piece], least: int) -> Iterator[Joined]:
+def joined(pieces: Iterable[TableContents], least: int) -> Iterator[Joined]:
     """The pieces, where neighbours are joined so that each piece except the last has at least
     `least` rows."""
     waiting: list[tuple[Sequence[str], pa.Table]] = []
@@ -104,7 +106,7 @@ def _replace(
     lake: Lake,
     table: DeltaTable,
     contract: Contract,
-    pieces: Sequence[Piece],
+    pieces: Sequence[TableContents],
     gone: Sequence[str],
 ) -> None:
     """Replaces all rows of the clusters of which a row differs."""
@@ -147,7 +149,7 @@ def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
 
 
 def _change(
-    table: DeltaTable, contract: Contract, pieces: Iterable[Piece], gone: Sequence[str]
+    table: DeltaTable, contract: Contract, pieces: Iterable[TableContents], gone: Sequence[str]
 ) -> None:
     """Commits the difference, in one commit."""
     changes: list[Row] = []

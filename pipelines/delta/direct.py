@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from deltalake import DeltaTable
 
-from pipelines.delta.committing import NewFile, Target, Written, commit
+from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
@@ -39,7 +39,7 @@ _COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identi
 
 
 @dataclass(frozen=True)
-class Append:
+class PendingAppend:
     """An append that began at a version of the table, and is committed upon that version."""
 
     lake: Lake
@@ -47,7 +47,7 @@ class Append:
     version: int
 
     @staticmethod
-    def begun(lake: Lake, contract: Contract) -> Append:
+    def begun(lake: Lake, contract: Contract) -> PendingAppend:
         """An append at the table's newest version.
 
         Raises UsageError where there is no such table, or where it has rules for its rows that only
@@ -60,17 +60,17 @@ class Append:
         reason = refusal(set(table.protocol().writer_features or ()), _metadata(table))
         if reason is not None:
             raise UsageError(f"{path}: {reason}, so only Spark's own writer may append to it")
-        return Append(lake, contract, table.version())
+        return PendingAppend(lake, contract, table.version())
 
     def in_tasks(
-        self, tasks: Tasks, function: Callable[[Part, Target], Result], parts: Sequence[Part]
+        self, tasks: Tasks, function: Callable[[Part, WriteTarget], Result], parts: Sequence[Part]
     ) -> list[Result]:
         """The function's result for each part; it may write a file of the table.
 
         Raises the KraftlakeError that a part raises, and UnwritableFileError for an OSError. After
         a write that fails or isn't committed, nothing refers to the files.
         """
-        target = Target.of(self.lake, self.contract)
+        target = WriteTarget.of(self.lake, self.contract)
         writing = partial(_with_target, function=function, target=target)
         return results_of(tasks, writing, parts, target.folder)
 
@@ -80,7 +80,7 @@ class Append:
 
 
 def _with_target(
-    part: Part, *, function: Callable[[Part, Target], Result], target: Target
+    part: Part, *, function: Callable[[Part, WriteTarget], Result], target: WriteTarget
 ) -> Result:
     return function(part, target)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pipelines.delta.committing import NewFile, Target, Written, commit
+from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from replica.errors import UnwritableFileError
@@ -97,12 +97,12 @@ def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -
 
 
 def _files_of_values(lake: Lake, contract: Contract, values: pa.Table) -> list[NewFile]:
-    found = _write(values.to_batches(), Target.of(lake, contract))
+    found = _write(values.to_batches(), WriteTarget.of(lake, contract))
     return [_Answer(**row).file for batch in found for row in batch.to_pylist()]
 
 
 def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[NewFile]:
-    target = Target.of(lake, contract)
+    target = WriteTarget.of(lake, contract)
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _write(batches, target)
@@ -111,7 +111,7 @@ def _files_of_tasks(lake: Lake, contract: Contract, rows: DataFrame) -> list[New
     return [_Answer(**row.asDict()).file for row in found]
 
 
-def _write(batches: Iterable[pa.RecordBatch], target: Target) -> Iterator[pa.RecordBatch]:
+def _write(batches: Iterable[pa.RecordBatch], target: WriteTarget) -> Iterator[pa.RecordBatch]:
     try:
         file = target.write(_cast(one, target.schema) for one in batches)
     except UnwritableFileError as error:

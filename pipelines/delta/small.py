@@ -26,7 +26,7 @@ times as much."""
 
 
 @dataclass(frozen=True)
-class Size:
+class TableSize:
     """A table's newest version, and its number of rows by its log; None where the log doesn't have
     it."""
 
@@ -42,7 +42,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableRows:
     """A table's rows at its newest version. is_small: whether they are in one partition."""
 
     version: int
@@ -51,12 +51,12 @@ class Reading:
     is_small: bool
 
 
-def size(lake: Lake, contract: Contract) -> Size:
+def size(lake: Lake, contract: Contract) -> TableSize:
     """The size of the table. Raises UsageError where the lake has no such table."""
     return size_of(open_newest(lake, contract))
 
 
-def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
+def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> TableRows:
     """The table's rows. The rows of a small table pass through this process's memory; Spark reads
     the others.
 
@@ -69,7 +69,7 @@ def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> Reading:
     else:
         rows = read(spark, lake, contract, version=held.version)
     count = rows.count() if held.row_count is None else held.row_count
-    return Reading(held.version, count, rows, held.is_small)
+    return TableRows(held.version, count, rows, held.is_small)
 
 
 def values(
@@ -145,12 +145,12 @@ def spark_text(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def size_of(table: DeltaTable) -> Size:
+def size_of(table: DeltaTable) -> TableSize:
     """The size at the version at which the table was opened."""
     files = pa.table(table.get_add_actions())
     counts = files.column("num_records").to_pylist()
     row_count = None if None in counts else sum(counts)
-    return Size(table.version(), row_count, sum(files.column("size_bytes").to_pylist()))
+    return TableSize(table.version(), row_count, sum(files.column("size_bytes").to_pylist()))
 
 
 def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Change, Op, Row
+from pipelines.feeds.values import Op, Row, RowChange
 from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import FEED_RETENTION_DAYS
 from replica.errors import UnreadableFileError, UsageError
@@ -63,10 +63,10 @@ class ChangeFeed:
             raise UsageError(f"{self._uri} was made anew: begin anew with --restart")
         return int(self._table.version())
 
-    def snapshot(self, version: int) -> Iterator[Change]:
+    def snapshot(self, version: int) -> Iterator[RowChange]:
         """All rows of a version, each as a change of the kind `read`."""
         for ordinal, row in enumerate(self.rows(version)):
-            yield Change("read", version, ordinal, None, None, row)
+            yield RowChange("read", version, ordinal, None, None, row)
 
     def rows(self, version: int) -> Iterator[Row]:
         """All rows of a version, in the feed's order."""
@@ -80,7 +80,7 @@ class ChangeFeed:
 
         return _ordered(read, self.feed.contract.column_names, self.feed.order)
 
-    def changes(self, version: int) -> Iterator[Change]:
+    def changes(self, version: int) -> Iterator[RowChange]:
         """The changes of the version's commit."""
 
         def read(columns: Sequence[str], where: str | None) -> pa.Table:
@@ -128,7 +128,7 @@ class ChangeFeed:
 
 def _paired(
     rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
-) -> Iterator[Change]:
+) -> Iterator[RowChange]:
     """The change of each key, from the rows of one version, which are sorted by key."""
     ordinal = 0
     for _, same in groupby(rows, key=itemgetter(*keys)):
@@ -140,7 +140,7 @@ def _paired(
             else:
                 after = row
         if before != after:
-            yield Change(_op(before, after), version, ordinal, committed_at, before, after)
+            yield RowChange(_op(before, after), version, ordinal, committed_at, before, after)
             ordinal += 1
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pipelines.feeds import message
 from pipelines.feeds.progress_file import ProgressFile, locked, write_whole
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import FeedProgress, Position, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, Unit
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError, UsageError
 
@@ -37,7 +37,7 @@ class FileTarget:
     def progress(self) -> FeedProgress | None:
         return self._progress.read()
 
-    def keep(self, position: Position) -> None:
+    def keep(self, position: FeedPosition) -> None:
         self._progress.write(FeedProgress(self._feed.name, self._table_id, position))
 
     def publish(self, unit: Unit) -> int:
@@ -70,5 +70,5 @@ def _is_ours(name: str) -> bool:
     return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 
-def _file_name(position: Position) -> str:
+def _file_name(position: FeedPosition) -> str:
     return f"{position.version:020d}{'.snapshot' if position.is_snapshot else ''}.jsonl"

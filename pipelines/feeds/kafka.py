@@ -19,9 +19,9 @@ from itertools import islice
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipelines.feeds import message
-from pipelines.feeds.kafka_topics import Cluster
+from pipelines.feeds.kafka_topics import KafkaCluster
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Change, FeedProgress, Position, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, RowChange, Unit
 from replica.errors import (
     AuthenticationError,
     DataError,
@@ -49,7 +49,7 @@ _LONG_VALUE = 8
 
 
 @dataclass(frozen=True)
-class Destination:
+class KafkaDestination:
     """Where to publish. properties: librdkafka's, bootstrap.servers among them."""
 
     topic: str
@@ -73,7 +73,12 @@ class KafkaTarget:
     """A Kafka topic as the target. `kafka_target` makes it."""
 
     def __init__(
-        self, to: Destination, feed: Feed, table_id: str, producer: Producer, cluster: Cluster
+        self,
+        to: KafkaDestination,
+        feed: Feed,
+        table_id: str,
+        producer: Producer,
+        cluster: KafkaCluster,
     ) -> None:
         self.name = f"topic {to.topic}"
         self._to = to
@@ -92,7 +97,7 @@ class KafkaTarget:
         except (ValueError, RecursionError, DataError) as error:
             raise DataError(f"topic {self._to.progress_topic} holds what is no progress") from error
 
-    def keep(self, position: Position) -> None:
+    def keep(self, position: FeedPosition) -> None:
         self._transaction([], position)
 
     def publish(self, unit: Unit) -> int:
@@ -108,7 +113,7 @@ class KafkaTarget:
             if is_end:
                 return count
 
-    def _transaction(self, changes: list[Change], position: Position) -> None:
+    def _transaction(self, changes: list[RowChange], position: FeedPosition) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._attempt(changes, position)
@@ -118,7 +123,7 @@ class KafkaTarget:
                     raise
                 self._producer.abort_transaction(_TIMEOUT_S)
 
-    def _attempt(self, changes: list[Change], position: Position) -> None:
+    def _attempt(self, changes: list[RowChange], position: FeedPosition) -> None:
         self._producer.begin_transaction()
         try:
             self._produce_all(changes, position)
@@ -128,7 +133,7 @@ class KafkaTarget:
             raise
         self._commit()
 
-    def _produce_all(self, changes: Iterable[Change], position: Position) -> None:
+    def _produce_all(self, changes: Iterable[RowChange], position: FeedPosition) -> None:
         for change in changes:
             headers: _Headers = {
                 "table": self._feed.name,
@@ -161,7 +166,7 @@ class KafkaTarget:
 
 
 @contextmanager
-def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTarget]:
+def kafka_target(to: KafkaDestination, feed: Feed, table_id: str) -> Iterator[KafkaTarget]:
     """The target. Missing topics are made with the cluster's defaults, the progress topic
     compacted.
 
@@ -170,7 +175,7 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
     """
     heard = deque[KafkaError](maxlen=20)
     try:
-        cluster = Cluster(to.properties, heard.append)
+        cluster = KafkaCluster(to.properties, heard.append)
         cluster.make_topics(to.topic, to.progress_topic)
         producer = Producer(
             {
@@ -191,7 +196,7 @@ def kafka_target(to: Destination, feed: Feed, table_id: str) -> Iterator[KafkaTa
 
 
 def _translated(
-    to: Destination, error: KafkaError, heard: Iterable[KafkaError]
+    to: KafkaDestination, error: KafkaError, heard: Iterable[KafkaError]
 ) -> PeerError | UsageError:
     """The error as one of ours. heard: librdkafka's messages of that time, which say why no broker
     answered."""

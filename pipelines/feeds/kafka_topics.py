@@ -34,7 +34,7 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-class Cluster:
+class KafkaCluster:
     """properties: librdkafka's, for all clients of the cluster. hear: is told librdkafka's messages
     about errors that it recovers from, instead of its log on stderr. All methods raise
     KafkaException."""

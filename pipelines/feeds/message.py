@@ -7,15 +7,15 @@ import json
 from typing import Any
 
 from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Change
+from pipelines.feeds.values import RowChange
 
 
-def key(feed: Feed, change: Change) -> bytes:
+def key(feed: Feed, change: RowChange) -> bytes:
     """The key columns as a JSON object in UTF-8."""
     return compact({name: change.row[name] for name in feed.key})
 
 
-def value(feed: Feed, change: Change) -> bytes:
+def value(feed: Feed, change: RowChange) -> bytes:
     """The envelope as one line of JSON in UTF-8, without a line end."""
     return compact(
         {

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.values import FeedProgress, Position, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, Unit
 from replica.errors import UsageError
 
 Start = Literal["snapshot", "latest"]
 """Where the first run begins: with all rows of the table, or with the next change."""
 
 
-class Target(Protocol):
+class FeedTarget(Protocol):
     """A place to publish to. It keeps the progress, where it can in one step with the changes."""
 
     @property
@@ -25,7 +25,7 @@ class Target(Protocol):
         """The progress that was kept last; None where there is none."""
         ...
 
-    def keep(self, position: Position) -> None:
+    def keep(self, position: FeedPosition) -> None:
         """Keeps the position that comes next."""
         ...
 
@@ -37,8 +37,8 @@ class Target(Protocol):
 
 def publish(
     feed: ChangeFeed,
-    target: Target,
-    report: Callable[[Position, int], None],
+    target: FeedTarget,
+    report: Callable[[FeedPosition, int], None],
     *,
     start: Start = "snapshot",
     restart: bool = False,
@@ -64,7 +64,7 @@ def publish(
         wait()
 
 
-def _kept(feed: ChangeFeed, target: Target) -> Position | None:
+def _kept(feed: ChangeFeed, target: FeedTarget) -> FeedPosition | None:
     kept = target.progress()
     if kept is None:
         return None
@@ -83,12 +83,12 @@ def _kept(feed: ChangeFeed, target: Target) -> Position | None:
     return kept.position
 
 
-def _first(feed: ChangeFeed, start: Start) -> Position:
+def _first(feed: ChangeFeed, start: Start) -> FeedPosition:
     newest = feed.newest()
-    return Position(newest + 1) if start == "latest" else Position(newest, is_snapshot=True)
+    return FeedPosition(newest + 1) if start == "latest" else FeedPosition(newest, is_snapshot=True)
 
 
-def _units(feed: ChangeFeed, position: Position) -> Iterator[Unit]:
+def _units(feed: ChangeFeed, position: FeedPosition) -> Iterator[Unit]:
     newest = feed.newest()
     while position.version <= newest:
         read = feed.snapshot if position.is_snapshot else feed.changes

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """The change of one row in one commit.
 
     version: of the commit. ordinal: the change's place in the version, from 0; table, version and
@@ -41,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class FeedPosition:
     """The changes that come next: those of a version, or, where is_snapshot, all its rows. Changes
     below `ordinal` are done."""
 
@@ -50,9 +50,9 @@ class Position:
     is_snapshot: bool = False
 
     @property
-    def following(self) -> Position:
+    def following(self) -> FeedPosition:
         """The position of the version behind this one."""
-        return Position(self.version + 1)
+        return FeedPosition(self.version + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class FeedProgress:
 
     table: str
     table_id: str
-    position: Position
+    position: FeedPosition
 
     def to_json(self) -> dict[str, Any]:
         """The progress in the form that targets keep."""
@@ -78,7 +78,7 @@ class FeedProgress:
     def from_json(value: Any) -> FeedProgress:
         """The inverse of to_json. Raises DataError where the value has another form."""
         try:
-            position = Position(
+            position = FeedPosition(
                 int(value["version"]), int(value["ordinal"]), bool(value["is_snapshot"])
             )
             return FeedProgress(str(value["table"]), str(value["table_id"]), position)
@@ -91,5 +91,5 @@ class Unit:
     """The changes of one version. start: where to begin. changes: all of them from ordinal 0 on, in
     order; they can be read once."""
 
-    start: Position
-    changes: Iterable[Change]
+    start: FeedPosition
+    changes: Iterable[RowChange]

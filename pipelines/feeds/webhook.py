@@ -29,7 +29,7 @@ from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.progress_file import ProgressFile, locked
-from pipelines.feeds.values import Change, FeedProgress, Position, Row, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange, Unit
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 
 JSON = "json"
@@ -47,7 +47,7 @@ _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class WebhookEndpoint:
     """headers: sent with each request. timeout_s: for the connection, and for each wait for the
     answer. attempts: in a row; the second comes at once, then after twice backoff_s, doubling each
     time up to a minute, or when a Retry-After says. limit_s: for one request, however slowly the
@@ -78,7 +78,7 @@ def endpoint(
     form: str = JSON,
     least: str = "error",
     routing_key: str = "",
-) -> Endpoint:
+) -> WebhookEndpoint:
     """The endpoint of a URL. Raises UsageError for a text that is no http or https URL, an unknown
     form or severity, and a key for a form that takes none."""
     if form not in FORMATS:
@@ -88,7 +88,7 @@ def endpoint(
     if (form == "pagerduty") != bool(routing_key):
         raise UsageError("--webhook-key: the format pagerduty needs it, and no other does")
     try:
-        found = Endpoint(url, headers, form=form, least=least, routing_key=routing_key)
+        found = WebhookEndpoint(url, headers, form=form, least=least, routing_key=routing_key)
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname and found.name)
     except ValueError:  # such as a port that is no number
@@ -106,7 +106,7 @@ class Webhook:
 
     def __init__(
         self,
-        to: Endpoint,
+        to: WebhookEndpoint,
         feed: ChangeFeed,
         kept: ProgressFile,
         tell: Callable[[str], None] | None,
@@ -132,7 +132,7 @@ class Webhook:
     def progress(self) -> FeedProgress | None:
         return self._kept.read()
 
-    def keep(self, position: Position) -> None:
+    def keep(self, position: FeedPosition) -> None:
         self._kept.write(FeedProgress(self._feed.feed.name, self._feed.table_id, position))
 
     def publish(self, unit: Unit) -> int:
@@ -151,7 +151,7 @@ class Webhook:
     def _counts(self, row: Row | None) -> bool:
         return row is not None and row["severity"] in SEVERITIES[self._to.least]
 
-    def _new(self, change: Change, known: set[tuple[object, ...]]) -> bytes | None:
+    def _new(self, change: RowChange, known: set[tuple[object, ...]]) -> bytes | None:
         """The request for a new finding of this change, None where the change has none."""
         row = change.after
         if row is None or not self._counts(row) or _identity(row) in known:
@@ -161,7 +161,7 @@ class Webhook:
             return message.value(self._feed.feed, change)
         return self._told(change, row)
 
-    def _ended(self, change: Change, resolved: _Resolved) -> bytes | None:
+    def _ended(self, change: RowChange, resolved: _Resolved) -> bytes | None:
         """The request for a finding whose last row this change removes."""
         row = change.before
         if self._to.form == JSON or row is None or not self._counts(row):
@@ -170,7 +170,7 @@ class Webhook:
             return None
         return self._told(change, row, is_resolved=True)
 
-    def _told(self, change: Change, row: Row, *, is_resolved: bool = False) -> bytes:
+    def _told(self, change: RowChange, row: Row, *, is_resolved: bool = False) -> bytes:
         at_ms = int(time.time() * 1000) if change.committed_at is None else change.committed_at
         alert = Alert(row, alert_key(row), at_ms, is_resolved, self._to.routing_key)
         return SHAPES[self._to.form](alert)
@@ -178,13 +178,13 @@ class Webhook:
     def close(self) -> None:
         self._session.close()
 
-    def _known_before(self, start: Position) -> set[tuple[object, ...]]:
+    def _known_before(self, start: FeedPosition) -> set[tuple[object, ...]]:
         if start.is_snapshot or start.version == 0:
             return set()
         rows = self._feed.rows(start.version - 1)
         return {_identity(row) for row in rows if self._counts(row)}
 
-    def _send(self, change: Change, body: bytes) -> None:
+    def _send(self, change: RowChange, body: bytes) -> None:
         while True:
             try:
                 self._post(change, body)
@@ -194,7 +194,7 @@ class Webhook:
                     raise
                 self._tell(f"{error}; trying again")
 
-    def _post(self, change: Change, body: bytes) -> None:
+    def _post(self, change: RowChange, body: bytes) -> None:
         name = f"{self._feed.table_id} {change.version} {change.ordinal}"
         headers = {
             "Content-Type": "application/json",
@@ -241,7 +241,7 @@ class Webhook:
 
 @contextmanager
 def webhook(
-    to: Endpoint,
+    to: WebhookEndpoint,
     feed: ChangeFeed,
     progress: str,
     tell: Callable[[str], None] | None = None,

@@ -47,7 +47,7 @@ def branch_records(committed: AgreedBranch, records: Iterable[Row]) -> list[Row]
     return list(found.values())
 
 
-class Tail(NamedTuple):
+class LostBatches(NamedTuple):
     """Batches that replicas once held behind the agreed branch. position: the offset of the fork,
     the first offset at which such a log holds another entry than the branch. tail_id: a capture
     that shows it. commitment: superseded where the agreed entry at the fork is proven, else
@@ -59,7 +59,7 @@ class Tail(NamedTuple):
     places: Places
 
 
-def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[Tail]:
+def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[LostBatches]:
     """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
     are equal. Two such branches may begin with the same batches."""
     batches = held.batches
@@ -79,7 +79,7 @@ def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[Tail]:
         commitment = "superseded" if committed.is_proven[fork] else COMMITMENTS[False]
         places = held.places(capture_id)
         mine = places[is_off[places] & (batches.base_offset[places] >= position)]
-        found.append(Tail(position, capture_id, commitment, mine))
+        found.append(LostBatches(position, capture_id, commitment, mine))
     return found
 
 

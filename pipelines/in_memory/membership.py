@@ -27,7 +27,7 @@ _STATE = ("leader_id", "leader_epoch", "current_voters")
 _NO_STATE: Row = dict.fromkeys(_STATE)
 
 
-class Member(NamedTuple):
+class RoundMember(NamedTuple):
     """A capture in a round. row: what the rules need, without the batches. held: a row for each
     batch of its log, in columns of _ENTRY."""
 
@@ -47,7 +47,7 @@ def with_neighbours(captures: Iterable[Row]) -> set[str]:
 
 def members_of(
     bronze: BronzeRows, snapshot_sets: Mapping[SnapshotKey, Sequence[Row]], *, compared: bool
-) -> Iterator[Member]:
+) -> Iterator[RoundMember]:
     """A member for each capture of a cluster. Of bronze, captures, states and batches are read.
 
     snapshot_sets: from snapshot_voter_sets. compared: whether another cluster was in its rounds.
@@ -68,12 +68,12 @@ def members_of(
         }
         places = held.places(capture_id) if compared else np.zeros(0, np.int64)
         columns = [getattr(held.batches, name)[places] for name in _ENTRY]
-        yield Member(row["ingest_seq"], known, np.stack(columns, axis=1))
+        yield RoundMember(row["ingest_seq"], known, np.stack(columns, axis=1))
 
 
-def membership_findings(members: Iterable[Member]) -> Iterator[Row]:
+def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
     """PLACED. members: of all clusters in the rounds."""
-    rounds: defaultdict[int, list[Member]] = defaultdict(list)
+    rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
     for member in members:
         rounds[member.ingest_seq].append(member)
     for together in rounds.values():
@@ -97,7 +97,7 @@ def _initial_voters(
     return {replica: max(sets, key=nulls_first) for replica, sets in named.items()}
 
 
-def _entries(members: Sequence[Member]) -> dict[str, Row]:
+def _entries(members: Sequence[RoundMember]) -> dict[str, Row]:
     """By capture_id, for a round with several clusters: first_offset, and `entries`, the batches
     that hold the first offset of any log of the round."""
     if len({member.row["cluster_id"] for member in members}) < 2:

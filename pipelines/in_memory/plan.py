@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipelines.in_memory.rows import Row
-from pipelines.replay.plan import Plan, PlannedSnapshot, plan_of
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, plan_of
 
 
 class PlannedContent(NamedTuple):
@@ -24,7 +24,7 @@ class PlannedContent(NamedTuple):
 
 def plans_of(
     branch: Iterable[Row], known: Iterable[Row], contents: Iterable[PlannedContent]
-) -> Mapping[str, Plan]:
+) -> Mapping[str, ReplayPlan]:
     """The plan of each cluster that has records to replay or a whole snapshot, by cluster_id.
 
     branch: rows with cluster_id, offset and leader_epoch; each offset once in a cluster. known:
@@ -62,5 +62,5 @@ def _plan(
     epochs: Mapping[int, int],
     offsets: Sequence[int],
     snapshots: Sequence[tuple[PlannedSnapshot, bool]],
-) -> Plan:
+) -> ReplayPlan:
     return plan_of(runs_of(offsets), snapshots, max(epochs) + 1 if epochs else None)

@@ -31,7 +31,7 @@ _OFFSETS_AT_ONCE = 500_000
 _Key = tuple[int, int, int]
 
 
-class Piece(NamedTuple):
+class BranchRange(NamedTuple):
     """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some that
     hold all entries of these; None where each replica may be needed."""
 
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 
 class LostTail(NamedTuple):
-    """A branch that lost; the first three as of Tail. replica: whose log it is. batches:
+    """A branch that lost; the first three as of LostBatches. replica: whose log it is. batches:
     (base_offset, leader_epoch, crc) of each of its batches. last_offset: inclusive."""
 
     position: int
@@ -77,7 +77,7 @@ class ClusterLog:
 
     admitted: Admitted
     committed: AgreedBranch
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BranchRange, ...]
     tails: tuple[LostTail, ...]
     snapshots: tuple[WholeSnapshot, ...]
 
@@ -98,7 +98,7 @@ class ClusterLog:
     def cluster_id(self) -> str:
         return self.committed.cluster_id
 
-    def branch(self, piece: Piece) -> BranchRecords:
+    def branch(self, piece: BranchRange) -> BranchRecords:
         """The records of a piece. Raises what delta-rs raises: just Exception where a data file is
         gone."""
         where = f'"offset" >= {piece.low} AND "offset" < {piece.high}'
@@ -190,7 +190,7 @@ def _longs(column: pa.ChunkedArray) -> Longs:
     return np.asarray(column.to_numpy(), np.int64)
 
 
-def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[Piece]:
+def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[BranchRange]:
     """The agreed branch in pieces. batches: all of the cluster; None where a replica may lack
     records of batches that it has."""
     parts = (np.cumsum(committed.high - committed.low) - 1) // _OFFSETS_AT_ONCE
@@ -200,7 +200,7 @@ def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[Piec
         if first < end:
             low, high = int(committed.low[first]), int(committed.high[end - 1])
             of_piece = {one: is_held[first:end] for one, is_held in held.items()}
-            yield Piece(low, high, _enough(of_piece, end - first))
+            yield BranchRange(low, high, _enough(of_piece, end - first))
 
 
 def _held(committed: AgreedBranch, batches: Batches) -> dict[ReplicaId, npt.NDArray[np.bool_]]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pipelines.clusters.computing import table_of
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.delta.committing import NewFile, Target
+from pipelines.delta.committing import NewFile, WriteTarget
 from pipelines.delta.direct import results_of
 from pipelines.in_memory.metadata import (
     changes_told,
@@ -26,7 +26,7 @@ from pipelines.in_memory.rows import Row
 from pipelines.lake import Lake
 from pipelines.large.log import ClusterLog, LostTail
 from pipelines.large.survey import Logs, Planned, planned
-from pipelines.replay.columns import Place, is_unknown, spread
+from pipelines.replay.columns import RecordPlace, is_unknown, spread
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.folded import folded
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
@@ -47,7 +47,7 @@ _FILE_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayFiles:
     """What the replay of all clusters told. history, changes: files of gold.metadata_history and
     gold.metadata_changes that no commit names yet. compared, ranges: rows of REPLAYED and of
     gold.state_ranges."""
@@ -73,7 +73,7 @@ class _Told(NamedTuple):
     ranges: list[Row]
 
 
-def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> Replayed:
+def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> ReplayFiles:
     """The replay of the agreed branches; the two tables must be there.
 
     Raises UnwritableFileError for what a task could not write, and what delta-rs raises. Files of a
@@ -87,11 +87,11 @@ def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> Replayed:
         for bucket in range(buckets)
     ]
     history, changes = (
-        Target.of(lake, one) for one in (gold.METADATA_HISTORY, gold.METADATA_CHANGES)
+        WriteTarget.of(lake, one) for one in (gold.METADATA_HISTORY, gold.METADATA_CHANGES)
     )
     function = partial(_replay, logs=logs, plans=plans, history=history, changes=changes)
     told = results_of(tasks, function, parts, history.folder)
-    return Replayed(
+    return ReplayFiles(
         [file for one in told for file in one.history],
         [file for one in told for file in one.changes],
         folded(row for one in told for row in one.compared),
@@ -108,7 +108,12 @@ def buckets_for(at_once: int, records: int) -> int:
 
 
 def _replay(
-    part: _PartOf, *, logs: Logs, plans: dict[str, Planned], history: Target, changes: Target
+    part: _PartOf,
+    *,
+    logs: Logs,
+    plans: dict[str, Planned],
+    history: WriteTarget,
+    changes: WriteTarget,
 ) -> _Told:
     """In a task."""
     log, plan = logs[part.cluster_id], plans[part.cluster_id]
@@ -156,7 +161,7 @@ class _Files:
     """Files of one table, written as their rows come. made: the table's rows of rows of WRITTEN.
     size: bytes of Arrow in one file; None where all rows are to be in one."""
 
-    target: Target
+    target: WriteTarget
     contract: Contract
     made: Callable[[pa.Table], pa.Table]
     size: int | None = _FILE_BYTES
@@ -206,11 +211,11 @@ def rows_of(
         rows, commitments = log.branch(piece)
         offsets = rows["offset"].combine_chunks()
         is_hidden = np.isin(offsets.to_numpy(), unknown)
-        place = Place(offsets, OF_LOG, commitments)
+        place = RecordPlace(offsets, OF_LOG, commitments)
         if is_hidden.any():
             known = pa.array(~is_hidden)
             rows = rows.filter(known)
-            place = Place(offsets.filter(known), OF_LOG, commitments.filter(known))
+            place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
         nothing = np.zeros(rows.num_rows, np.bool_)
         of_log = spread(rows, nothing, log.cluster_id, place, bucket, buckets)
         low, positions = 0, of_log["position"].to_numpy()
@@ -232,6 +237,6 @@ def _beside(log: ClusterLog, due: _Due, *, bucket: int, buckets: int) -> Iterato
     else:
         (snapshot,) = (of for of in log.snapshots if of[:3] == one[:3])
         rows, commitment = log.content(snapshot), None
-    place = Place(position, source, commitment)
+    place = RecordPlace(position, source, commitment)
     found = spread(rows, is_unknown(rows), log.cluster_id, place, bucket, buckets)
     yield from found.select(SPREAD.names).to_batches()

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from pipelines.large.log import ClusterLog, Piece, WholeSnapshot
+from pipelines.large.log import BranchRange, ClusterLog, WholeSnapshot
 from pipelines.replay.columns import is_unknown
-from pipelines.replay.plan import Plan, PlannedSnapshot, plan_of
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, plan_of
 from pipelines.tasks import Tasks
 
 Logs: TypeAlias = Mapping[str, ClusterLog]
@@ -28,13 +28,13 @@ class Planned:
     or version that this release doesn't know. Behind such a record no state is the whole truth, so
     it is a hole in the log."""
 
-    plan: Plan
+    plan: ReplayPlan
     unknown: frozenset[int]
 
 
 class _Stretch(NamedTuple):
     cluster_id: str
-    of: Piece | WholeSnapshot
+    of: BranchRange | WholeSnapshot
 
 
 class _Surveyed(NamedTuple):
@@ -54,7 +54,7 @@ def planned(tasks: Tasks, logs: Logs) -> dict[str, Planned]:
     stretches = [
         _Stretch(cluster_id, one) for cluster_id, log in logs.items() for one in _stretches(log)
     ]
-    found: defaultdict[str, list[tuple[Piece | WholeSnapshot, _Surveyed]]] = defaultdict(list)
+    found: defaultdict[str, list[tuple[BranchRange | WholeSnapshot, _Surveyed]]] = defaultdict(list)
     surveyed = tasks.results(partial(_surveyed, logs=logs), stretches)
     for stretch, told in zip(stretches, surveyed, strict=True):
         found[stretch.cluster_id].append((stretch.of, told))
@@ -64,7 +64,7 @@ def planned(tasks: Tasks, logs: Logs) -> dict[str, Planned]:
     }
 
 
-def _stretches(log: ClusterLog) -> Iterator[Piece | WholeSnapshot]:
+def _stretches(log: ClusterLog) -> Iterator[BranchRange | WholeSnapshot]:
     """The pieces of the branch, and each content of a snapshot under one of its ids."""
     yield from log.pieces
     yield from {one.content_sha256: one for one in log.snapshots}.values()
@@ -74,7 +74,7 @@ def _surveyed(stretch: _Stretch, *, logs: Logs) -> _Surveyed:
     """In a task."""
     log = logs[stretch.cluster_id]
     of = stretch.of
-    rows = log.branch(of).rows if isinstance(of, Piece) else log.content(of)
+    rows = log.branch(of).rows if isinstance(of, BranchRange) else log.content(of)
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
@@ -82,12 +82,14 @@ def _surveyed(stretch: _Stretch, *, logs: Logs) -> _Surveyed:
     return _Surveyed(held, offsets[is_unknown(rows)].tolist())
 
 
-def _planned(log: ClusterLog, told: Iterable[tuple[Piece | WholeSnapshot, _Surveyed]]) -> Planned:
+def _planned(
+    log: ClusterLog, told: Iterable[tuple[BranchRange | WholeSnapshot, _Surveyed]]
+) -> Planned:
     held: _Runs = []
     unknown: list[int] = []
     partial_contents = set()
     for of, found in told:
-        if isinstance(of, Piece):
+        if isinstance(of, BranchRange):
             held += found.held
             unknown += found.unknown
         elif found.unknown:

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 
 from pipelines.quality.datafusion import quoted
 from pipelines.quality.expectation import ROW, Expectation, Suite
-from pipelines.quality.unbroken import Opened
+from pipelines.quality.unbroken import QueryableTables
 
 _Values = npt.NDArray[np.object_]
 
 
-def frame(layer: Opened, suite: Suite, judged: str) -> pd.DataFrame:
+def frame(layer: QueryableTables, suite: Suite, judged: str) -> pd.DataFrame:
     """The rows in the order of the table's keys, as of pipelines.quality.rows.in_order.
 
     judged: SQL of the suite's judged rows. Raises what delta-rs raises.

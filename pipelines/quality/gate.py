@@ -176,7 +176,7 @@ class Gate:
         self.results += found
         return found, rows
 
-    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.Reading) -> JudgedSuite:
+    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.TableRows) -> JudgedSuite:
         if self._validation is None:
             from pipelines.quality.validation import Validation  # this import takes seconds
 

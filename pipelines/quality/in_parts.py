@@ -16,7 +16,7 @@ from pipelines.lake import Lake
 from pipelines.quality.datafusion import table_name
 from pipelines.quality.expectation import ROW_COUNT, Expectation, Suite
 from pipelines.quality.suites import SUITES, suites_of
-from pipelines.quality.unbroken import Counted, Opened, count_broken, opened_at
+from pipelines.quality.unbroken import Counted, QueryableTables, count_broken, opened_at
 from pipelines.tables.contract import Contract
 from pipelines.tasks import Tasks
 
@@ -51,7 +51,7 @@ class _Part:
 
 
 def counted_in_parts(
-    lake: Lake, layer: Opened, tables: Sequence[Contract], parts: Parts
+    lake: Lake, layer: QueryableTables, tables: Sequence[Contract], parts: Parts
 ) -> list[Counted]:
     """The result of `counted` for the same tables. parts: have all clusters of the lake."""
     return [
@@ -60,7 +60,7 @@ def counted_in_parts(
     ]
 
 
-def _by_clusters(lake: Lake, layer: Opened, suite: Suite, parts: Parts) -> Counted | None:
+def _by_clusters(lake: Lake, layer: QueryableTables, suite: Suite, parts: Parts) -> Counted | None:
     """The table in parts by clusters. None where it must be judged as a whole: it is small, has
     rows of other clusters, or has rows outside of the parts that may break an expectation."""
     row_count = size_of(layer.tables[suite.name]).row_count
@@ -110,7 +110,7 @@ def _rows(name: str, where: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _opened(_token: str, lake: Lake, tables: tuple[tuple[str, int], ...]) -> Opened:
+def _opened(_token: str, lake: Lake, tables: tuple[tuple[str, int], ...]) -> QueryableTables:
     """The tables, opened once by each process: it judges the same tables for many clusters."""
     versions: Mapping[str, int] = dict(tables)
     return opened_at(lake, versions)

@@ -17,7 +17,7 @@ from pipelines.quality.frames import frame
 from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.left_out import texts, write_left_out
 from pipelines.quality.results import stop_if_broken, write_results
-from pipelines.quality.unbroken import Counted, Opened, counted, opened
+from pipelines.quality.unbroken import Counted, QueryableTables, counted, opened
 from pipelines.quality.verdicts import JudgedSuite, TableResult, broken_text, unbroken
 from pipelines.tables.contract import Contract
 
@@ -70,7 +70,7 @@ class SmallGate:
         tables: Sequence[Contract],
         *,
         leave_out: bool = True,
-        layer: Opened | None = None,
+        layer: QueryableTables | None = None,
         parts: Parts | None = None,
     ) -> bool:
         """Judges the tables of one layer. Gives whether the next layer may be derived from them,
@@ -131,7 +131,7 @@ class SmallGate:
         )
 
     def _judged(
-        self, layer: Opened, one: Counted, rows: str, admitted: Mapping[str, str]
+        self, layer: QueryableTables, one: Counted, rows: str, admitted: Mapping[str, str]
     ) -> JudgedSuite:
         join = one.suite.joined
         # rows are left out of the joined table, which may break this one
@@ -150,7 +150,7 @@ class SmallGate:
         return judged
 
     def _quarantined(
-        self, layer: Opened, one: TableResult, rows: str
+        self, layer: QueryableTables, one: TableResult, rows: str
     ) -> Iterator[Mapping[str, Any]]:
         for verdict in one.judged.broken(Action.QUARANTINE):
             broken = only_broken(rows, one.judged.suite, verdict.expectation)

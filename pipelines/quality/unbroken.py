@@ -31,7 +31,7 @@ from pipelines.tables.contract import Contract
 
 
 @dataclass(frozen=True)
-class Opened:
+class QueryableTables:
     """Tables that can be queried with SQL, each at one version, by name."""
 
     builder: QueryBuilder
@@ -59,26 +59,26 @@ class Counted:
     broken: tuple[int, ...]
 
 
-def opened(lake: Lake, tables: Sequence[Contract]) -> Opened:
+def opened(lake: Lake, tables: Sequence[Contract]) -> QueryableTables:
     """The tables at their newest versions. Raises UsageError where the lake lacks one of them."""
     return _registered({one.name: open_newest(lake, one) for one in tables})
 
 
-def opened_at(lake: Lake, versions: Mapping[str, int]) -> Opened:
+def opened_at(lake: Lake, versions: Mapping[str, int]) -> QueryableTables:
     """Tables of a lake at these versions, by name. Raises what delta-rs raises."""
     return _registered(
         {name: open_table(lake.table_uri(name), at) for name, at in versions.items()}
     )
 
 
-def _registered(tables: Mapping[str, DeltaTable]) -> Opened:
+def _registered(tables: Mapping[str, DeltaTable]) -> QueryableTables:
     builder = QueryBuilder()
     for name, table in tables.items():
         builder.register(table_name(name), table)
-    return Opened(builder, tables)
+    return QueryableTables(builder, tables)
 
 
-def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
+def counted(layer: QueryableTables, tables: Sequence[Contract]) -> list[Counted]:
     """The counts of the tables, in the order of SUITES. tables: with all tables that their suites
     join; all are in `layer`.
 
@@ -88,7 +88,7 @@ def counted(layer: Opened, tables: Sequence[Contract]) -> list[Counted]:
 
 
 def count_broken(
-    layer: Opened, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
+    layer: QueryableTables, suite: Suite, rows: Mapping[str, str] = MappingProxyType({})
 ) -> Counted:
     """The counts of one table. rows: by table name, SQL of the rows that are judged; a table
     without an entry is judged as a whole. Raises as `counted`."""
@@ -106,7 +106,7 @@ def count_broken(
 
 
 def _broken_by_predicate(
-    layer: Opened, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
+    layer: QueryableTables, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
 ) -> int:
     """How many rows break the expectation by its predicate. It reads some of the column at a time,
     so that the values don't fill this process's memory."""

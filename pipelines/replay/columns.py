@@ -43,7 +43,7 @@ _TOPIC_ID = slice(7, 23)
 """The bytes of the topic id in a partition's value: behind the envelope and the partition's id."""
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a part wants records. position, commitment: an array, or one value for all records."""
 
     position: pa.Array | int
@@ -83,7 +83,7 @@ def _is_unknown(envelope: bytes) -> bool | None:
 
 
 def spread(
-    rows: pa.Table, unknown: _Mask, cluster_id: str, place: Place, bucket: int, buckets: int
+    rows: pa.Table, unknown: _Mask, cluster_id: str, place: RecordPlace, bucket: int, buckets: int
 ) -> pa.Table:
     """SPREAD of those records that one part of a replay has to see: records that have state and a
     key of its bucket, and records that every part needs. rows: RECORDS; unknown: by is_unknown."""

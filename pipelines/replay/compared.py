@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.replay.parts import Begin, Content, End, Part, Step
-from pipelines.replay.plan import Run
+from pipelines.replay.parts import Begin, End, Part, SnapshotEntities, Step
+from pipelines.replay.plan import ReplayRun
 from replica.check.snapshots import Differing, compare_images
 from replica.metadata.image import (
     PLACE_OF,
-    Difference,
+    EntityDifference,
     Image,
     Refusal,
     ReplayedRecord,
@@ -75,7 +75,7 @@ class Comparing:
     def __init__(self, part: Part) -> None:
         self._part = part
         self._run: _Run | None = None
-        self._same_id: list[Content] = []
+        self._same_id: list[SnapshotEntities] = []
 
     def refuse(self, record: ReplayedRecord, refusal: Refusal) -> None:
         """Notes that the record of the next step can't be applied. Entries whose records can be
@@ -106,7 +106,7 @@ class Comparing:
     def _take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
         if isinstance(step, Begin):
             self._run = _Run(step.run)
-        elif isinstance(step, Content):
+        elif isinstance(step, SnapshotEntities):
             if self._run is not None and step.snapshot.is_on_branch:
                 yield self._run.about() | _of_snapshot(self._part, step, image())
             if self._same_id and self._same_id[0].snapshot[:2] != step.snapshot[:2]:
@@ -124,7 +124,7 @@ class _Run:
     """A run that has begun. refused: how many of its records, which this part owns, can't be
     applied. first: the first of these records."""
 
-    run: Run
+    run: ReplayRun
     refused: int = 0
     first: Refusal | None = None
 
@@ -136,7 +136,7 @@ class _Run:
         return {"end_offset": self.run.end, "refused": self.refused, "first_refused": first}
 
 
-def _of_contents(part: Part, contents: list[Content]) -> Iterator[Row]:
+def _of_contents(part: Part, contents: list[SnapshotEntities]) -> Iterator[Row]:
     """The comparisons of each two contents of one snapshot id, for this part's keys."""
     for one, other in combinations(contents, 2):
         found = _owned(part, one.image, other.image)
@@ -170,7 +170,7 @@ def _counted(found: Differing) -> Row:
     }
 
 
-def _of_snapshot(part: Part, held: Content, replay: Image) -> Row:
+def _of_snapshot(part: Part, held: SnapshotEntities, replay: Image) -> Row:
     return {
         "end_offset": held.snapshot.end_offset,
         "epoch": held.snapshot.epoch,
@@ -180,11 +180,11 @@ def _of_snapshot(part: Part, held: Content, replay: Image) -> Row:
     }
 
 
-def difference_of(row: Row) -> Difference:
+def difference_of(row: Row) -> EntityDifference:
     """An element of a sample as a value."""
-    return Difference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
+    return EntityDifference(row["entity"], row["key"], row["in_snapshot"], row["in_log"])
 
 
-def _row(found: Difference) -> Row:
+def _row(found: EntityDifference) -> Row:
     values = PLACE_OF[found.kind], *found
     return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pipelines.replay.stored import SPREAD, stored_record
 from replica.metadata.image import ReplayedRecord
 from replica.scan.native import Longs
-from replica.scan.version_input import NOWHEN, Rows
+from replica.scan.version_input import NOWHEN, VersionRows
 from replica.scan.version_input import rows_of as kernel_rows
 
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
@@ -25,7 +25,7 @@ _MOST_SINGLY = 20
 _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A record of the log. timestamp_us: us since the epoch, None where Kafka has no time.
     commitment: as in silver.committed_log; on a tail superseded or unproven."""
 
@@ -50,11 +50,11 @@ class Entries:
         """The entries from row `low` (inclusive) to row `high` (exclusive)."""
         return self if (low, high) == (0, len(self)) else Entries(self._rows.slice(low, high - low))
 
-    def each(self) -> Iterator[Entry]:
+    def each(self) -> Iterator[LogEntry]:
         """The entries one by one."""
         return map(_entry, rows_of(self._rows))
 
-    def entry(self, row: int) -> Entry:
+    def entry(self, row: int) -> LogEntry:
         """The entry of a row."""
         if self._is_other[row]:
             return _entry(self._others[row])
@@ -65,7 +65,7 @@ class Entries:
         return _entry(found)
 
     @cached_property
-    def kernel_rows(self) -> Rows:
+    def kernel_rows(self) -> VersionRows:
         """The rows in the form that replica.scan.partition_versions takes."""
         values, is_control = self._rows.column("value"), self._rows.column("is_control")
         return kernel_rows(values, self.offsets, self.times, self.epochs, is_control)
@@ -144,8 +144,8 @@ def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.Record
         yield batch.slice(low, high - low)
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry._make((*row[_ENTRY], stored_record(*row[_RECORD])))
+def _entry(row: tuple[Any, ...]) -> LogEntry:
+    return LogEntry._make((*row[_ENTRY], stored_record(*row[_RECORD])))
 
 
 def _longs(column: pa.Array) -> Longs:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.replay.entries import Entries, Entry
-from pipelines.replay.partitions import Partitions, Replaying
-from pipelines.replay.parts import Begin, End, Part, Step, Tail
+from pipelines.replay.entries import Entries, LogEntry
+from pipelines.replay.partitions import Partitions, PartitionsReplay
+from pipelines.replay.parts import Begin, End, LostRecords, Part, Step
 from pipelines.replay.written import (
     CHANGE,
     OF_CHANGE,
@@ -21,7 +21,14 @@ from pipelines.replay.written import (
     written_rows,
 )
 from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
-from replica.metadata.image import Image, Kind, Refusal, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.image import (
+    EntityKind,
+    Image,
+    Refusal,
+    ReplayedRecord,
+    VersionedReplay,
+    Write,
+)
 from replica.metadata.record import UnknownRecord
 
 _ROWS_AT_ONCE = 8192
@@ -35,7 +42,7 @@ class History:
         self._versions: list[tuple[Any, ...]] = []
         self._ranges: list[tuple[Any, ...]] = []
         self._part = part
-        self._of = Replaying(part)
+        self._of = PartitionsReplay(part)
         self._partitions = Partitions(part.cluster_id)
 
     def image(self) -> Image:
@@ -70,7 +77,7 @@ class History:
         """Applies a step other than entries. It reads the entries of a Tail."""
         if isinstance(step, Begin):
             self._begin(step)
-        elif isinstance(step, Tail):
+        elif isinstance(step, LostRecords):
             self._tell_tail(step)
         elif isinstance(step, End):
             self._end(step)
@@ -79,7 +86,9 @@ class History:
         """Begins a run. The entities of its snapshot are valid from the snapshot's last contained
         record on."""
         before, replay = self._of, VersionedReplay(step.image)
-        self._of = Replaying(self._part, replay, changes=before.changes, batches=before.batches)
+        self._of = PartitionsReplay(
+            self._part, replay, changes=before.changes, batches=before.batches
+        )
         self._partitions.forget()
         base = step.run.base
         if step.run.start == 0 or base is None:
@@ -88,7 +97,7 @@ class History:
         for kind, key, _ in step.image.items():
             self._of.opened[kind.name, key] = kind, since
 
-    def _apply(self, entry: Entry, entries: Entries, row: int) -> None:
+    def _apply(self, entry: LogEntry, entries: Entries, row: int) -> None:
         writes = self._of.replay.apply(entry.offset, entry.record)
         if not writes:
             return
@@ -98,7 +107,7 @@ class History:
         self._partitions.learn(writes, entries, row, self._of)
         self._tell(self._of.teller, writes, entry, names)
 
-    def _tell_tail(self, tail: Tail) -> None:
+    def _tell_tail(self, tail: LostRecords) -> None:
         """Adds the changes of a lost branch, up to a record that this release doesn't know. No
         version of a lost branch is ever valid."""
         self._partitions.hand_over(self._of)
@@ -147,7 +156,7 @@ class History:
                 )
                 rows.clear()
 
-    def _write(self, write: Write, entry: Entry, names: Mapping[str, str]) -> None:
+    def _write(self, write: Write, entry: LogEntry, names: Mapping[str, str]) -> None:
         kind, key = write.kind, write.key
         if write.old is not None:
             _, since = self._of.opened.pop((kind.name, key))
@@ -160,7 +169,7 @@ class History:
 
     def _add_version(
         self,
-        kind: Kind,
+        kind: EntityKind,
         key: Any,
         value: Any,
         since: Since,
@@ -180,7 +189,7 @@ class History:
         self,
         teller: ChangeTeller,
         writes: list[Write],
-        entry: Entry,
+        entry: LogEntry,
         names: Mapping[str, str],
     ) -> None:
         _, timestamp_us, leader_epoch, commitment, _ = entry
@@ -191,7 +200,7 @@ class History:
                 when = timestamp_us, leader_epoch, write.offset, write.record_type
                 self._of.changes.append((*what, *when, *change, commitment))
 
-    def _owns(self, kind: Kind, key: Any) -> bool:
+    def _owns(self, kind: EntityKind, key: Any) -> bool:
         """Whether this part writes the entity's versions. Records that every part gets have state
         only for topics; all other records are here because this part owns their key."""
         return kind.name != "topic" or self._part.owns(kind.name, key)

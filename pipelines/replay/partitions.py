@@ -19,7 +19,7 @@ from pipelines.replay.entries import Entries
 from pipelines.replay.parts import Part
 from pipelines.replay.written import CHANGE, VERSION, WRITTEN, Since, written
 from replica.metadata.changes import ChangeTeller
-from replica.metadata.image import KIND_OF, Kind, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.image import KIND_OF, EntityKind, ReplayedRecord, VersionedReplay, Write
 from replica.metadata.image.partition import Partition, fields_of
 from replica.metadata.image.replay import MARKERS
 from replica.metadata.record import MetadataRecord, new_record
@@ -29,7 +29,7 @@ from replica.scan.partition_versions import PartitionVersions, ToldVersions
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
 from replica.scan.version_tables import CHANGES
 
-Open: TypeAlias = dict[tuple[str, Any], tuple[Kind, Since]]
+Open: TypeAlias = dict[tuple[str, Any], tuple[EntityKind, Since]]
 """Since when the newest version of each entity is valid, by kind and key."""
 
 _PARTITION, _TOPIC = KIND_OF["partition"], KIND_OF["topic"]
@@ -45,7 +45,7 @@ replay. A log with transactions switches between the two often."""
 
 
 @dataclass
-class Replaying:
+class PartitionsReplay:
     """A run that is being replayed. refused: how many records can't be applied. is_explained:
     whether from now on only this number is wanted. changes, batches: rows made so far: changes one
     by one, and rows of WRITTEN."""
@@ -78,7 +78,7 @@ class Partitions:
         """Forgets the run, because another one begins."""
         self._book, self._one_by_one = None, 0
 
-    def take(self, entries: Entries, row: int, of: Replaying) -> int:
+    def take(self, entries: Entries, row: int, of: PartitionsReplay) -> int:
         """Replays entries by the kernel. Gives the first row from `row` on that is for the scalar
         replay."""
         if self._book is None:
@@ -95,7 +95,7 @@ class Partitions:
                 self.tell(entries, of)
         return row
 
-    def tell(self, entries: Entries, of: Replaying) -> None:
+    def tell(self, entries: Entries, of: PartitionsReplay) -> None:
         """The rows of these entries that were not given yet."""
         if self._book is None:
             return
@@ -105,7 +105,7 @@ class Partitions:
         rows = [self._versions(versions, *ends), self._changes(entries)]
         of.batches += [batch for batch in rows if batch.num_rows]
 
-    def _tell_new_topics(self, entries: Entries, of: Replaying) -> None:
+    def _tell_new_topics(self, entries: Entries, of: PartitionsReplay) -> None:
         assert self._book is not None
         state = of.replay.state
         for topic_id, name, row, offset, time, epoch in self._book.new_topics():
@@ -121,7 +121,7 @@ class Partitions:
                 commitment = entries.commitments[row].as_py()
                 of.changes.append((*what, "topic_created", None, value, commitment))
 
-    def hand_over(self, of: Replaying, topic_id: str | None = None) -> None:
+    def hand_over(self, of: PartitionsReplay, topic_id: str | None = None) -> None:
         """Gives the replay the partitions that the kernel has changed, of one topic or of all."""
         if self._book is None:
             return
@@ -132,7 +132,7 @@ class Partitions:
             state.partition_ids.setdefault(key[0], set()).add(key[1])
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
-    def before(self, record: ReplayedRecord, entries: Entries, of: Replaying) -> None:
+    def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
         """Prepares for `record`, one of the entries, which the scalar replay applies next."""
         if not isinstance(record, MetadataRecord) or self._book is None:
             return
@@ -145,7 +145,9 @@ class Partitions:
             if record.type in MARKERS:
                 self.forget()
 
-    def learn(self, writes: Sequence[Write], entries: Entries, row: int, of: Replaying) -> None:
+    def learn(
+        self, writes: Sequence[Write], entries: Entries, row: int, of: PartitionsReplay
+    ) -> None:
         """Takes over the writes of the record at this row of the entries, which the scalar replay
         has applied."""
         if self._book is None:
@@ -171,7 +173,7 @@ class Partitions:
                 yield self._versions(versions, *ends)
         self.forget()
 
-    def _begin(self, of: Replaying) -> None:
+    def _begin(self, of: PartitionsReplay) -> None:
         state = of.replay.state
         entities = len(state.topics.values) + len(state.partitions.values)
         if of.replay.in_transaction or self._one_by_one * _REFILL_SHARE < entities:

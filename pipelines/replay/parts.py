@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.replay.entries import Entries, Entry, rows_of, stretches
-from pipelines.replay.plan import Plan, PlannedSnapshot, Run
+from pipelines.replay.entries import Entries, LogEntry, rows_of, stretches
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
 from pipelines.replay.stored import SPREAD, bucket_of, stored_record
 from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
 from replica.scan.version_input import MOST_ROWS
@@ -34,7 +34,7 @@ _ROWS_AT_ONCE = 4096
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
 
 
-class Content(NamedTuple):
+class SnapshotEntities(NamedTuple):
     """The entities of a snapshot that belong to this part. refused: records of the snapshot that
     can't be applied."""
 
@@ -47,26 +47,26 @@ class Begin(NamedTuple):
     """A run begins: all following entries belong to it. image: the state before the first
     of them."""
 
-    run: Run
+    run: ReplayRun
     image: Image
 
 
 class End(NamedTuple):
     """A run ends: all its entries came. is_log_end: whether the log ends there, too."""
 
-    run: Run
+    run: ReplayRun
     is_log_end: bool
 
 
-class Tail(NamedTuple):
+class LostRecords(NamedTuple):
     """The records that replicas held at this offset and above beside the agreed branch. Read them
     before the next step."""
 
     fork_offset: int
-    entries: Iterator[Entry]
+    entries: Iterator[LogEntry]
 
 
-Step: TypeAlias = Content | Begin | End | Tail | Entries
+Step: TypeAlias = SnapshotEntities | Begin | End | LostRecords | Entries
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Part:
     cluster_id: str
     bucket: int
     buckets: int
-    plan: Plan
+    plan: ReplayPlan
     rows: Iterator[pa.RecordBatch]
 
     def owns(self, kind: str, key: str) -> bool:
@@ -109,7 +109,9 @@ class Part:
             else:
                 yield from due.before(position, source)
                 if due.is_open:
-                    yield Tail(position, chain.from_iterable(map(Entries.each, map(Entries, rows))))
+                    yield LostRecords(
+                        position, chain.from_iterable(map(Entries.each, map(Entries, rows)))
+                    )
         yield from due.rest()
 
     def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
@@ -160,7 +162,7 @@ class _Schedule:
         if isinstance(what, PlannedSnapshot):
             if what in self._bases:
                 self._images[what] = image
-            return Content(what, image, refused)
+            return SnapshotEntities(what, image, refused)
         self.is_open = isinstance(what, Begin)
         if isinstance(what, End):
             return what

@@ -32,7 +32,7 @@ class PlannedSnapshot(NamedTuple):
         return self.branch_epoch == self.epoch
 
 
-class Run(NamedTuple):
+class ReplayRun(NamedTuple):
     """Offsets from start (inclusive) to end (exclusive) without a hole. base: the snapshot with
     which its replay begins, None where there is none."""
 
@@ -47,11 +47,11 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplayPlan:
     """The plan of one cluster. runs, snapshots: ascending. log_end: the end (exclusive) of its
     agreed branch, None where no capture holds any of it."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[ReplayRun, ...]
     snapshots: tuple[PlannedSnapshot, ...]
     log_end: int | None
 
@@ -60,7 +60,7 @@ def plan_of(
     runs: Iterable[tuple[int, int]],
     snapshots: Iterable[tuple[PlannedSnapshot, bool]],
     log_end: int | None,
-) -> Plan:
+) -> ReplayPlan:
     """The plan of one cluster.
 
     runs: (start, end (exclusive)) of the offsets that can be replayed, ascending. snapshots: each
@@ -68,8 +68,8 @@ def plan_of(
     """
     ordered = sorted(snapshots, key=lambda one: _ID(one[0]))
     begins = [snapshot for snapshot, can_begin in ordered if can_begin]
-    planned = tuple(Run(start, end, _base(start, end, begins)) for start, end in runs)
-    return Plan(planned, tuple(snapshot for snapshot, _ in ordered), log_end)
+    planned = tuple(ReplayRun(start, end, _base(start, end, begins)) for start, end in runs)
+    return ReplayPlan(planned, tuple(snapshot for snapshot, _ in ordered), log_end)
 
 
 _ID = itemgetter(0, 1, 2)

@@ -19,7 +19,7 @@ _HEAD, _BAR, _GAP = 18, 26, 8
 
 
 @dataclass(frozen=True)
-class Kind:
+class ActivityKind:
     """One kind of change. buckets: (bucket, number of changes) of the buckets that have changes.
     first, last: offsets of the first and the last change, inclusive."""
 
@@ -30,7 +30,7 @@ class Kind:
     buckets: tuple[tuple[int, int], ...]
 
 
-def kinds(rows: Iterable[Row]) -> list[Kind]:
+def kinds(rows: Iterable[Row]) -> list[ActivityKind]:
     """The kinds of rows of activity_queries.activity, the most frequent first. A change without a
     time counts, but is in no bucket."""
     found: dict[str, list[Row]] = defaultdict(list)
@@ -38,7 +38,7 @@ def kinds(rows: Iterable[Row]) -> list[Kind]:
         found[row["change"]].append(row)
     return sorted(
         (
-            Kind(
+            ActivityKind(
                 name,
                 sum(row["changes"] for row in each),
                 min(row["first_offset"] for row in each),
@@ -81,11 +81,11 @@ def group_of(kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class Group:
+class ActivityGroup:
     """The kinds of changes of one sort of entities, the most frequent first."""
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ActivityKind, ...]
 
     @property
     def changes(self) -> int:
@@ -101,12 +101,12 @@ class Group:
         return found
 
 
-def groups(rows: Iterable[Row]) -> list[Group]:
+def groups(rows: Iterable[Row]) -> list[ActivityGroup]:
     """The groups of rows of activity_queries.activity, those with most changes first."""
-    found: dict[str, list[Kind]] = defaultdict(list)
+    found: dict[str, list[ActivityKind]] = defaultdict(list)
     for kind in kinds(rows):
         found[group_of(kind.name)].append(kind)
-    made = (Group(name, tuple(each)) for name, each in found.items())
+    made = (ActivityGroup(name, tuple(each)) for name, each in found.items())
     return sorted(made, key=lambda group: (group.name == OTHER, -group.changes, group.name))
 
 
@@ -128,7 +128,7 @@ def draw(identity: str, activity: Activity) -> Markup | None:
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
 
 
-def _lane(group: Group, activity: Activity, scale: Scale, y: float) -> Markup:
+def _lane(group: ActivityGroup, activity: Activity, scale: Scale, y: float) -> Markup:
     buckets = group.buckets
     most = max(buckets.values())
     foot = y + _HEAD + _BAR

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pipelines.report import axis
 from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
-from pipelines.report.losses import Loss, When
+from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.partings import Replica, replica_of
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
@@ -31,7 +31,7 @@ class Lane:
     start: int
     end: int
     blocks: tuple[Block, ...]
-    losses: tuple[Loss, ...]
+    losses: tuple[LostRecordCount, ...]
     snapshots: tuple[tuple[int, str, bool], ...]
 
 
@@ -41,7 +41,7 @@ class Drawn:
     of queries.snapshots."""
 
     epochs: Sequence[Row]
-    losses: Sequence[Loss]
+    losses: Sequence[LostRecordCount]
     snapshots: Sequence[Row]
     fills: Fills
 
@@ -136,7 +136,7 @@ def _draw(one: Lane, scale: Scale, y: float) -> Markup:
     return Markup("").join(parts)
 
 
-def _loss(loss: Loss, scale: Scale, bar: float) -> Markup:
+def _loss(loss: LostRecordCount, scale: Scale, bar: float) -> Markup:
     """The mark of a loss below the bar, with its own text."""
     x = scale.x(loss.first)
     width = max(scale.x(loss.first + loss.records) - x, 0.5)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipelines.report import activity_queries, loss_queries, queries
-from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, losses
+from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import Answers, effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
-from pipelines.report.source import Figure, Row, Source
+from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.words import round_seconds
 
 MAX_BUCKETS = 60
@@ -51,7 +51,7 @@ class Lost:
     changes: what the records would have changed, by type; None where the lake has no typed changes.
     """
 
-    loss: Loss
+    loss: LostRecordCount
     written: Figure
     types: Figure
     changes: Figure | None
@@ -84,14 +84,14 @@ class Evidence:
     activity: Activity
     decoded: tuple[DecodedBranches, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[LostRecordCount, ...] = ()
     lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
     exposure: Figure | None = None
 
 
-def gather(source: Source, summary: Row) -> Evidence:
+def gather(source: ReportSource, summary: Row) -> Evidence:
     """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
     KraftlakeError."""
     cluster = str(summary["cluster_id"])
@@ -139,7 +139,7 @@ def gather(source: Source, summary: Row) -> Evidence:
     )
 
 
-def _activity(source: Source, cluster: str, *, typed: bool) -> Activity:
+def _activity(source: ReportSource, cluster: str, *, typed: bool) -> Activity:
     span = source.ask(activity_queries.activity_span(cluster, typed=typed))[0]
     start, width = bucketing(span["first"], span["last"])
     figure = source.figure(activity_queries.activity(cluster, start, width, typed=typed))
@@ -154,7 +154,9 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
     return math.floor(first / width) * width, width
 
 
-def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, typed: bool) -> Lost:
+def _lost(
+    source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Figure | None, *, typed: bool
+) -> Lost:
     written = source.figure(loss_queries.written(cluster, loss))
     types = source.figure(loss_queries.record_types(cluster, loss))
     changes = source.figure(loss_queries.changes(cluster, loss)) if typed else None
@@ -168,7 +170,7 @@ def _lost(source: Source, cluster: str, loss: Loss, ranges: Figure | None, *, ty
     return Lost(replace(loss, effect=known), written, types, changes)
 
 
-def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:
+def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:
     for parting in partings_of(rows)[:MAX_PARTINGS_DECODED]:
         heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
         parting = parting.with_heads(heads.rows)
@@ -178,7 +180,7 @@ def _decoded(source: Source, cluster: str, rows: Iterable[Row]) -> Iterable[Deco
         yield DecodedBranches(parting, heads, source.figure(sql), speakers)
 
 
-def _truncated(source: Source, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
+def _truncated(source: ReportSource, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
     """The records of the first truncations. Replicas that lost the same records share one entry."""
     found: dict[int, Figure] = {}
     seen: set[tuple[Any, ...]] = set()

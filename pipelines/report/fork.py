@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from pipelines.report.partings import Branch, Parting
+from pipelines.report.partings import ForkBranch, Parting
 from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
 from pipelines.report.words import Names, counted, listed
 
@@ -51,7 +51,7 @@ def _common(parting: Parting, middle: float) -> tuple[Markup, ...]:
 
 
 def _words(
-    parting: Parting, branch: Branch, names: Names, leaders: dict[int, int]
+    parting: Parting, branch: ForkBranch, names: Names, leaders: dict[int, int]
 ) -> tuple[str, str]:
     # in a conflict the epoch has two leaders, and the table knows one
     leader = None if parting.is_conflict else leaders.get(branch.epoch)

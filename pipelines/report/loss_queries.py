@@ -6,12 +6,12 @@ Leader epoch and offset identify a record, because a leader writes one record at
 from __future__ import annotations
 
 from pipelines.report.activity_queries import CHANGES
-from pipelines.report.losses import Loss
+from pipelines.report.losses import LostRecordCount
 from pipelines.report.queries import ms
 from pipelines.report.source import literal
 
 
-def written(cluster: str, loss: Loss) -> str:
+def written(cluster: str, loss: LostRecordCount) -> str:
     """The smallest and the largest time of the lost records, in ms since 1970."""
     replica = loss.replicas[0]
     return f"""\
@@ -24,7 +24,7 @@ WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {replica.node_id}
   AND b.directory_id = {literal(replica.directory_id)} AND b.crc_valid"""
 
 
-def record_types(cluster: str, loss: Loss) -> str:
+def record_types(cluster: str, loss: LostRecordCount) -> str:
     """The lost records by type and version."""
     replica = loss.replicas[0]
     return f"""\
@@ -40,7 +40,7 @@ GROUP BY r.record_type, r.record_version, r.is_control
 ORDER BY first_offset"""
 
 
-def changes(cluster: str, loss: Loss) -> str:
+def changes(cluster: str, loss: LostRecordCount) -> str:
     """The changes that the lost records made, by type. `again`: how many of them a record that was
     not superseded makes later: the same change, or the creation of an entity with that name."""
     return f"""\
@@ -73,7 +73,7 @@ _CREATIONS = "('topic_created', 'partition_created')"
 """Types of change that make an entity. An entity that is made again has another id."""
 
 
-def _lost(loss: Loss) -> str:
+def _lost(loss: LostRecordCount) -> str:
     """A CTE: the offsets of each epoch of the lost records, from first_offset to end_offset."""
     if loss.end is not None:
         rows = ", ".join(f"({epoch}, {loss.first}, {loss.end})" for epoch in loss.epochs)

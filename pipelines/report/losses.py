@@ -28,7 +28,7 @@ class When(Enum):
 
 
 @dataclass(frozen=True)
-class Loss:
+class LostRecordCount:
     """Records that replicas lost, or would lose: how many, and how many of them are proven
     committed, superseded or unproven.
 
@@ -55,7 +55,7 @@ class Loss:
 
 def losses(
     truncations: Iterable[Row], partings: Iterable[Parting], newest: Mapping[Replica, str]
-) -> tuple[Loss, ...]:
+) -> tuple[LostRecordCount, ...]:
     """Each loss once, those with committed records first.
 
     truncations: rows of queries.truncations. newest: each replica's newest capture group.
@@ -69,7 +69,7 @@ def losses(
             if not pending and (losing.replica, parting.offset) in told:
                 continue
             found.append(
-                Loss(
+                LostRecordCount(
                     (losing.replica,),
                     When.PENDING if pending else When.UNSEEN,
                     parting.offset,
@@ -84,8 +84,8 @@ def losses(
     return tuple(sorted(_together(found), key=_order))
 
 
-def _gone(row: Row) -> Loss:
-    return Loss(
+def _gone(row: Row) -> LostRecordCount:
+    return LostRecordCount(
         (replica_of(row),),
         When.GONE,
         row["from_offset"],
@@ -103,10 +103,10 @@ def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
     return tuple(branch.epoch for branch in parting.branches if replica in branch.replicas)
 
 
-def _together(found: Iterable[Loss]) -> Iterable[Loss]:
+def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:
     """Replicas that lost the same records joined in one Loss. The captures that show it
     may differ."""
-    alike: dict[Loss, list[Loss]] = defaultdict(list)
+    alike: dict[LostRecordCount, list[LostRecordCount]] = defaultdict(list)
     for loss in found:
         alike[replace(loss, replicas=(), capture_group="", between=None)].append(loss)
     for same in alike.values():
@@ -115,7 +115,7 @@ def _together(found: Iterable[Loss]) -> Iterable[Loss]:
         yield replace(first, replicas=tuple(replicas), between=_between(same))
 
 
-def _between(same: Iterable[Loss]) -> tuple[datetime | None, datetime] | None:
+def _between(same: Iterable[LostRecordCount]) -> tuple[datetime | None, datetime] | None:
     """From the first time to the last one."""
     told = [loss.between for loss in same if loss.between is not None]
     if not told:
@@ -124,5 +124,5 @@ def _between(same: Iterable[Loss]) -> tuple[datetime | None, datetime] | None:
     return min(starts, default=None), max(end for _, end in told)
 
 
-def _order(loss: Loss) -> tuple[int, int, int, int]:
+def _order(loss: LostRecordCount) -> tuple[int, int, int, int]:
     return -loss.committed, -loss.unproven, loss.first, list(When).index(loss.when)

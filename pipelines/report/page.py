@@ -20,7 +20,7 @@ from markupsafe import Markup
 from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
-from pipelines.report.source import Figure, Row, Source, moment
+from pipelines.report.source import Figure, ReportSource, Row, moment
 from pipelines.report.svg import element
 from pipelines.report.tables import labelled
 from pipelines.report.travel.queries import MAX_CHANGES
@@ -60,7 +60,7 @@ class Report:
 
 
 def make_report(
-    source: Source,
+    source: ReportSource,
     *,
     cluster: str | None,
     version: str,
@@ -90,12 +90,12 @@ def make_report(
     )
 
 
-def _view(source: Source, summary: Row, number: int, share: int) -> ClusterView:
+def _view(source: ReportSource, summary: Row, number: int, share: int) -> ClusterView:
     evidence = gather(source, summary)
     return cluster_view(evidence, number, gather_trip(source, evidence, share))
 
 
-def _check_tables(source: Source) -> None:
+def _check_tables(source: ReportSource) -> None:
     missing = [name for name in queries.REQUIRED if name not in source.tables]
     if missing:
         step = "ingest" if missing[0].startswith("bronze.") else "build"

@@ -26,7 +26,7 @@ def replica_of(row: Row) -> Replica:
 
 
 @dataclass(frozen=True)
-class Branch:
+class ForkBranch:
     """The records that some replicas hold from a divergence on.
 
     epoch: of the batch at the divergence. crc: of that batch, None where no batch was found.
@@ -65,7 +65,7 @@ class Parting:
     capture_group: str
     captured_at: datetime
     is_latest: bool
-    branches: tuple[Branch, ...]
+    branches: tuple[ForkBranch, ...]
     losing: tuple[Losing, ...]
     since_ms: int | None = None
 
@@ -78,7 +78,7 @@ class Parting:
         """The replicas of all branches, in order."""
         return tuple(sorted(one for branch in self.branches for one in branch.replicas))
 
-    def loses(self, branch: Branch) -> bool:
+    def loses(self, branch: ForkBranch) -> bool:
         """Whether Raft truncates that branch."""
         losing = {one.replica for one in self.losing}
         return any(replica in losing for replica in branch.replicas)
@@ -100,7 +100,7 @@ class Parting:
                 ends[batch] = max(row["log_end_offset"], ends.get(batch, 0))
                 times += [] if row["since_ms"] is None else [row["since_ms"]]
         branches = tuple(
-            Branch(epoch, tuple(sorted(held[epoch, crc])), crc, ends[epoch, crc])
+            ForkBranch(epoch, tuple(sorted(held[epoch, crc])), crc, ends[epoch, crc])
             for epoch, crc in sorted(ends, reverse=True)
         )
         if len(branches) < 2:
@@ -129,7 +129,7 @@ def _parting(pairs: list[Row]) -> Parting:
         capture_group=first["capture_group"],
         captured_at=first["captured_at"],
         is_latest=first["is_latest"],
-        branches=tuple(Branch(epoch, tuple(sorted(on[epoch]))) for epoch in sorted(on)[::-1]),
+        branches=tuple(ForkBranch(epoch, tuple(sorted(on[epoch]))) for epoch in sorted(on)[::-1]),
         losing=_losing(pairs),
     )
 

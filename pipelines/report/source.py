@@ -13,7 +13,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class ReportSource:
     """A lake that answers queries.
 
     lake: as the user named it. tables: `schema.table` of each table in it. ask: takes one SELECT in

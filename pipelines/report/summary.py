@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelines.report.evidence import Evidence
-from pipelines.report.losses import Loss
+from pipelines.report.losses import LostRecordCount
 from pipelines.report.source import Row, moment
-from pipelines.report.travel.steps import Steps
+from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip
-from pipelines.report.verdict import Facts
+from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import counted, listed, ms_range_text, ms_text, time_text
 from replica.health.exposure import NOTHING, PAIR
 
@@ -44,7 +44,9 @@ class Outage(NamedTuple):
     is_over: bool
 
 
-def summary(facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None) -> Summary:
+def summary(
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
+) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. trip:
     None where the lake lacks its tables."""
     found = None if trip is None else outage(trip.steps)
@@ -57,7 +59,7 @@ def summary(facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip
     )
 
 
-def outage(steps: Steps) -> Outage | None:
+def outage(steps: ReportSteps) -> Outage | None:
     """The outage in these steps; None where every partition always had a leader."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
     most = max(counts, default=0)
@@ -73,7 +75,7 @@ def outage(steps: Steps) -> Outage | None:
     return Outage(most, of, steps.times[first], steps.times[peak], until, is_over)
 
 
-def _when_lost(facts: Facts) -> Iterator[str]:
+def _when_lost(facts: ReportFacts) -> Iterator[str]:
     for loss in facts.losses[:MAX_TOLD]:
         written = None if loss.effect is None else loss.effect.written_ms
         who = facts.names.nodes(loss.replicas, limit=5)
@@ -124,7 +126,7 @@ def _of_partitions(found: Outage | None, trip: Trip | None) -> Iterator[str]:
     )
 
 
-def _of_records(facts: Facts) -> Iterator[str]:
+def _of_records(facts: ReportFacts) -> Iterator[str]:
     if not facts.losses:
         yield "No change of the cluster was lost."
         return
@@ -137,8 +139,8 @@ def _of_records(facts: Facts) -> Iterator[str]:
             yield f"{counted(count, 'record')} of the metadata log {text}."
 
 
-def _most(facts: Facts, name: str) -> int:
-    def of(loss: Loss) -> int:
+def _most(facts: ReportFacts, name: str) -> int:
+    def of(loss: LostRecordCount) -> int:
         return int(getattr(loss, name))
 
     return max(map(of, facts.losses), default=0)
@@ -184,7 +186,7 @@ def _already(row: Row | None) -> str:
 
 
 def _doubts(
-    facts: Facts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
+    facts: ReportFacts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
 ) -> Iterator[str]:
     """The reasons for which the other sentences are uncertain."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
@@ -208,7 +210,7 @@ def _doubts(
         yield "When files were captured is not known for every round; times of records are Kafka's."
 
 
-def _proofs(facts: Facts, voters: frozenset[int]) -> Iterator[str]:
+def _proofs(facts: ReportFacts, voters: frozenset[int]) -> Iterator[str]:
     if voters:
         yield f"The logs of all {counted(len(voters), 'voter')} were captured."
     yield "Every file could be read, and the state is known to the end of the log."

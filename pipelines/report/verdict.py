@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from pipelines.report.losses import MAX_LOSSES_TOLD, Loss, When
+from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
 from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
@@ -50,7 +50,7 @@ class RuleCount:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReportFacts:
     """What the rules look at.
 
     members: replicas of the newest capture group. end_offset: their largest LEO, exclusive;
@@ -64,7 +64,7 @@ class Facts:
     members: int
     end_offset: int
     relations: Mapping[str, int]
-    losses: tuple[Loss, ...]
+    losses: tuple[LostRecordCount, ...]
     partings: tuple[Parting, ...]
     snapshots: Mapping[str, int]
     rules: tuple[RuleCount, ...]
@@ -97,7 +97,7 @@ class ReportVerdict:
         return f"{text[0].upper()}{text[1:]}."
 
 
-def verdict(facts: Facts) -> ReportVerdict:
+def verdict(facts: ReportFacts) -> ReportVerdict:
     """The answer. What happened to the logs comes first; if nothing did, how they are now."""
     happened = (*_conflicts(facts), *_losses(facts), *_commitment(facts.losses))
     now = tuple(_now(facts))
@@ -116,7 +116,7 @@ def verdict(facts: Facts) -> ReportVerdict:
     )
 
 
-def _conflicts(facts: Facts) -> Iterator[Clause]:
+def _conflicts(facts: ReportFacts) -> Iterator[Clause]:
     found = [parting for parting in facts.partings if parting.is_conflict]
     for parting in found[:_MAX_CONFLICTS]:
         sides = [facts.names.nodes(one.replicas, limit=5) for one in parting.branches]
@@ -131,7 +131,7 @@ def _conflicts(facts: Facts) -> Iterator[Clause]:
         yield Clause(Level.BROKEN, f"{len(found) - _MAX_CONFLICTS} more conflicts")
 
 
-def _losses(facts: Facts) -> Iterator[Clause]:
+def _losses(facts: ReportFacts) -> Iterator[Clause]:
     for loss in facts.losses[:MAX_LOSSES_TOLD]:
         yield Clause(_level(loss), _lost(loss, facts))
     left = facts.losses[MAX_LOSSES_TOLD:]
@@ -140,14 +140,14 @@ def _losses(facts: Facts) -> Iterator[Clause]:
         yield Clause(worst, f"{len(left)} more cases of records lost, or to be lost")
 
 
-def _level(loss: Loss) -> Level:
+def _level(loss: LostRecordCount) -> Level:
     if loss.committed:
         return Level.BROKEN
     open_ = loss.unproven or loss.when is not When.GONE
     return Level.ATTENTION if open_ else Level.RECOVERED
 
 
-def _lost(loss: Loss, facts: Facts) -> str:
+def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     one = len(loss.replicas) == 1
     who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
@@ -172,7 +172,7 @@ def _lost(loss: Loss, facts: Facts) -> str:
     return f"{who} held {what}, and no capture shows what became of {them}{meaning}"
 
 
-def _between(loss: Loss, rounds: Rounds) -> str:
+def _between(loss: LostRecordCount, rounds: Rounds) -> str:
     """When a capture last showed the records, and the first one that shows them to be gone."""
     if loss.between is None:
         return "since"
@@ -182,7 +182,7 @@ def _between(loss: Loss, rounds: Rounds) -> str:
     return f"between {rounds.short(last)} and {rounds.short(gone)}"
 
 
-def _where(loss: Loss) -> str:
+def _where(loss: LostRecordCount) -> str:
     """The offsets where they can be told: a truncated run is one, what is pending may have gaps."""
     if loss.when is When.GONE:
         where = span(loss.first, loss.first + loss.records)
@@ -194,7 +194,7 @@ def _where(loss: Loss) -> str:
     return where if times is None else f"{where}, written {ms_range_text(*times)}"
 
 
-def _commitment(found: tuple[Loss, ...]) -> Iterator[Clause]:
+def _commitment(found: tuple[LostRecordCount, ...]) -> Iterator[Clause]:
     if not found:
         yield Clause(Level.SOUND, "no capture shows a replica that lost records")
         return
@@ -231,14 +231,14 @@ def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
         yield Clause(Level.SOUND, sound)
 
 
-def _damage(facts: Facts) -> Iterator[Clause]:
+def _damage(facts: ReportFacts) -> Iterator[Clause]:
     if facts.damage:
         # How bad it is, the findings say: a torn tail is damage that Kafka cuts off by itself.
         kinds = listed(facts.kinds, limit=3)
         yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
 
 
-def _not_known(facts: Facts) -> Iterator[Clause]:
+def _not_known(facts: ReportFacts) -> Iterator[Clause]:
     """Where the log holds what this release doesn't know, its state ends there."""
     is_newer = any(one.rule in NOT_KNOWN and one.now for one in facts.rules)
     if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
@@ -270,7 +270,7 @@ def _named(rules: list[RuleCount]) -> str:
     return listed([one.rule for one in rules], limit=3)
 
 
-def _now(facts: Facts) -> Iterator[Clause]:
+def _now(facts: ReportFacts) -> Iterator[Clause]:
     pairs, newest = facts.relations, "in the newest captures"
     written = facts.end_written_ms
     at = "" if written is None else f", written {ms_text(written)}"

@@ -21,7 +21,7 @@ from pipelines.report.source import Figure, Row
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
-from pipelines.report.verdict import Facts, ReportVerdict, RuleCount, verdict
+from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.check.catalogue import RULES_BY_ID
 from replica.check.rule import Rule
@@ -97,7 +97,7 @@ class ClusterView:
     epoch_drawing: Markup
     leader_drawing: Markup | None
     activity_drawing: Markup | None
-    activity: tuple[activity.Group, ...]
+    activity: tuple[activity.ActivityGroup, ...]
     partings: tuple[PartingView, ...]
     truncated: tuple[TruncatedView, ...]
     rules: tuple[RuleView, ...]
@@ -208,13 +208,13 @@ def _facts(
     rounds: Rounds,
     partings: list[Parting],
     rules: Iterable[RuleView],
-) -> Facts:
+) -> ReportFacts:
     rows = evidence.replicas.rows
     latest = max(rows, key=lambda row: row["captured_at"])["capture_group"]
     members = [row for row in rows if row["capture_group"] == latest]
     end = max(row["log_end_offset"] for row in members)
     written = {row["last_written_ms"] for row in members if row["log_end_offset"] == end}
-    return Facts(
+    return ReportFacts(
         names=names,
         members=len(members),
         end_offset=end,

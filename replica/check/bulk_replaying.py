@@ -8,16 +8,16 @@ import numpy as np
 
 from replica.check.examined import Examined
 from replica.check.replay_fold import (
+    FoldedImages,
+    LogFold,
     Refused,
-    Replayed,
-    Replaying,
     SnapshotImage,
     Watch,
     apply_batch,
 )
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.segment import LocatedBatch
 from replica.metadata.image import Image, Refusal
@@ -37,9 +37,9 @@ def replay_large_log(
     watch: Watch | None = None,
     *,
     newest: bool = False,
-) -> Replayed:
+) -> FoldedImages:
     """Replay a large log. As replaying.replay_log; snapshot_image: as Replaying takes it."""
-    replaying = Replaying(examined, wanted, BulkReplay, snapshot_image)
+    replaying = LogFold(examined, wanted, BulkReplay, snapshot_image)
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
     for segment in examined.directory.segments:
@@ -56,7 +56,7 @@ def replay_large_log(
 
 
 def large_snapshot_image(
-    content: Content, snapshot: SnapshotFile, growth: Growth | None = None
+    content: FileContent, snapshot: SnapshotFile, growth: Growth | None = None
 ) -> Image | None:
     """The state in a large snapshot without damages. As replaying.snapshot_image."""
     replay = BulkReplay()
@@ -74,7 +74,7 @@ def large_snapshot_image(
 
 
 def _regions(
-    content: Content, file: SegmentFile | SnapshotFile, expected_offset: int | None
+    content: FileContent, file: SegmentFile | SnapshotFile, expected_offset: int | None
 ) -> Iterator[Region]:
     """Chunks; between them the batches with a right CRC that the kernels refuse."""
     regions = Regions(content.source(), 0, expected_offset)
@@ -86,7 +86,7 @@ def _regions(
 
 
 def _has_refusal(
-    replay: BulkReplay, batch: LocatedBatch, content: Content, inflation: Inflation
+    replay: BulkReplay, batch: LocatedBatch, content: FileContent, inflation: Inflation
 ) -> bool:
     """Whether the batch holds a record that can't be applied or can't be read."""
     try:
@@ -96,7 +96,7 @@ def _has_refusal(
 
 
 def _take_chunk(
-    replaying: Replaying, segment: SegmentFile, content: Content, chunk: Chunk, wanted: Longs
+    replaying: LogFold, segment: SegmentFile, content: FileContent, chunk: Chunk, wanted: Longs
 ) -> None:
     """Replay the batches of a chunk. wanted: the offsets at which the state is asked for."""
     batches = chunk.batches[:, : chunk.batch_count]

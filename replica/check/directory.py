@@ -19,9 +19,9 @@ from replica.check.epochs import (
 )
 from replica.check.examined import Examined
 from replica.check.indexes import judge_indexes, judge_leftovers
-from replica.check.partition import Partition, PartitionKind, partition_of
+from replica.check.partition import PartitionFolder, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records
-from replica.check.replay_fold import Replayed
+from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
 from replica.check.snapshots import (
     SnapshotVerdict,
@@ -39,28 +39,28 @@ out of such a partition."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class DirectoryFacts:
     """Values about one directory that several rules need, gathered once."""
 
     examined: Examined
-    partition: Partition
+    partition: PartitionFolder
     changes: tuple[LeaderChangeBatch, ...]
     runs: tuple[EpochRun, ...]
     noted: NotedRecords
 
 
-def gather(examined: Examined) -> Facts:
+def gather(examined: Examined) -> DirectoryFacts:
     """Pass over the log's batches and records."""
     partition = partition_of(examined)
     changes = leader_changes(examined)
     runs = epoch_runs(examined, changes)
     if not partition.is_of_a_quorum:
-        return Facts(examined, partition, changes, runs, NotedRecords((), (), {}))
+        return DirectoryFacts(examined, partition, changes, runs, NotedRecords((), (), {}))
     noted = note_records(examined, is_metadata=partition.is_metadata)
-    return Facts(examined, partition, changes, runs, noted)
+    return DirectoryFacts(examined, partition, changes, runs, noted)
 
 
-def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
+def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[Finding]:
     """Every finding except those about snapshots, in no order. They name files relative to the
     node's directory."""
     examined = facts.examined
@@ -86,7 +86,7 @@ def judge_directory(facts: Facts, replayed: Replayed) -> Iterator[Finding]:
 
 
 def judge_snapshots(
-    facts: Facts, images: Mapping[OffsetAndEpoch, Image]
+    facts: DirectoryFacts, images: Mapping[OffsetAndEpoch, Image]
 ) -> Iterator[SnapshotVerdict]:
     """The verdicts on the directory's snapshots; images: replayed states by end, of this log or of
     others on its lineage."""
@@ -96,7 +96,7 @@ def judge_snapshots(
     )
 
 
-def judge_partition(partition: Partition) -> Iterator[Finding]:
+def judge_partition(partition: PartitionFolder) -> Iterator[Finding]:
     """The finding about a partition whose log is no metadata log."""
     if partition.kind is PartitionKind.ORDINARY:
         yield files.ORDINARY_TOPIC.at("", f"{partition.what}: only its bytes were checked")
@@ -114,7 +114,7 @@ def describe_refusal(refusal: Refusal, count: int) -> str:
     return f"{refusal.record_type} at offset {refusal.offset}: {refusal.reason}{because}{rest}"
 
 
-def _judge_replay(replayed: Replayed) -> Iterator[Finding]:
+def _judge_replay(replayed: FoldedImages) -> Iterator[Finding]:
     if replayed.left_out:
         yield files.UNREADABLE.at("", f"its log was not replayed: {replayed.left_out}")
     first = replayed.first_refused

@@ -36,7 +36,7 @@ class LeaderChangeBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class EpochStretch:
     """Batches of one epoch that follow each other. segment: the file of the first one."""
 
     segment: SegmentFile
@@ -57,7 +57,7 @@ class EpochRun:
     record, None behind a hole or a deleted head. epoch: the one that most batches have.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[EpochStretch, ...]
     began: LeaderChangeBatch | None
     epoch: int
 
@@ -93,7 +93,7 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
     """The log's batches with a right CRC, in runs."""
     begins = {(change.path, change.position): change for change in changes}
     runs: list[EpochRun] = []
-    current: list[Stretch] = []
+    current: list[EpochStretch] = []
     began: LeaderChangeBatch | None = None
     expected: int | None = None
     for segment in examined.directory.segments:
@@ -120,7 +120,7 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
 
 def _stretches(
     segment: SegmentFile, begins: Mapping[tuple[str, int], LeaderChangeBatch]
-) -> Iterator[Stretch]:
+) -> Iterator[EpochStretch]:
     """The batches of a segment with a right CRC. A stretch begins at each new epoch, each
     LeaderChange record and each hole."""
     path, batches = segment.file.path, segment.scan.batches
@@ -132,14 +132,14 @@ def _stretches(
             continue
         if before != (start, epoch) or (path, position) in begins:
             if count:
-                yield Stretch(segment, batches[first], batches[last], count)
+                yield EpochStretch(segment, batches[first], batches[last], count)
             first, count = place, 0
         last, count, before = place, count + 1, (end, epoch)
     if count:
-        yield Stretch(segment, batches[first], batches[last], count)
+        yield EpochStretch(segment, batches[first], batches[last], count)
 
 
-def _run(stretches: Sequence[Stretch], began: LeaderChangeBatch | None) -> EpochRun:
+def _run(stretches: Sequence[EpochStretch], began: LeaderChangeBatch | None) -> EpochRun:
     counted: Counter[int] = Counter()
     for stretch in stretches:
         counted[stretch.epoch] += stretch.count

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from replica.errors import DataError
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
@@ -42,7 +42,7 @@ class Examined:
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
-    contents: Mapping[str, Content]
+    contents: Mapping[str, FileContent]
     room: FileRoom = DEFAULT_ROOM
 
     @property
@@ -93,7 +93,7 @@ class Examined:
         damaged = (damage.file for damage in self.directory.damages)
         return all(classify(os.path.basename(file)).kind is not kind for file in damaged)
 
-    def content_of(self, file: SegmentFile | SnapshotFile) -> Content:
+    def content_of(self, file: SegmentFile | SnapshotFile) -> FileContent:
         """The bytes of a segment or snapshot."""
         return self.contents[file.file.path]
 
@@ -153,18 +153,18 @@ def examine(
         content = {}
 
         def keep_one(file: str, limit: int) -> Source:
-            content[name] = Content(read(file, limit))
+            content[name] = FileContent(read(file, limit))
             return content[name].source()
 
         directory = read_single_file(found.path, found.name, keep_one, room.scan)
         return Examined(found, directory, content, room)
-    contents: dict[str, Content] = {}
+    contents: dict[str, FileContent] = {}
 
     def keep(file: str, limit: int) -> Source:
         data = read(file, limit)
         if classify(os.path.basename(file)).kind not in LOG_KINDS:
             return data
-        contents[os.path.abspath(file)] = Content(data)
+        contents[os.path.abspath(file)] = FileContent(data)
         return contents[os.path.abspath(file)].source()
 
     directory = found.read(keep, room.scan, hashed=False)

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.damaged import changed_files
-from replica.check.directory import Facts, gather, judge_directory, judge_snapshots
+from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.newest import ClusterState, cluster_state, is_among, tells_newest
-from replica.check.partition import Partition, by_partition
-from replica.check.replay_fold import Replayed, Watch
+from replica.check.partition import PartitionFolder, by_partition
+from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
-from replica.check.role import Role, role_of
+from replica.check.role import QuorumRole, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
@@ -31,8 +31,8 @@ class JudgedDirectory:
     those of snapshots are among them, and in `verdicts`. role: see role_of."""
 
     examined: Examined
-    partition: Partition
-    role: Role | None
+    partition: PartitionFolder
+    role: QuorumRole | None
     findings: tuple[Finding, ...]
     verdicts: tuple[SnapshotVerdict, ...]
 
@@ -70,7 +70,7 @@ def judge_group(
     replays = [
         replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata
-        else Replayed()
+        else FoldedImages()
         for facts in gathered
     ]
     shared = _images_by_cluster(group, replays)
@@ -88,7 +88,7 @@ def judge_group(
     return JudgedGroup(members, tuple(sorted(between, key=by_severity)), states)
 
 
-def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
+def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:
     """Findings of the rules that compare replicas of one partition."""
     group = [facts.examined for facts in part]
     for _, finding in judge_membership(members_of(group)):
@@ -99,7 +99,7 @@ def _judge_between(part: Sequence[Facts]) -> Iterator[Finding]:
 
 
 def _judged(
-    facts: Facts, replayed: Replayed, images: Mapping[OffsetAndEpoch, Image]
+    facts: DirectoryFacts, replayed: FoldedImages, images: Mapping[OffsetAndEpoch, Image]
 ) -> JudgedDirectory:
     """Judges one directory. images: the states by its log; without a log of its own, those by other
     logs of the cluster."""
@@ -116,7 +116,7 @@ def _judged(
 
 
 def _images_by_cluster(
-    group: Sequence[Examined], replays: Sequence[Replayed]
+    group: Sequence[Examined], replays: Sequence[FoldedImages]
 ) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
     """The states that the logs of each cluster tell; None for directories of no known cluster. Logs
     that hold one (offset, epoch) hold the same below it (Raft's log matching)."""

@@ -12,13 +12,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.check.catalogue.log import NOT_KNOWN
-from replica.check.directory import Facts
+from replica.check.directory import DirectoryFacts
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
 from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind
-from replica.format.known_file import PLACE_BYTES, KnownFile, Place, headers_hash
+from replica.format.known_file import PLACE_BYTES, BatchPlace, KnownFile, headers_hash
 from replica.format.segment import LocatedBatch, numbers_of, places_where
 from replica.format.snapshot import SnapshotState
 from replica.severity import Severity
@@ -31,7 +31,7 @@ MAX_LANDMARKS = 2000
 
 
 def known_files(
-    facts: Facts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
+    facts: DirectoryFacts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
 ) -> dict[str, KnownFile]:
     """The facts to keep about the directory's segments and complete snapshots, by path. findings:
     all of the directory. before: the known facts about files that were not read as a whole."""
@@ -77,7 +77,7 @@ def _sound(batches: Sequence[LocatedBatch], segment: SegmentFile) -> Sequence[Lo
 
 def _keep(
     known: dict[str, KnownFile],
-    facts: Facts,
+    facts: DirectoryFacts,
     file: SegmentFile | SnapshotFile,
     sound: Sequence[LocatedBatch],
     ends: Iterable[int],
@@ -124,7 +124,10 @@ def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
 
 
 def _by_content(
-    facts: Facts, file: SegmentFile | SnapshotFile, sound: Sequence[LocatedBatch], ends: set[int]
+    facts: DirectoryFacts,
+    file: SegmentFile | SnapshotFile,
+    sound: Sequence[LocatedBatch],
+    ends: set[int],
 ) -> Iterator[int]:
     """Numbers of the batches whose records some rule reads, and of the first and the last batch."""
     yield from (0, len(sound) - 1)
@@ -152,7 +155,7 @@ def _chunk_hash(file: FoundFile, end: int) -> str:
     return "" if file.chain is None else file.chain.before(end)[1]
 
 
-def _places(known: Iterable[Place], new: Sequence[LocatedBatch]) -> Iterator[Place]:
+def _places(known: Iterable[BatchPlace], new: Sequence[LocatedBatch]) -> Iterator[BatchPlace]:
     following = 0
     for place in known:
         if place.position >= following:
@@ -164,6 +167,6 @@ def _places(known: Iterable[Place], new: Sequence[LocatedBatch]) -> Iterator[Pla
         yield place
 
 
-def _place(batch: LocatedBatch, *, is_whole: bool) -> Place:
+def _place(batch: LocatedBatch, *, is_whole: bool) -> BatchPlace:
     size = batch.header.size_bytes if is_whole else HEADER.size
-    return Place(batch.position, batch.header.base_offset, size)
+    return BatchPlace(batch.position, batch.header.base_offset, size)

@@ -27,7 +27,7 @@ are brokers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class LogParting:
     """Where the log of `loser` parts from others; equal ones are told as one finding.
 
     truncates_to: its log end, exclusive, once it follows them; records: how many it loses; lost:
@@ -61,7 +61,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     compared = compare_group(owners)
     commitment = classify_compared(compared)
     log_of = {log.key: log for log in owners}
-    partings: dict[Parting, list[int]] = {}
+    partings: dict[LogParting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
         divergence = diverge(log_of[a], log_of[b], comparison)
@@ -107,7 +107,7 @@ def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
 
 def _parting(
     a: ReplicaKey, b: ReplicaKey, divergence: Divergence, lost: Losses | None
-) -> tuple[Parting, ReplicaKey]:
+) -> tuple[LogParting, ReplicaKey]:
     offset, epoch_a, epoch_b = divergence.divergence_offset, divergence.epoch_a, divergence.epoch_b
     assert offset is not None, "diverged logs have an offset"
     assert epoch_a is not None, "and an epoch there"
@@ -116,7 +116,7 @@ def _parting(
     if divergence.truncating == b:
         loser, other, epoch, other_epoch = b, a, epoch_b, epoch_a
     told = divergence.truncation_offset, divergence.records_lost
-    return Parting(loser, offset, epoch, other_epoch, *told, lost), other
+    return LogParting(loser, offset, epoch, other_epoch, *told, lost), other
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
@@ -131,7 +131,7 @@ def _nodes(ids: Sequence[int]) -> str:
     return ", ".join(f"node {node_id}" for node_id in ids)
 
 
-def judge_parting(parting: Parting, others: Sequence[int]) -> Iterator[Finding]:
+def judge_parting(parting: LogParting, others: Sequence[int]) -> Iterator[Finding]:
     """The finding about a divergence, for the loser. others: node ids. The caller adds file and
     byte."""
     offset, lost = parting.offset, parting.lost

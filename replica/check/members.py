@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from replica.check.examined import Examined, keys_of, replica_log
-from replica.check.membership import Member
+from replica.check.membership import GroupMember
 from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
@@ -27,7 +27,7 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
     return [[examined for _, examined in members] for members in ordered]
 
 
-def members_of(group: Sequence[Examined]) -> list[Member]:
+def members_of(group: Sequence[Examined]) -> list[GroupMember]:
     """The members whose replica is known. Logs are only read where there are at least two clusters:
     no other rule needs their entries."""
     clusters = by_cluster(group)
@@ -47,11 +47,13 @@ def members_of(group: Sequence[Examined]) -> list[Member]:
     ]
 
 
-def _member(examined: Examined, first_offset: int | None, entries: dict[int, LogBatch]) -> Member:
+def _member(
+    examined: Examined, first_offset: int | None, entries: dict[int, LogBatch]
+) -> GroupMember:
     replica, state = examined.replica, examined.directory.quorum_state
     assert replica is not None, "by_cluster takes no others"
     bootstrap = _bootstrap_snapshot(examined)
-    return Member(
+    return GroupMember(
         replica,
         examined.shown,
         _shown(examined, FileKind.META_PROPERTIES),

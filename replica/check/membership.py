@@ -20,7 +20,7 @@ RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """What one directory of a group says of itself; files are named as the user would.
 
     shown: the directory. meta_properties, quorum_state, bootstrap_snapshot (0-0.checkpoint): these
@@ -44,14 +44,14 @@ class Member:
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
 
 
-Told = tuple[Member, Finding]
+Told = tuple[GroupMember, Finding]
 """A finding, and the directory that it is about."""
 
 
-def judge_membership(group: Sequence[Member]) -> Iterator[Told]:
+def judge_membership(group: Sequence[GroupMember]) -> Iterator[Told]:
     """Rules that compare small files, and first records across cluster ids."""
     members = sorted(group, key=lambda member: member.replica)
-    clusters: dict[str, list[Member]] = {}
+    clusters: dict[str, list[GroupMember]] = {}
     for member in members:
         clusters.setdefault(member.replica.cluster_id, []).append(member)
     for cluster in clusters.values():
@@ -63,15 +63,15 @@ def judge_membership(group: Sequence[Member]) -> Iterator[Told]:
     yield from _judge_clusters(members)
 
 
-def _directory_id(member: Member) -> str | None:
+def _directory_id(member: GroupMember) -> str | None:
     directory_id = member.replica.directory_id
     return None if directory_id == ZERO_UUID else directory_id
 
 
 def _repeated(
-    members: Sequence[Member], what: str, of: Callable[[Member], Hashable]
+    members: Sequence[GroupMember], what: str, of: Callable[[GroupMember], Hashable]
 ) -> Iterator[Told]:
-    first: dict[Hashable, Member] = {}
+    first: dict[Hashable, GroupMember] = {}
     for member in members:
         value = of(member)
         if value is None:
@@ -82,7 +82,7 @@ def _repeated(
             yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
 
 
-def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
+def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[Told]:
     """Logs of two cluster ids that begin with the same entry, or hold one in common later.
 
     Of all that hold an entry the first one of the cluster with most members is told to be right,
@@ -90,7 +90,7 @@ def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
     """
     sizes = Counter(member.replica.cluster_id for member in members)
     by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
-    holders: dict[tuple[int, LogBatch], list[Member]] = {}
+    holders: dict[tuple[int, LogBatch], list[GroupMember]] = {}
     for member in by_size:
         for held in member.entries.items():
             holders.setdefault(held, []).append(member)
@@ -114,8 +114,8 @@ def _judge_clusters(members: Sequence[Member]) -> Iterator[Told]:
             yield wrong, rule.at(file, message, offset=offset, epoch=entry.epoch)
 
 
-def _judge_leaders(members: Sequence[Member]) -> Iterator[Told]:
-    leaders: dict[int, tuple[int, Member]] = {}
+def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[Told]:
+    leaders: dict[int, tuple[int, GroupMember]] = {}
     for member in members:
         leader_id, epoch = member.leader_id, member.leader_epoch
         if leader_id is None or leader_id == NO_NODE or epoch is None:
@@ -126,8 +126,8 @@ def _judge_leaders(members: Sequence[Member]) -> Iterator[Told]:
             yield member, groups.TWO_LEADERS.at(member.quorum_state, message, epoch=epoch)
 
 
-def _judge_voters(members: Sequence[Member]) -> Iterator[Told]:
-    first: tuple[list[int], Member] | None = None
+def _judge_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
+    first: tuple[list[int], GroupMember] | None = None
     for member in members:
         if not member.current_voters:
             continue
@@ -143,9 +143,9 @@ def _judge_voters(members: Sequence[Member]) -> Iterator[Told]:
             )
 
 
-def _judge_initial_voters(members: Sequence[Member]) -> Iterator[Told]:
+def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
     """Each node that names initial voters against the first node that does."""
-    first: Member | None = None
+    first: GroupMember | None = None
     for member in members:
         if not member.initial_voters:
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from replica.check.epochs import leader_changes
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.check.replay_fold import NewestState, Replayed, Watch
+from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
 from replica.check.role import stated_voters
 from replica.model.epochs import OffsetAndEpoch, election_order
@@ -58,7 +58,7 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
     ]
 
 
-def cluster_state(examined: Examined, replayed: Replayed) -> ClusterState:
+def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
     """The state of the directory's cluster. replayed: its log."""
     first = replayed.first_refused
     return ClusterState(

@@ -15,7 +15,7 @@ from typing import TypeVar
 from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.control import ControlMessage, UnknownControl
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
@@ -46,7 +46,7 @@ class PartitionKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class PartitionFolder:
     """name: of the folder, such as orders-0. key: what the replicas of one partition share.
     is_proven: whether the name or the topic id says which topic it is, and not the records
     alone, which could as well be metadata records that this release can't read."""
@@ -85,7 +85,7 @@ class Partition:
         return f"{subject} is no metadata log"
 
 
-def partition_of(examined: Examined) -> Partition:
+def partition_of(examined: Examined) -> PartitionFolder:
     """The partition of what was examined."""
     directory = examined.directory
     values = (
@@ -115,7 +115,7 @@ def _other_kind(examined: Examined) -> PartitionKind:
 
 def partition_named(
     folder: str, topic_id: str | None, values: Iterable[bytes], other: Callable[[], PartitionKind]
-) -> Partition:
+) -> PartitionFolder:
     """The partition of a folder of this name.
 
     topic_id: by partition.metadata, None where nobody knows. values: of its data records, in their
@@ -125,13 +125,15 @@ def partition_named(
     has_other_id = topic_id not in (None, METADATA_TOPIC_ID)
     is_metadata = folder == METADATA_FOLDER or not (has_other_id or _are_foreign(values))
     if is_metadata:
-        return Partition(folder, PartitionKind.METADATA, METADATA_TOPIC_ID)
+        return PartitionFolder(folder, PartitionKind.METADATA, METADATA_TOPIC_ID)
     is_proven = has_other_id or (topic_id is None and _PARTITION.fullmatch(folder) is not None)
-    return Partition(folder, other(), topic_id if has_other_id and topic_id else folder, is_proven)
+    return PartitionFolder(
+        folder, other(), topic_id if has_other_id and topic_id else folder, is_proven
+    )
 
 
 def by_partition(
-    group: Iterable[_Directory], of: Callable[[_Directory], Partition]
+    group: Iterable[_Directory], of: Callable[[_Directory], PartitionFolder]
 ) -> list[list[_Directory]]:
     """Directories of partitions that a quorum replicates, those of one partition together, in the
     order of the group; of: tells a directory's partition."""
@@ -149,7 +151,7 @@ def folder_of(found: Found) -> str:
     return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
 
 
-def values_of(batches: Iterable[LocatedBatch], content: Content) -> Iterator[bytes]:
+def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator[bytes]:
     """The values of the data records in sound batches; content: of their file."""
     inflation = Inflation(content.size)
     for batch in batches:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from replica.check.partition import Partition, PartitionKind, partition_named, values_of
+from replica.check.partition import PartitionFolder, PartitionKind, partition_named, values_of
 from replica.errors import DataError, UnreadableFileError
 from replica.format import partition_metadata, quorum_state
 from replica.format.byte_source import OpenFile, ShrankError
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import (
     MAX_LOG_BYTES,
@@ -25,17 +25,17 @@ LOOKED_AT_BYTES = 1024 * 1024
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
-def partition_at(folder: str) -> Partition:
+def partition_at(folder: str) -> PartitionFolder:
     """The partition whose folder this is. What can't be read tells nothing."""
     return _partition(folder, None)
 
 
-def partition_of_file(path: str) -> Partition:
+def partition_of_file(path: str) -> PartitionFolder:
     """The partition of a file that was named on its own, by its folder and its records."""
     return _partition(os.path.dirname(os.path.abspath(path)), path)
 
 
-def _partition(folder: str, file: str | None) -> Partition:
+def _partition(folder: str, file: str | None) -> PartitionFolder:
     names = _names(folder)
     logs = sorted(name for name in names if classify(name).kind in _LOGS)
     paths = [os.path.join(folder, name) for name in logs] if file is None else [file]
@@ -70,4 +70,4 @@ def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes
             data = file.read(0, min(file.size, LOOKED_AT_BYTES))
     except (UnreadableFileError, ShrankError):
         return
-    yield from values_of(scan(data).batches, Content(data))
+    yield from values_of(scan(data).batches, FileContent(data))

@@ -16,7 +16,7 @@ from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
@@ -161,7 +161,7 @@ def _stand_out(
 
 
 def _with_odd_records(
-    file: SegmentFile | SnapshotFile, content: Content, new: Sequence[LocatedBatch]
+    file: SegmentFile | SnapshotFile, content: FileContent, new: Sequence[LocatedBatch]
 ) -> Iterator[LocatedBatch]:
     """The new batches that hold records which the bulk reader leaves to the scalar reader, in
     order."""

@@ -14,7 +14,7 @@ from typing import Protocol
 from replica.check.examined import Examined
 from replica.errors import CorruptDataError, DataError
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
 from replica.format.segment import LocatedBatch
@@ -64,7 +64,7 @@ class NewestState:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class FoldedImages:
     """images: the state at each end asked for that could be reached. first_refused: None where
     every record could be applied; refused_count: how many couldn't. left_out: why nothing was
     replayed, "" where it was. newest: None where nobody asked for it, or no state is known."""
@@ -77,7 +77,7 @@ class Replayed:
 
 
 def read_batch(
-    batch: LocatedBatch, content: Content, inflation: Inflation, read: RecordReader = meaning
+    batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader = meaning
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
     """A batch's records with what they mean. DataError where a record has no meaning here, or the
     batch isn't there any more.
@@ -94,7 +94,7 @@ def read_batch(
 def apply_batch(
     replay: AnyReplay,
     batch: LocatedBatch,
-    content: Content,
+    content: FileContent,
     inflation: Inflation,
     read: RecordReader = meaning,
 ) -> Iterator[Refusal]:
@@ -109,7 +109,7 @@ SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
 """The state in a snapshot; None where it isn't known to the last record."""
 
 
-class Replaying:
+class LogFold:
     """The fold over a log's batches. end: of the last one. images, first_refused, refused_count:
     see Replayed.
 
@@ -139,10 +139,10 @@ class Replaying:
         self._inflating: SegmentFile | None = None
         self._inflation = Inflation(0)
 
-    def replayed(self, *, newest: bool = False) -> Replayed:
+    def replayed(self, *, newest: bool = False) -> FoldedImages:
         """newest: whether the state at the log's end is wanted."""
         state = self._newest() if newest else None
-        return Replayed(self.images, self.first_refused, self.refused_count, newest=state)
+        return FoldedImages(self.images, self.first_refused, self.refused_count, newest=state)
 
     def _newest(self) -> NewestState | None:
         """The state where the log ends, or where it could still be replayed; that of the newest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import RecordReader, Replayed, Replaying, Watch, apply_batch
+from replica.check.replay_fold import FoldedImages, LogFold, RecordReader, Watch, apply_batch
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
@@ -29,7 +29,7 @@ def replay_log(
     watch: Watch | None = None,
     *,
     newest: bool = False,
-) -> Replayed:
+) -> FoldedImages:
     """Replay the log; wanted: ends (exclusive) with the epoch of the record before. newest: whether
     the state at the log's end is wanted, too."""
     if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
@@ -38,10 +38,10 @@ def replay_log(
         try:
             return replay_large_log(examined, wanted, snapshot_image, watch, newest=newest)
         except TooMuchMemoryError as error:
-            return Replayed(left_out=str(error))
+            return FoldedImages(left_out=str(error))
         except MovedError:
-            return Replayed(left_out="its files were changed while they were read")
-    replaying = Replaying(examined, wanted, Replay, snapshot_image)
+            return FoldedImages(left_out="its files were changed while they were read")
+    replaying = LogFold(examined, wanted, Replay, snapshot_image)
     for number, (segment, batch) in enumerate(_batches(examined)):
         if watch is not None and number % _EVERY_BATCHES == 0:
             watch(f"{examined.shown}: replaying offset {batch.header.base_offset}")

@@ -12,7 +12,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys
 
 
-class Role(StrEnum):
+class QuorumRole(StrEnum):
     """What a node is to its quorum. The values are part of the output of `check --json`."""
 
     VOTER = "voter"
@@ -21,7 +21,7 @@ class Role(StrEnum):
     """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
 
 
-def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | None:
+def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
     """The role of a directory's node; None where nobody knows whose it is, or who the voters are.
 
     changes: the LeaderChange records of the log, in its order.
@@ -30,7 +30,7 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> Role | 
     voters = stated_voters(examined, changes)
     if replica is None or not voters:
         return None
-    return Role.VOTER if is_voter(voters, replica.key) else Role.OBSERVER
+    return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:

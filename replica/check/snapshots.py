@@ -18,7 +18,7 @@ from replica.format.segment import LocatedBatch, chosen
 from replica.format.snapshot import SnapshotState
 from replica.metadata.image import (
     PLACE_OF,
-    Difference,
+    EntityDifference,
     Image,
     differences,
     dropped_configs,
@@ -66,7 +66,7 @@ class Compared:
     orphans: int
     dropped: int
     different: int
-    first: tuple[Difference, ...]
+    first: tuple[EntityDifference, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Differing:
     comparison in parts can be.
     """
 
-    orphans: list[Difference]
-    dropped: list[Difference]
-    others: list[Difference]
+    orphans: list[EntityDifference]
+    dropped: list[EntityDifference]
+    others: list[EntityDifference]
 
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
@@ -328,15 +328,15 @@ def compare_images(a: Image, b: Image) -> Differing:
     )
 
 
-def _is_lone_migration(one: Difference) -> bool:
+def _is_lone_migration(one: EntityDifference) -> bool:
     return one.kind == ZK_MIGRATION and None in (one.value_a, one.value_b)
 
 
-def _keys(*found: Difference) -> set[tuple[str, str]]:
+def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
     return {(one.kind, one.key) for one in found}
 
 
-def describe(found: Sequence[Difference], count: int) -> str:
+def describe(found: Sequence[EntityDifference], count: int) -> str:
     """The first of `count` differences, by kind and key; values may be secret."""
     shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
@@ -344,7 +344,7 @@ def describe(found: Sequence[Difference], count: int) -> str:
     return f"{_count(count, 'entity')} differ: {', '.join(shown)}{rest}"
 
 
-def _how(one: Difference) -> str:
+def _how(one: EntityDifference) -> str:
     if one.value_a is None:
         return "is missing"
     return "is too much" if one.value_b is None else "differs"

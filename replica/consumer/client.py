@@ -17,8 +17,8 @@ from replica.consumer.values import (
     Answer,
     Ask,
     ConsumerRecord,
+    FetchPosition,
     Polled,
-    Position,
     Report,
     ResetPolicy,
 )
@@ -31,7 +31,7 @@ cancelled."""
 _log = logging.getLogger(__name__)
 
 
-class Connections(Protocol):
+class NodeConnections(Protocol):
     """The way to the nodes."""
 
     def call(self, ask: Ask) -> Coroutine[None, None, Answer]:
@@ -58,7 +58,7 @@ class AsyncConsumer:
     def __init__(
         self,
         session: Session,
-        connections: Connections,
+        connections: NodeConnections,
         clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
     ) -> None:
         self._session = session
@@ -68,7 +68,7 @@ class AsyncConsumer:
         self._forgotten: set[asyncio.Task[Answer]] = set()
 
     @property
-    def position(self) -> Position | None:
+    def position(self) -> FetchPosition | None:
         """The position of the next record that a poll returns; None while it is being looked up."""
         return self._session.position
 
@@ -83,7 +83,7 @@ class AsyncConsumer:
         position, end = self.position, self.high_watermark
         return position is not None and 0 <= end <= position.offset
 
-    def seek(self, position: Position) -> None:
+    def seek(self, position: FetchPosition) -> None:
         """Go on there (see Session.seek)."""
         self._session.seek(position)
 
@@ -183,7 +183,7 @@ class Consumer:
     def __init__(
         self,
         session: Session,
-        connections: Connections,
+        connections: NodeConnections,
         on_report: Callable[[Report], None] = log_report,
     ) -> None:
         self._runner = asyncio.Runner()
@@ -192,7 +192,7 @@ class Consumer:
         self._is_closed = False
 
     @property
-    def position(self) -> Position | None:
+    def position(self) -> FetchPosition | None:
         """See AsyncConsumer, also of the next two."""
         return self._consumer.position
 
@@ -204,7 +204,7 @@ class Consumer:
     def is_at_end(self) -> bool:
         return self._consumer.is_at_end
 
-    def seek(self, position: Position) -> None:
+    def seek(self, position: FetchPosition) -> None:
         """Go on there (see Session.seek)."""
         self._consumer.seek(position)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.consumer.values import ConsumerRecord, Position
+from replica.consumer.values import ConsumerRecord, FetchPosition
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import decode_header
 from replica.format.frames import Frame, frames
@@ -19,11 +19,11 @@ class ReadRecords:
     epochs: those of the records that were read so far, each with the first offset read in it."""
 
     records: tuple[ConsumerRecord, ...]
-    position: Position
+    position: FetchPosition
     epochs: Epochs
 
 
-def take(data: bytes, position: Position, epochs: Epochs) -> ReadRecords:
+def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
     """The records from `position` on of batches in offset order; a cut batch at the end waits for
     the next fetch.
 
@@ -37,7 +37,7 @@ def take(data: bytes, position: Position, epochs: Epochs) -> ReadRecords:
             first = max(position.offset, frame.base_offset)
             epochs = _with_epoch(epochs, frame.epoch, first)
             found += _records(data, frame, first)
-            position = Position(frame.end_offset, frame.epoch)
+            position = FetchPosition(frame.end_offset, frame.epoch)
         at = frame.end_position
     if data and at == 0:
         raise TruncatedDataError(

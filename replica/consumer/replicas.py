@@ -18,7 +18,7 @@ PATIENCE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
+class KnownLeader:
     """node_id: NO_NODE while there is none. epoch: -1 while it isn't told."""
 
     node_id: int = NO_NODE
@@ -30,7 +30,7 @@ class Replicas:
     """lease_ms: how long a wish of the leader holds, and a failed replica is avoided."""
 
     def __init__(self, selector: ReplicaSelector, lease_ms: int) -> None:
-        self.leader = Leader()
+        self.leader = KnownLeader()
         self._selector = selector
         self._lease_ms = lease_ms
         self._partition = PartitionView(NO_NODE, ())
@@ -40,7 +40,7 @@ class Replicas:
         self._patience = PATIENCE
         self._high_watermarks: dict[int, int] = {}
 
-    def learn(self, partition: PartitionView, leader: Leader) -> bool:
+    def learn(self, partition: PartitionView, leader: KnownLeader) -> bool:
         """Metadata came; False where it is older than what is known, and ignored.
 
         An epoch counts within one topic id: a topic made anew begins again.

@@ -12,7 +12,7 @@ import itertools
 from dataclasses import dataclass
 
 from replica.consumer import records
-from replica.consumer.replicas import Leader, Replicas
+from replica.consumer.replicas import KnownLeader, Replicas
 from replica.consumer.selector import ReplicaSelector
 from replica.consumer.values import (
     Answer,
@@ -21,6 +21,7 @@ from replica.consumer.values import (
     EpochEnded,
     Fetch,
     Fetched,
+    FetchPosition,
     LogTruncationError,
     LookedUp,
     LookUpOffset,
@@ -28,7 +29,6 @@ from replica.consumer.values import (
     NoOffsetError,
     OffsetReset,
     Polled,
-    Position,
     ReadRefusedError,
     RefreshMetadata,
     ResetPolicy,
@@ -47,7 +47,7 @@ _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SessionSettings:
     """retry_backoff_ms: between an error and the next request. metadata_max_age_ms: metadata is
     asked for at least that often; also the lease of a preferred replica. rack: client.rack."""
 
@@ -63,7 +63,7 @@ class AwaitReset:
     where the caller asked for a reset."""
 
     policy: ResetPolicy
-    lost: Position | None = None
+    lost: FetchPosition | None = None
     is_truncated: bool = False
 
 
@@ -71,14 +71,14 @@ class AwaitReset:
 class AwaitValidation:
     """Waits until the leader has told where position.epoch ends; nothing is fetched before."""
 
-    position: Position
+    position: FetchPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
     """Records from `position` on are wanted."""
 
-    position: Position
+    position: FetchPosition
 
 
 State = AwaitReset | AwaitValidation | Fetching
@@ -91,11 +91,11 @@ class Session:
         self,
         policy: ResetPolicy,
         selector: ReplicaSelector,
-        start: Position | None = None,
-        settings: Settings | None = None,
+        start: FetchPosition | None = None,
+        settings: SessionSettings | None = None,
     ) -> None:
         self._policy = policy
-        self._settings = settings or Settings()
+        self._settings = settings or SessionSettings()
         self._replicas = Replicas(selector, self._settings.metadata_max_age_ms)
         self._ids = itertools.count()
         self._in_flight: tuple[int, Ask] | None = None
@@ -105,7 +105,7 @@ class Session:
         self._refresh = True
         self._high_watermark = UNDEFINED_OFFSET
         self._followers_look_up = True
-        self._reconciled: Position | None = None
+        self._reconciled: FetchPosition | None = None
         self._epochs: Epochs = ()
         self._state: State = AwaitReset(policy)
         if start is not None:
@@ -118,7 +118,7 @@ class Session:
         return self._state
 
     @property
-    def position(self) -> Position | None:
+    def position(self) -> FetchPosition | None:
         """The position of the next record that is returned; None while it is being looked up."""
         return None if isinstance(self._state, AwaitReset) else self._state.position
 
@@ -128,11 +128,11 @@ class Session:
         return self._high_watermark
 
     @property
-    def leader(self) -> Leader:
+    def leader(self) -> KnownLeader:
         """The leader in the metadata."""
         return self._replicas.leader
 
-    def seek(self, position: Position) -> None:
+    def seek(self, position: FetchPosition) -> None:
         """Go on there. With an epoch, the leader is asked first whether it knows that history."""
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
@@ -178,7 +178,7 @@ class Session:
         if metadata.partition is None:
             return False
         before = self.leader
-        leader = Leader(metadata.partition.leader_id, metadata.leader_epoch, metadata.topic_id)
+        leader = KnownLeader(metadata.partition.leader_id, metadata.leader_epoch, metadata.topic_id)
         if not self._replicas.learn(metadata.partition, leader):
             return False
         if self.leader != before:
@@ -230,7 +230,7 @@ class Session:
         self._in_flight = None
         self._error = None
 
-    def _place(self, position: Position) -> None:
+    def _place(self, position: FetchPosition) -> None:
         """Read on from a position that this leader hasn't judged."""
         if position.epoch >= 0 and self.leader.epoch >= 0:
             self._enter(AwaitValidation(position))
@@ -301,7 +301,7 @@ class Session:
         elif ask.node_id == self.leader.node_id:
             self._lose(position, NoOffsetError(position, fetched.log_start, fetched.high_watermark))
 
-    def _lose(self, position: Position, error: KraftlakeError) -> None:
+    def _lose(self, position: FetchPosition, error: KraftlakeError) -> None:
         """The position isn't in the leader's log: reset it by the policy, or keep the
         error for the caller where the policy is NONE."""
         if self._policy is ResetPolicy.NONE:
@@ -333,7 +333,7 @@ class Session:
         later = (entry.start_offset for entry in self._epochs if entry.epoch > end.epoch)
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 
-    def _truncated(self, position: Position, diverging: OffsetAndEpoch) -> Polled:
+    def _truncated(self, position: FetchPosition, diverging: OffsetAndEpoch) -> Polled:
         """The log was truncated below the position: go on where the logs part, unless the policy is
         NONE (KIP-320)."""
         if self._policy is ResetPolicy.NONE:
@@ -343,9 +343,9 @@ class Session:
         read_epoch = epoch_for_offset(self._epochs, diverging.offset - 1)
         self._reconciled = None
         if read_epoch is None or read_epoch == diverging.epoch:
-            self._enter(Fetching(Position(diverging.offset, diverging.epoch)))
+            self._enter(Fetching(FetchPosition(diverging.offset, diverging.epoch)))
         else:  # the leader may not hold the rest of what was read either
-            self._enter(AwaitValidation(Position(diverging.offset, read_epoch)))
+            self._enter(AwaitValidation(FetchPosition(diverging.offset, read_epoch)))
         return Polled(reports=(Truncation(position, diverging),))
 
     def _looked_up(self, ask: LookUpOffset, found: LookedUp, now_ms: int) -> Polled:
@@ -359,7 +359,7 @@ class Session:
             return self._failed(ask.node_id, ErrorCode.OFFSET_NOT_AVAILABLE, now_ms)
         state = self._state
         assert isinstance(state, AwaitReset), "any other state forgets the lookup"
-        after = Position(found.offset, found.epoch)
+        after = FetchPosition(found.offset, found.epoch)
         self._epochs = ()
         self._enter(Fetching(after))
         if state.lost is None:

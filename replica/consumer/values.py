@@ -23,7 +23,7 @@ class ResetPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class FetchPosition:
     """offset: of the next record wanted. epoch: of the record before it, -1 while unknown (Kafka:
     SubscriptionState.FetchPosition)."""
 
@@ -40,7 +40,7 @@ class Fetch:
     name a preferred replica by; empty where the leader itself is to serve."""
 
     node_id: int
-    position: Position
+    position: FetchPosition
     leader_epoch: int
     rack: str = ""
 
@@ -50,7 +50,7 @@ class EndOfEpoch:
     """OffsetForLeaderEpoch to the leader: where does position.epoch end?"""
 
     node_id: int
-    position: Position
+    position: FetchPosition
     leader_epoch: int
 
 
@@ -144,7 +144,7 @@ class Truncation:
     on there. None where the leader can't tell: the OffsetReset that follows says where.
     """
 
-    position: Position
+    position: FetchPosition
     diverging: OffsetAndEpoch | None
 
 
@@ -152,8 +152,8 @@ class Truncation:
 class OffsetReset:
     """The position was in the log no more; reading goes on where the reset policy says."""
 
-    before: Position
-    after: Position
+    before: FetchPosition
+    after: FetchPosition
 
 
 Report: TypeAlias = Truncation | OffsetReset
@@ -180,7 +180,7 @@ class NoOffsetError(KraftlakeError):
 
     def __init__(
         self,
-        position: Position | None,
+        position: FetchPosition | None,
         log_start: int = UNDEFINED_OFFSET,
         high_watermark: int = UNDEFINED_OFFSET,
     ) -> None:
@@ -202,7 +202,7 @@ class LogTruncationError(KraftlakeError):
     """What Truncation tells, where the reset policy is none: seek, to `diverging` for one (Kafka:
     LogTruncationException)."""
 
-    def __init__(self, position: Position, diverging: OffsetAndEpoch | None) -> None:
+    def __init__(self, position: FetchPosition, diverging: OffsetAndEpoch | None) -> None:
         super().__init__(position, diverging)
         self.position = position
         self.diverging = diverging

@@ -28,7 +28,7 @@ class MovedError(Exception):
     """Bytes that were checked are not there any more, because the file was changed meanwhile."""
 
 
-class Content:
+class FileContent:
     """The content of a file. has_changed: whether a batch was not found again in its place."""
 
     def __init__(self, data: Source) -> None:
@@ -80,7 +80,7 @@ class Content:
         except DataError:  # the rule undecodable-record reports it
             return
 
-    def equals(self, other: Content) -> bool:
+    def equals(self, other: FileContent) -> bool:
         """Whether both files hold the same bytes."""
         if self.size != other.size:
             return False

@@ -30,7 +30,7 @@ Stretch: TypeAlias = tuple[int, int]
 """(the first byte, how many bytes)."""
 
 
-class Place(NamedTuple):
+class BatchPlace(NamedTuple):
     """A batch: its first byte and its base offset. size_bytes: how many of its bytes are wanted,
     all of them or those of its header."""
 
@@ -57,8 +57,8 @@ class KnownFile:
     record_count: int
     chunk_hash: str
     headers_hash: str
-    landmarks: tuple[Place, ...]
-    places: tuple[Place, ...]
+    landmarks: tuple[BatchPlace, ...]
+    places: tuple[BatchPlace, ...]
 
     @property
     def first_offset(self) -> int:
@@ -87,18 +87,18 @@ def headers_hash(headers: Sequence[bytes]) -> str:
 
 def batches_around(
     file: OpenFile, known: KnownFile, ends: Iterable[int], scan: segment.ScanLog
-) -> tuple[Place, ...]:
+) -> tuple[BatchPlace, ...]:
     """The known batches that hold the offset of each of `ends` and the offset before it.
 
     scan: for the bytes between two places, which may hold ten thousand small batches.
     """
-    places = [*known.places, Place(known.sound_bytes, known.next_offset, 0)]
+    places = [*known.places, BatchPlace(known.sound_bytes, known.next_offset, 0)]
     stretches: dict[int, list[int]] = {}
     for end in ends:
         if known.first_offset < end <= known.next_offset:
             number = max(n for n, place in enumerate(places) if place.base_offset < end)
             stretches.setdefault(number, []).append(end)
-    found: list[Place] = []
+    found: list[BatchPlace] = []
     for number, wanted in stretches.items():
         start, following = places[number], places[min(number + 2, len(places) - 1)]
         part = file.part(start.position, following.position - start.position)
@@ -107,7 +107,9 @@ def batches_around(
     return tuple(found)
 
 
-def wanted_of_segment(known: KnownFile, around: Iterable[Place], size: int) -> Iterator[Stretch]:
+def wanted_of_segment(
+    known: KnownFile, around: Iterable[BatchPlace], size: int
+) -> Iterator[Stretch]:
     """The bytes that resume_segment reads of a segment of `size` bytes. Some come twice."""
     for place in (*known.landmarks, *around):
         yield place.position, place.size_bytes
@@ -122,7 +124,7 @@ def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
 
 
 def resume_segment(
-    file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[Place]
+    file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[BatchPlace]
 ) -> Resumed | None:
     """Read the new bytes of a segment. Returns None where its first bytes are not the known ones.
 
@@ -195,23 +197,23 @@ def _landmarks(file: OpenFile, known: KnownFile) -> tuple[LocatedBatch, ...] | N
     return tuple(found)
 
 
-def _batch(place: Place, header: Buffer) -> LocatedBatch:
+def _batch(place: BatchPlace, header: Buffer) -> LocatedBatch:
     return LocatedBatch(place.position, decode_header(header), True)
 
 
-def _is_sound(file: OpenFile, place: Place) -> bool:
+def _is_sound(file: OpenFile, place: BatchPlace) -> bool:
     found = _scanned(file, place)
     return not found.damages and len(found.batches) == 1
 
 
-def _scanned(file: OpenFile, place: Place) -> SegmentScan:
+def _scanned(file: OpenFile, place: BatchPlace) -> SegmentScan:
     part = file.part(place.position, place.size_bytes)
     return segment.scan(part, start=place.position, expected_offset=place.base_offset)
 
 
-def _around(batches: Iterable[LocatedBatch], ends: Sequence[int]) -> Iterator[Place]:
+def _around(batches: Iterable[LocatedBatch], ends: Sequence[int]) -> Iterator[BatchPlace]:
     for batch in batches:
         header = batch.header
         first, last = header.base_offset, header.last_offset
         if batch.crc_valid and any(first <= end <= last + 1 for end in ends):
-            yield Place(batch.position, first, header.size_bytes)
+            yield BatchPlace(batch.position, first, header.size_bytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replica.errors import DataError
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
 from replica.format.segment import LocatedBatch, SegmentScan
 
@@ -24,7 +24,7 @@ class SnapshotContent:
 
 def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
     """Look at the first and the last control record of a scanned snapshot."""
-    content = Content(data)
+    content = FileContent(data)
     messages = [
         _control_messages(content, batch) for batch in (*found.batches[:1], *found.batches[-1:])
     ]
@@ -41,7 +41,7 @@ def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
     )
 
 
-def _control_messages(content: Content, batch: LocatedBatch) -> list[ControlMessage]:
+def _control_messages(content: FileContent, batch: LocatedBatch) -> list[ControlMessage]:
     """The control records of a batch, up to the first that doesn't decode."""
     if not batch.header.is_control or not batch.crc_valid:
         return []

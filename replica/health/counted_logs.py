@@ -7,7 +7,7 @@ from collections import Counter
 
 from replica.check.examined import Examined
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.directory import SegmentFile
 from replica.health.log_content import LogContent, count_batch
 from replica.scan.segments import is_large
@@ -34,7 +34,7 @@ def content_of(examined: Examined) -> LogContent:
 
 
 def _count_small(
-    content: Content, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
+    content: FileContent, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
 ) -> None:
     inflation = Inflation(content.size)
     for batch in segment.scan.batches:

@@ -93,7 +93,7 @@ class Alike(NamedTuple):
         return live_replicas(live, *self)
 
 
-class Tally:
+class HarmTally:
     """How much harm there is now, and how much more each failure would do, over all partitions.
 
     with_pairs: whether failures of two brokers are counted. touched: the failures whose total has
@@ -119,21 +119,21 @@ class Tally:
 
 
 @dataclass
-class Standing:
+class ExposureState:
     """The exposures of a cluster at one time. live: brokers. rack_of: of live brokers that have a
     rack. voters: as in Cluster."""
 
-    tally: Tally
+    tally: HarmTally
     live: frozenset[int]
     rack_of: Mapping[int, str]
     voters: frozenset[int]
 
     @staticmethod
-    def of(cluster: Cluster) -> Standing:
+    def of(cluster: Cluster) -> ExposureState:
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
-        standing = Standing(
-            Tally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
+        standing = ExposureState(
+            HarmTally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
         )
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
@@ -190,7 +190,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
     has_too_many_pairs says so.
     """
-    standing = Standing.of(cluster)
+    standing = ExposureState.of(cluster)
     for failure in standing.failures():
         exposure = standing.exposure(failure)
         assert exposure is not None, "what can fail has an exposure"

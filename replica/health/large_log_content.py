@@ -8,7 +8,7 @@ import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.health.log_content import TYPE_BYTE, UNKNOWN, count_batch, type_named, type_of
 from replica.scan import frames
 from replica.scan.native import Longs
@@ -17,7 +17,7 @@ from replica.scan.tables import program_table
 
 
 def count_large(
-    content: Content, base_offset: int | None, counts: Counter[str], sizes: Counter[str]
+    content: FileContent, base_offset: int | None, counts: Counter[str], sizes: Counter[str]
 ) -> None:
     """Count the records of one segment."""
     inflation = Inflation(content.size)

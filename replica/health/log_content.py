@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.content import Content
+from replica.format.content import FileContent
 from replica.format.control import ControlType, decode_control
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
@@ -37,7 +37,7 @@ class LogContent:
 
 
 def count_batch(
-    content: Content,
+    content: FileContent,
     batch: LocatedBatch,
     inflation: Inflation,
     counts: Counter[str],

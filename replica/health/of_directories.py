@@ -9,11 +9,11 @@ from typing import Any
 
 from replica.check.examined import Examined
 from replica.check.newest import ClusterState
-from replica.check.replay_fold import Replaying
+from replica.check.replay_fold import LogFold
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
-from replica.health.past import WATCHED, Step
+from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
 from replica.metadata.image import Image, Refusal, ReplayedRecord, VersionedReplay
@@ -45,7 +45,7 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
     )
 
 
-def steps_of(examined: Examined, end_offset: int) -> list[Step]:
+def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
     """What each record before `end_offset` changed, newest first, back to the beginning of the
     replay. Nothing where the log doesn't reach `end_offset`."""
     recorders: list[_Recorder] = []
@@ -54,7 +54,7 @@ def steps_of(examined: Examined, end_offset: int) -> list[Step]:
         recorders.append(_Recorder(image))
         return recorders[-1]
 
-    replaying = Replaying(examined, (), new_replay, snapshot_image)
+    replaying = LogFold(examined, (), new_replay, snapshot_image)
     times: list[tuple[int, int]] = []
     for segment in examined.directory.segments:
         for batch in segment.scan.batches:
@@ -68,17 +68,17 @@ def steps_of(examined: Examined, end_offset: int) -> list[Step]:
 
 def _timed(
     writes: Iterable[tuple[int, tuple[tuple[str, Any, Any], ...]]], times: list[tuple[int, int]]
-) -> Iterator[Step]:
+) -> Iterator[VisibleChange]:
     """The writes with their times. times: (base offset, base timestamp in ms) of each batch; all
     records of a controller's batch have the same time."""
     for offset, before in writes:
         base, at = times[bisect_right(times, offset, key=itemgetter(0)) - 1]
-        yield Step(offset, None if base > offset or at < 0 else at, before)
+        yield VisibleChange(offset, None if base > offset or at < 0 else at, before)
 
 
 class _Recorder:
     """A replay that notes what each record changed. end_offset: of the applied records, exclusive.
-    writes: (offset, the values before it as in Step)."""
+    writes: (offset, the values before it as in VisibleChange)."""
 
     def __init__(self, image: Image) -> None:
         self.end_offset = -1

@@ -26,9 +26,9 @@ from replica.health.exposure import (
     VOTER,
     Alike,
     Exposure,
+    ExposureState,
     Failure,
     Harm,
-    Standing,
 )
 from replica.health.reassignments import reassigned
 from replica.metadata.image.partition import Partition
@@ -38,7 +38,7 @@ WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
 """The tables of an image whose changes are steps."""
 
 
-class Step(NamedTuple):
+class VisibleChange(NamedTuple):
     """What became visible at one offset. at: ms since the epoch, None where the batch has no time.
     before: (table, key, the value before as State's tables hold it, None for no entity)."""
 
@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """The record with which something began. at: as in Step."""
+    """The record with which something began. at: as in VisibleChange."""
 
     offset: int
     at: int | None
@@ -65,7 +65,7 @@ class Past:
     unknown: int
 
 
-def look_back(cluster: Cluster, steps: Iterable[Step]) -> Past:
+def look_back(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
     """Find out since when the cluster is as it is. steps: newest first, one for each offset below
     the cluster's end that changed something; they are read as far as needed."""
     exposed, starts = _Exposed(cluster), _Starts(cluster)
@@ -91,7 +91,7 @@ class _Starts:
         self.waiting = set(reassigned(cluster.image))
         self.found: dict[PartitionKey, ReassignmentStart] = {}
 
-    def take_back(self, step: Step) -> None:
+    def take_back(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
             if table != "partitions" or key not in self.waiting:
                 continue
@@ -109,7 +109,7 @@ class _Exposed:
 
     def __init__(self, cluster: Cluster) -> None:
         self.since: dict[Failure, Beginning] = {}
-        self._standing = Standing.of(cluster)
+        self._standing = ExposureState.of(cluster)
         self._figures = {
             failure: exposure
             for failure in self._standing.failures()
@@ -123,7 +123,7 @@ class _Exposed:
                     self._pairs[one].add(failure)
         self._past = _State(cluster, self._standing)
 
-    def take_back(self, step: Step) -> None:
+    def take_back(self, step: VisibleChange) -> None:
         tally = self._standing.tally
         tally.touched.clear()
         now, had = tally.total(), (self._standing.live, self._standing.voters)
@@ -153,7 +153,7 @@ class _State:
     """The state on which exposures depend. It is taken back in place, together with the
     Standing."""
 
-    def __init__(self, cluster: Cluster, standing: Standing) -> None:
+    def __init__(self, cluster: Cluster, standing: ExposureState) -> None:
         self.racks_changed = False
         self._standing = standing
         self._partitions = dict(cluster.partitions)
@@ -170,7 +170,7 @@ class _State:
         for key in self._partitions:
             self._of_topic[key[0]].add(key)
 
-    def take_back(self, step: Step) -> None:
+    def take_back(self, step: VisibleChange) -> None:
         before: dict[str, dict[Any, Any]] = {table: {} for table in WATCHED}
         for table, key, value in step.before:
             before[table][key] = value

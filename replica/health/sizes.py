@@ -15,7 +15,7 @@ _MS_PER_HOUR = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class EntitySize:
     """count: entities of a kind, partitions of a topic, or records of a type. replicas: of a
     topic's partitions. size_bytes: of the records' values. per_hour: records an hour, from the
     log's first batch to its last. None: there is no such number."""
@@ -28,11 +28,11 @@ class Size:
     per_hour: float | None = None
 
 
-def entity_sizes(counts: Mapping[str, int]) -> Iterator[Size]:
+def entity_sizes(counts: Mapping[str, int]) -> Iterator[EntitySize]:
     """The kinds of which there are entities, the most numerous first."""
     for name in sorted(counts, key=lambda one: (-counts[one], one)):
         if counts[name]:
-            yield Size(ENTITY, name, counts[name])
+            yield EntitySize(ENTITY, name, counts[name])
 
 
 def entity_counts(image: Image) -> dict[str, int]:
@@ -40,7 +40,7 @@ def entity_counts(image: Image) -> dict[str, int]:
     return {kind.name: len(image.tables[kind.table].values) for kind in KINDS}
 
 
-def topic_sizes(image: Image) -> Iterator[Size]:
+def topic_sizes(image: Image) -> Iterator[EntitySize]:
     """All topics, those with most replicas first, equal ones by name."""
     partitions: Counter[str] = Counter()
     replicas: Counter[str] = Counter()
@@ -48,13 +48,13 @@ def topic_sizes(image: Image) -> Iterator[Size]:
         partitions[topic_id] += 1
         replicas[topic_id] += len(partition.replicas)
     sizes = (
-        Size(TOPIC, name, partitions[topic_id], replicas[topic_id])
+        EntitySize(TOPIC, name, partitions[topic_id], replicas[topic_id])
         for topic_id, name in image.tables["topics"].values.items()
     )
     yield from sorted(sizes, key=lambda size: (-(size.replicas or 0), size.name))
 
 
-def record_sizes(content: LogContent) -> Iterator[Size]:
+def record_sizes(content: LogContent) -> Iterator[EntitySize]:
     """The types of the log's records, those with most bytes first."""
     hours = None
     if content.first_at is not None and content.last_at is not None:
@@ -63,4 +63,4 @@ def record_sizes(content: LogContent) -> Iterator[Size]:
         count = content.counts[name]
         per_hour = round(count / hours, 1) if hours else None
         size_bytes = content.sizes[name] if content.sizes else None
-        yield Size(RECORD, name, count, None, size_bytes, per_hour)
+        yield EntitySize(RECORD, name, count, None, size_bytes, per_hour)

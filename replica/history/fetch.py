@@ -51,7 +51,7 @@ def view_of(log: ReplicaLog) -> LogView:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class RecordsFollow:
     """Records follow from the asked offset; none, and a long poll, at the log end."""
 
 
@@ -64,7 +64,7 @@ class Diverging:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FetchSnapshotInstead:
     """SnapshotId: fetch this snapshot instead."""
 
     snapshot_id: OffsetAndEpoch
@@ -82,15 +82,15 @@ def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode
 
 def validate_position(
     log: LogView, fetch_offset: int, fetched_epoch: int
-) -> Records | Diverging | Snapshot:
+) -> RecordsFollow | Diverging | FetchSnapshotInstead:
     """Steps (a) to (e) of the replica fetch, once the leader epoch is right."""
     latest = log.latest_snapshot
     # (a) A follower with nothing is served faster by a snapshot, but 0-0 has no records to give.
     if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
-        return Snapshot(latest)
+        return FetchSnapshotInstead(latest)
     # (b)
     if log.log_start == 0 and fetch_offset == 0:
-        return Records()
+        return RecordsFollow()
     # (c)
     earliest = log.earliest_snapshot
     if (
@@ -98,13 +98,13 @@ def validate_position(
         and latest is not None
         and _below_snapshot(log, earliest, fetch_offset, fetched_epoch)
     ):
-        return Snapshot(latest)
+        return FetchSnapshotInstead(latest)
     # (d)
     end = log.end_offset_for(fetched_epoch)
     if end.epoch != fetched_epoch or end.offset < fetch_offset:
         return Diverging(end.epoch, end.offset)
     # (e)
-    return Records()
+    return RecordsFollow()
 
 
 def _below_snapshot(
@@ -128,7 +128,7 @@ class DraftOutOfRange:
 
 def draft_validate_position(
     log: LogView, fetch_offset: int, fetch_epoch: int
-) -> Records | DraftOutOfRange:
+) -> RecordsFollow | DraftOutOfRange:
     """Step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end offset
     of FetchEpoch in this log.
 
@@ -136,10 +136,10 @@ def draft_validate_position(
     snapshots: below the first epoch the follower is sent to the log start.
     """
     if fetch_offset == 0 and log.log_start == 0:
-        return Records()
+        return RecordsFollow()
     end = kraft_end_offset_for(log.epochs, log.log_end, None, fetch_epoch)
     if end.epoch == fetch_epoch and log.log_start <= fetch_offset <= end.offset:
-        return Records()
+        return RecordsFollow()
     if log.epochs and fetch_epoch < log.epochs[0].epoch:
         return DraftOutOfRange(log.log_start, log.epochs[0].epoch)
     return DraftOutOfRange(max(end.offset, log.log_start), end.epoch)

@@ -47,7 +47,7 @@ class RecoveryDecision(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankedReplica:
     """A replica in the ranking. relation: to the winner, None for the winner itself.
 
     at_risk: offsets with entries of its own that the winner lacks, ascending; lost: how many they
@@ -76,7 +76,7 @@ class RecoveryPlan:
     sentence each."""
 
     answer: RecoveryDecision
-    ranking: tuple[Standing, ...]
+    ranking: tuple[RankedReplica, ...]
     voters: VoterKeys | None
     missing: VoterKeys
     has_majority: bool
@@ -172,10 +172,10 @@ def _standing(
     winner: ReplicaLog,
     log: ReplicaLog,
     voters: VoterKeys | None,
-) -> Standing:
+) -> RankedReplica:
     votes = None if voters is None else is_voter(voters, log.key)
     if log is winner:
-        return Standing(log, votes, None, (), Losses(0, 0, 0))
+        return RankedReplica(log, votes, None, (), Losses(0, 0, 0))
     comparison = group.between(winner.key, log.key)
     # in the order in which the pair was compared, which names the offsets alike either way
     relation = diverge(winner, log, comparison).relation
@@ -188,10 +188,10 @@ def _standing(
     lost = _counted(commitment, log.key, at_risk)
     outcome = fetch_rounds(winner, log)
     end = outcome.truncation_offset if outcome.truncation_offset < log.end_offset else None
-    return Standing(log, votes, relation, at_risk, lost, end, outcome.snapshot_id)
+    return RankedReplica(log, votes, relation, at_risk, lost, end, outcome.snapshot_id)
 
 
-def _on_no_voter(group: GroupComparison, ranking: Sequence[Standing]) -> Ranges:
+def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ranges:
     """The winner's offsets that no voter here holds; below its log start a voter has a snapshot."""
     winner = ranking[0].log
     if any(standing.is_voter is not False for standing in ranking[:1]):
@@ -217,7 +217,7 @@ def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:
 
 
 def _refusals(
-    ranking: Sequence[Standing],
+    ranking: Sequence[RankedReplica],
     commitment: Commitment,
     unreliable: Collection[ReplicaKey],
     has_majority: bool,

@@ -14,8 +14,8 @@ from replica.history.epochs import truncate_from_end
 from replica.history.fetch import (
     Diverging,
     DraftOutOfRange,
+    FetchSnapshotInstead,
     LogView,
-    Snapshot,
     draft_validate_position,
     validate_position,
     view_of,
@@ -127,13 +127,13 @@ def truncated(log: LogView, end_offset: int) -> LogView:
     )
 
 
-def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot:
+def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | FetchSnapshotInstead:
     """The rounds up to records, or to the first snapshot answer."""
     view = follower
     rounds = 0
     while True:
         answer = validate_position(leader, view.log_end, view.last_fetched_epoch)
-        if isinstance(answer, Snapshot):
+        if isinstance(answer, FetchSnapshotInstead):
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:

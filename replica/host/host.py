@@ -46,7 +46,7 @@ from replica.storage.segment import LogConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     """Where a replica keeps its log. folder: the partition's, log.dirs/TOPIC-0. archive: keeps what
     the log loses, see FileLog. topic_id: for partition.metadata."""
 
@@ -68,7 +68,7 @@ class Host:
     def __init__(
         self,
         config: Config,
-        place: Place,
+        place: LogPlace,
         machine: StateMachine,
         draw: Callable[[int], int],
         now_ms: int,

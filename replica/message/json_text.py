@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from replica.message.program import Program, Step
+from replica.message.program import FieldStep, Program
 from replica.message.schema import Kind, Value
 
 Plain: TypeAlias = "int | float | str | bool | list[Plain] | dict[str, Plain] | None"
@@ -131,7 +131,7 @@ def _struct_renderer(
     return render
 
 
-def _renderer(program: Program, step: Step) -> _Render:
+def _renderer(program: Program, step: FieldStep) -> _Render:
     one = _scalar_renderer(program, step)
     if not step.is_array:
         return one
@@ -167,7 +167,7 @@ _SCALAR_TEXTS: dict[Kind, _Render] = {
 }
 
 
-def _scalar_renderer(program: Program, step: Step) -> _Render:
+def _scalar_renderer(program: Program, step: FieldStep) -> _Render:
     if step.kind is not Kind.STRUCT:
         return _SCALAR_TEXTS.get(step.kind, str)
     render_struct = _struct_renderer(program, step.first, step.end)
@@ -199,7 +199,7 @@ def _struct_to_plain(
     return make
 
 
-def _plain_maker(program: Program, step: Step) -> _ToPlain | None:
+def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
     """The conversion of a field's value; None where the value is plain already."""
     one = _scalar_plain_maker(program, step)
     if not step.is_array:
@@ -214,7 +214,7 @@ def _plain_maker(program: Program, step: Step) -> _ToPlain | None:
     return convert
 
 
-def _scalar_plain_maker(program: Program, step: Step) -> _ToPlain | None:
+def _scalar_plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
     if step.kind is Kind.FLOAT64:
         return _double_plain
     if step.kind is Kind.BYTES:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from replica.errors import CorruptDataError
-from replica.message.program import Program, Step
+from replica.message.program import FieldStep, Program
 from replica.message.schema import REDACTED, Kind, Value
 
 _Read: TypeAlias = Callable[[Any], Value]
@@ -31,7 +31,7 @@ def _fields(program: Program, first: int, end: int, data: object) -> dict[str, V
     return {step.name: _field(program, step, data) for step in program.steps[first:end]}
 
 
-def _field(program: Program, step: Step, data: Mapping[str, Any]) -> Value:
+def _field(program: Program, step: FieldStep, data: Mapping[str, Any]) -> Value:
     name = f"{program.schema.name}.{step.name}"
     if step.name not in data:
         if step.is_tagged:
@@ -51,7 +51,7 @@ def _field(program: Program, step: Step, data: Mapping[str, Any]) -> Value:
         raise CorruptDataError(f"{name}: {value!r} is no {step.kind.value}", 0) from error
 
 
-def _reader(program: Program, step: Step) -> _Read:
+def _reader(program: Program, step: FieldStep) -> _Read:
     if step.kind is Kind.STRUCT:
         return lambda value: _fields(program, step.first, step.end, value)
     if step.kind in _INTEGERS:

@@ -41,7 +41,7 @@ _SIZES: dict[Kind, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FieldStep:
     """One field.
 
     tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
@@ -73,11 +73,13 @@ class Program:
 
     schema: RecordSchema
     version: int
-    steps: tuple[Step, ...]
+    steps: tuple[FieldStep, ...]
     width: int
     names: tuple[str, ...]
 
-    def wire_order(self, first: int, end: int) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    def wire_order(
+        self, first: int, end: int
+    ) -> tuple[tuple[FieldStep, ...], tuple[FieldStep, ...]]:
         """(untagged steps in declared order, tagged steps by rising tag) of one range."""
         inside = self.steps[first:end]
         untagged = tuple(step for step in inside if not step.is_tagged)
@@ -88,7 +90,7 @@ class Program:
 def compile_program(schema: RecordSchema, version: int) -> Program:
     """The program of one version of the schema."""
     assert version in schema.versions, (schema.name, version)
-    steps: list[Step | None] = []
+    steps: list[FieldStep | None] = []
     width = _lay_out(schema.fields, version, steps)[1]
     done = tuple(step for step in steps if step is not None)
     assert len(done) == len(steps)
@@ -97,7 +99,7 @@ def compile_program(schema: RecordSchema, version: int) -> Program:
 
 
 def _lay_out(
-    fields: tuple[Field, ...], version: int, steps: list[Step | None]
+    fields: tuple[Field, ...], version: int, steps: list[FieldStep | None]
 ) -> tuple[int, int, int]:
     """Append the steps of a structure. Returns (first, end) of its range, and its least size."""
     present = [f for f in fields if f.since <= version]
@@ -111,7 +113,7 @@ def _lay_out(
         if f.kind is Kind.STRUCT:
             inner_first, inner_end, least = _lay_out(f.fields, version, steps)
         tag = NO_TAG if f.tag is None else f.tag
-        steps[first + index] = Step(
+        steps[first + index] = FieldStep(
             f.name, f.kind, f.is_array, f.nullable, tag, f.default, inner_first, inner_end, least
         )
         if f.tag is None:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from replica.errors import CorruptDataError, TruncatedDataError, UnsupportedDataError
 from replica.message.primitives import read_unsigned_varint, require, uuid_text
-from replica.message.program import FIXED_LAYOUTS, Program, Step
+from replica.message.program import FIXED_LAYOUTS, FieldStep, Program
 from replica.message.schema import Kind, Path, RecordSchema, TaggedFields, Value
 
 MAX_ELEMENTS = 100_000
@@ -117,7 +117,7 @@ def _read_tagged(
     position: int,
     fields: Fields,
     notes: Notes,
-    readers: dict[int, tuple[Step, Part]],
+    readers: dict[int, tuple[FieldStep, Part]],
 ) -> int:
     count, at = read_varint(data, position, "tagged field count", notes)
     if 2 * count > len(data) - at:
@@ -149,11 +149,11 @@ def _read_tagged(
     return at
 
 
-def _untagged_parts(program: Program, steps: tuple[Step, ...]) -> tuple[Part, ...]:
+def _untagged_parts(program: Program, steps: tuple[FieldStep, ...]) -> tuple[Part, ...]:
     """One part for each field, but one for neighbours of fixed size, which one struct call
     reads."""
     parts: list[Part] = []
-    run: list[Step] = []
+    run: list[FieldStep] = []
     for step in steps:
         if not step.is_array and step.kind in FIXED_LAYOUTS and step.kind is not Kind.BOOL:
             run.append(step)
@@ -167,7 +167,7 @@ def _untagged_parts(program: Program, steps: tuple[Step, ...]) -> tuple[Part, ..
     return tuple(parts)
 
 
-def _part(program: Program, step: Step) -> Part:
+def _part(program: Program, step: FieldStep) -> Part:
     if step.is_array:
         if step.kind is Kind.STRUCT:
             return _struct_array_part(step, _struct_reader(program, step.first, step.end))
@@ -183,7 +183,7 @@ def _part(program: Program, step: Step) -> Part:
     return _text_part(step)
 
 
-def _fixed_part(steps: tuple[Step, ...]) -> Part:
+def _fixed_part(steps: tuple[FieldStep, ...]) -> Part:
     layout = struct.Struct(">" + "".join(FIXED_LAYOUTS[step.kind] for step in steps))
     size, unpack = layout.size, layout.unpack_from
     names = tuple(step.name for step in steps)
@@ -209,7 +209,7 @@ def _fixed_part(steps: tuple[Step, ...]) -> Part:
     return read_with_uuids if uuids else read
 
 
-def _cut_short(data: bytes, position: int, steps: tuple[Step, ...]) -> TruncatedDataError:
+def _cut_short(data: bytes, position: int, steps: tuple[FieldStep, ...]) -> TruncatedDataError:
     """The error for the first of the fields that the buffer doesn't hold."""
     for step in steps:
         if position + step.least_size > len(data):
@@ -220,7 +220,7 @@ def _cut_short(data: bytes, position: int, steps: tuple[Step, ...]) -> Truncated
     raise AssertionError("the buffer holds every field")
 
 
-def _bool_part(step: Step) -> Part:
+def _bool_part(step: FieldStep) -> Part:
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -234,7 +234,9 @@ def _bool_part(step: Step) -> Part:
     return read
 
 
-def _text(data: bytes, position: int, step: Step, notes: Notes) -> tuple[str | bytes | None, int]:
+def _text(
+    data: bytes, position: int, step: FieldStep, notes: Notes
+) -> tuple[str | bytes | None, int]:
     """(a compact string or bytes, by the step's kind; the position after it)."""
     size, start = read_varint(data, position, step.name, notes)
     if size == 0:
@@ -254,7 +256,7 @@ def _text(data: bytes, position: int, step: Step, notes: Notes) -> tuple[str | b
         raise CorruptDataError(f"{step.name} is not UTF-8", at) from error
 
 
-def _text_part(step: Step) -> Part:
+def _text_part(step: FieldStep) -> Part:
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -264,7 +266,7 @@ def _text_part(step: Step) -> Part:
     return read
 
 
-def _array_count(data: bytes, position: int, step: Step, notes: Notes) -> tuple[int, int]:
+def _array_count(data: bytes, position: int, step: FieldStep, notes: Notes) -> tuple[int, int]:
     """(number of elements, -1 for null; the first one's position). Checks that the buffer can hold
     so many."""
     count, start = read_varint(data, position, step.name, notes)
@@ -279,7 +281,7 @@ def _array_count(data: bytes, position: int, step: Step, notes: Notes) -> tuple[
     return count - 1, start
 
 
-def _fixed_array_part(step: Step) -> Part:
+def _fixed_array_part(step: FieldStep) -> Part:
     name, letter, size = step.name, FIXED_LAYOUTS[step.kind], step.least_size
     is_uuid = step.kind is Kind.UUID
     assert step.kind is not Kind.BOOL, "no record has an array of bools"
@@ -301,7 +303,7 @@ def _fixed_array_part(step: Step) -> Part:
     return read
 
 
-def _text_array_part(step: Step) -> Part:
+def _text_array_part(step: FieldStep) -> Part:
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -319,7 +321,7 @@ def _text_array_part(step: Step) -> Part:
     return read
 
 
-def _struct_part(step: Step, read_struct: StructReader) -> Part:
+def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -332,7 +334,7 @@ def _struct_part(step: Step, read_struct: StructReader) -> Part:
     return read
 
 
-def _struct_array_part(step: Step, read_struct: StructReader) -> Part:
+def _struct_array_part(step: FieldStep, read_struct: StructReader) -> Part:
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from replica.errors import CorruptDataError
 from replica.message.primitives import uuid_bytes, write_unsigned_varint
-from replica.message.program import FIXED_LAYOUTS, Program, Step
+from replica.message.program import FIXED_LAYOUTS, FieldStep, Program
 from replica.message.schema import Kind, Path, TaggedFields, Value
 
 Put: TypeAlias = Callable[[bytearray, Value], None]
@@ -54,7 +54,7 @@ def _struct_writer(program: Program, first: int, end: int) -> StructWriter:
     return write
 
 
-def _field(fields: Mapping[str, Value], step: Step) -> Value:
+def _field(fields: Mapping[str, Value], step: FieldStep) -> Value:
     try:
         return fields[step.name]
     except KeyError as error:
@@ -64,7 +64,7 @@ def _field(fields: Mapping[str, Value], step: Step) -> Value:
 FieldWriter: TypeAlias = Callable[[bytearray, Value, Path, Unknown], None]
 
 
-def _field_writer(program: Program, step: Step) -> FieldWriter:
+def _field_writer(program: Program, step: FieldStep) -> FieldWriter:
     if step.kind is Kind.STRUCT:
         of_struct = _struct_array_writer if step.is_array else _one_struct_writer
         return of_struct(step, _struct_writer(program, step.first, step.end))
@@ -80,7 +80,7 @@ def _field_writer(program: Program, step: Step) -> FieldWriter:
     return write_array if step.is_array else write_scalar
 
 
-def _write_count(out: bytearray, value: Value, step: Step) -> tuple[Value, ...]:
+def _write_count(out: bytearray, value: Value, step: FieldStep) -> tuple[Value, ...]:
     """Append the count of an array. Returns the elements, none for null."""
     if value is None and step.nullable:
         out.append(0)
@@ -91,7 +91,7 @@ def _write_count(out: bytearray, value: Value, step: Step) -> tuple[Value, ...]:
     return value
 
 
-def _struct_array_writer(step: Step, write_struct: StructWriter) -> FieldWriter:
+def _struct_array_writer(step: FieldStep, write_struct: StructWriter) -> FieldWriter:
     def write(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         for index, element in enumerate(_write_count(out, value, step)):
             if not isinstance(element, dict):
@@ -101,7 +101,7 @@ def _struct_array_writer(step: Step, write_struct: StructWriter) -> FieldWriter:
     return write
 
 
-def _one_struct_writer(step: Step, write_struct: StructWriter) -> FieldWriter:
+def _one_struct_writer(step: FieldStep, write_struct: StructWriter) -> FieldWriter:
     def write(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         if not isinstance(value, dict):
             raise _misfit(step, value)
@@ -110,7 +110,7 @@ def _one_struct_writer(step: Step, write_struct: StructWriter) -> FieldWriter:
     return write
 
 
-def _scalar_writer(step: Step) -> Put:
+def _scalar_writer(step: FieldStep) -> Put:
     if step.kind in (Kind.STRING, Kind.BYTES):
         return _text_writer(step)
     if step.kind is Kind.UUID:
@@ -126,7 +126,7 @@ def _scalar_writer(step: Step) -> Put:
     return put
 
 
-def _uuid_writer(step: Step) -> Put:
+def _uuid_writer(step: FieldStep) -> Put:
     def put(out: bytearray, value: Value) -> None:
         if not isinstance(value, str):
             raise _misfit(step, value)
@@ -135,7 +135,7 @@ def _uuid_writer(step: Step) -> Put:
     return put
 
 
-def _text_writer(step: Step) -> Put:
+def _text_writer(step: FieldStep) -> Put:
     expected = str if step.kind is Kind.STRING else bytes
     may_be_null = step.nullable and not step.is_array
 
@@ -155,7 +155,7 @@ def _text_writer(step: Step) -> Put:
     return put
 
 
-def _misfit(step: Step, value: Value) -> CorruptDataError:
+def _misfit(step: FieldStep, value: Value) -> CorruptDataError:
     shape = f"[]{step.kind.value}" if step.is_array else step.kind.value
     # without the value, which may be a secret
     return CorruptDataError(f"{step.name}: the {type(value).__name__} doesn't fit into {shape}")

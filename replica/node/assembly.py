@@ -9,7 +9,7 @@ from functools import partial
 from random import SystemRandom
 
 from replica.errors import UsageError
-from replica.host.host import Host, Place
+from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.machines.recording import RecordingMachine
@@ -25,8 +25,8 @@ from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.voters import Voters
-from replica.node.settings import Settings
-from replica.node.translate.partition import Partition
+from replica.node.settings import NodeSettings
+from replica.node.translate.partition import ReplicatedPartition
 from replica.raft.effects import Send
 from replica.raft.ports import StateMachine
 from replica.storage.archive import Archive
@@ -43,7 +43,7 @@ from replica.wire.versions import Features, Identity
 
 
 def opened(
-    settings: Settings, report: Report, client: ClientConfig | None = None
+    settings: NodeSettings, report: Report, client: ClientConfig | None = None
 ) -> tuple[Node, DirectoryLock]:
     """Lock and recover the directory, and put the node together. Call it in the node's event loop.
 
@@ -65,7 +65,7 @@ def opened(
 
 
 def _assembled(
-    settings: Settings,
+    settings: NodeSettings,
     replica: ReplicaId,
     files: LocalDisk,
     report: Report,
@@ -81,13 +81,13 @@ def _assembled(
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
     folder = settings.partition_folder
-    place = Place(files, folder, settings.log, archive, settings.topic.id)
+    place = LogPlace(files, folder, settings.log, archive, settings.topic.id)
     config, machine = settings.config(replica), _machine(settings)
     host = Host(config, place, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener
-    about = Partition(topic.name, topic.id, listener, rack=settings.rack)
+    about = ReplicatedPartition(topic.name, topic.id, listener, rack=settings.rack)
     are_ours = bool(settings.advertised) and not settings.authorizer.names_voters
     peers = Peers(about, client, _addresses(settings), report, are_ours=are_ours)
     has_snapshots = settings.topic.is_metadata and settings.recording is None
@@ -125,7 +125,7 @@ def _assembled(
     return Node(settings, replica, driver, partition, dispatch, peers, report, servers)
 
 
-def _limits(settings: Settings, report: Report) -> NodeLimits:
+def _limits(settings: NodeSettings, report: Report) -> NodeLimits:
     """The limits of the settings, lowered to the number of files that this process may open."""
     wanted, files = settings.security.limits, open_files_limit()
     limits = fitting(wanted, files)
@@ -155,14 +155,14 @@ def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
     seldom(client.peer[0], Notice("login-refused", text, facts))
 
 
-def _machine(settings: Settings) -> StateMachine:
+def _machine(settings: NodeSettings) -> StateMachine:
     if settings.recording is not None:
         return RecordingMachine()
     return MetadataMachine() if settings.topic.is_metadata else OpaqueMachine()
 
 
 def _archive(
-    settings: Settings, files: LocalDisk, replica: ReplicaId, now: Clock, report: Report
+    settings: NodeSettings, files: LocalDisk, replica: ReplicaId, now: Clock, report: Report
 ) -> Archive | None:
     if settings.recording is None:
         return None
@@ -174,7 +174,7 @@ def _archive(
     return Archive(files, settings.recording.archive, replica, partition, now, tell)
 
 
-def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
+def _identity(settings: NodeSettings, files: LocalDisk) -> ReplicaId:
     is_there = os.path.isdir(settings.log_dir)
     replica = read_identity(files, settings.log_dir) if is_there else None
     if replica is None:
@@ -190,7 +190,7 @@ def _identity(settings: Settings, files: LocalDisk) -> ReplicaId:
     return replica
 
 
-def _addresses(settings: Settings) -> Callable[[Send], Address | None]:
+def _addresses(settings: NodeSettings) -> Callable[[Send], Address | None]:
     def address_of(send: Send) -> Address | None:
         if send.node_id < 0:
             return settings.bootstrap_address(send.node_id)

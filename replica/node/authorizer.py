@@ -22,7 +22,7 @@ VOTERS = "kraftlake.principals.voter"
 _OF_NODE = re.compile(r"(?P<id>\d{1,10})@(?P<principal>.+)", re.ASCII)
 
 
-class Role(Enum):
+class PrincipalRole(Enum):
     """What a principal may do. An administrator may also read and describe; a voter may also
     observe."""
 
@@ -39,25 +39,25 @@ class Authorizer:
     process. nodes: the nodes that a voter's principal may speak for; a principal that is missing
     there may speak for all. is_insecure: whether INSECURE is set."""
 
-    principals: dict[Role, frozenset[str]]
+    principals: dict[PrincipalRole, frozenset[str]]
     names_voters: bool = True
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
     is_insecure: bool = False
 
-    def may(self, principal: str, *roles: Role) -> bool:
+    def may(self, principal: str, *roles: PrincipalRole) -> bool:
         """Whether the principal has one of the roles."""
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
     def speaks_for(self, principal: str, node_id: int) -> bool:
         """Whether the principal is a voter's, and may ask in the name of this node."""
-        if not self.may(principal, Role.VOTER):
+        if not self.may(principal, PrincipalRole.VOTER):
             return False
         return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
         """Whether the principal is named as a voter, so that the replica believes it about requests
         that it forwards. ANONYMOUS never is, for anybody can be ANONYMOUS."""
-        return principal != ANONYMOUS and principal in self.principals[Role.VOTER]
+        return principal != ANONYMOUS and principal in self.principals[PrincipalRole.VOTER]
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
@@ -66,8 +66,8 @@ def authorizer_in(properties: Properties) -> Authorizer:
     UsageError."""
     is_insecure = properties.one_of(INSECURE, ("true", "false"), "false") == "true"
     found = {}
-    for role in (Role.OBSERVER, Role.READER, Role.ADMINISTRATOR):
-        default = "" if role is Role.ADMINISTRATOR else EVERYBODY
+    for role in (PrincipalRole.OBSERVER, PrincipalRole.READER, PrincipalRole.ADMINISTRATOR):
+        default = "" if role is PrincipalRole.ADMINISTRATOR else EVERYBODY
         found[role] = _names(properties, f"kraftlake.principals.{role.value}", default)
     named = _names(properties, VOTERS, EVERYBODY if is_insecure else "")
     nodes: dict[str, set[int]] = {}
@@ -78,8 +78,8 @@ def authorizer_in(properties: Properties) -> Authorizer:
             everywhere.add(name)
         else:
             nodes.setdefault(match["principal"].strip(), set()).add(int(match["id"]))
-    found[Role.VOTER] = frozenset(everywhere | nodes.keys())
-    if not is_insecure and found[Role.VOTER] & {EVERYBODY, ANONYMOUS}:
+    found[PrincipalRole.VOTER] = frozenset(everywhere | nodes.keys())
+    if not is_insecure and found[PrincipalRole.VOTER] & {EVERYBODY, ANONYMOUS}:
         raise properties.error(
             VOTERS,
             f"whoever can connect could vote and rewrite the log: name the voters, or set "

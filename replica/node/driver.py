@@ -76,7 +76,7 @@ class StoppedError(KraftlakeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class CommittedAppend:
     """The records were committed at offsets up to `last_offset` (inclusive), in `epoch`."""
 
     base_offset: int
@@ -86,8 +86,8 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    appended: Appended
-    future: asyncio.Future[Appended]
+    appended: CommittedAppend
+    future: asyncio.Future[CommittedAppend]
 
 
 def _core_error(error: PeerError) -> ErrorCode:
@@ -192,7 +192,7 @@ class Driver:
         if error is not None:
             self.fail(error)
 
-    async def append(self, request: Propose | Append) -> Appended:
+    async def append(self, request: Propose | Append) -> CommittedAppend:
         """Append as the leader. Returns once all records are committed.
 
         Raises LeadershipLostError where this replica stopped leading before the commit: it can't
@@ -201,8 +201,8 @@ class Driver:
         """
         base = self.raft.next_append_offset
         last = base + request.record_count - 1
-        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(Appended(base, last, request.epoch), future)
+        future: asyncio.Future[CommittedAppend] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(CommittedAppend(base, last, request.epoch), future)
         self._waiting.append(waiting)
         try:
             self.take(request)

@@ -17,7 +17,7 @@ from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.listeners import address_in
-from replica.node.settings import Settings
+from replica.node.settings import NodeSettings
 from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
 from replica.storage.recovery import open_log
@@ -37,7 +37,7 @@ class Formatted:
 
 def format_node(
     files: FileSystem,
-    settings: Settings,
+    settings: NodeSettings,
     cluster_id: str,
     *,
     standalone: bool = False,
@@ -85,12 +85,12 @@ def new_uuid() -> str:
             return text
 
 
-def _exists(files: FileSystem, settings: Settings) -> bool:
+def _exists(files: FileSystem, settings: NodeSettings) -> bool:
     files.make_directory(settings.log_dir)
     return FILE_NAME in files.names(settings.log_dir)
 
 
-def _first_voters(settings: Settings, *, standalone: bool, named: str) -> VoterSet:
+def _first_voters(settings: NodeSettings, *, standalone: bool, named: str) -> VoterSet:
     if standalone and named:
         raise UsageError("--standalone and --initial-controllers exclude each other: take one")
     if not (standalone or named):
@@ -135,7 +135,7 @@ def _check_id(option: str, text: str) -> None:
         ) from error
 
 
-def _write_voters(files: FileSystem, settings: Settings, voters: VoterSet) -> None:
+def _write_voters(files: FileSystem, settings: NodeSettings, voters: VoterSet) -> None:
     files.make_directory(settings.partition_folder)
     log = open_log(files, settings.partition_folder, settings.log, settings.topic.id)
     facts: list[ControlRecord] = [KRaftVersion(1), KRaftVoters(voters)]

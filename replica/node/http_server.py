@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replica.wire.acceptor import Acceptor, streams
-from replica.wire.connections import Connected, Connections, address_of
+from replica.wire.connections import Connected, ListenerConnections, address_of
 from replica.wire.limits import NodeLimits
 
 MAX_CONNECTIONS = 16
@@ -44,7 +44,7 @@ class HttpServer:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         limits = NodeLimits(max_connections=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS)
-        self._connections = Connections(limits)
+        self._connections = ListenerConnections(limits)
         self._acceptor = Acceptor(self._arrived, self._failed)
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -14,11 +14,11 @@ from replica.node.listeners import Listener
 from replica.node.metrics import Collect, Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
 from replica.node.peers import Peers
-from replica.node.readiness import Look, Readiness
+from replica.node.readiness import Readiness, ReplicaSample
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.partition import ServedPartition
-from replica.node.settings import Settings
-from replica.node.workload import Load, run_load
+from replica.node.settings import NodeSettings
+from replica.node.workload import AppendLoad, run_load
 from replica.raft.effects import Stopped
 from replica.raft.roles import Leader
 from replica.wire.server import Server
@@ -31,7 +31,7 @@ class Node:
     """assembly.opened makes it. `run` ends when the replica has stopped. collectors: give further
     metrics, and are called in the node's loop; add them before `run`."""
 
-    settings: Settings
+    settings: NodeSettings
     replica: ReplicaId
     driver: Driver
     partition: ServedPartition
@@ -48,12 +48,12 @@ class Node:
         leads, end = isinstance(raft.role, Leader), raft.log.log_end
         mark = raft.leader_watermark
         caught_up = mark is not None and end >= mark
-        now = Look(
+        now = ReplicaSample(
             leads, heard.answered_at, heard.described_at, raft.high_watermark, end, caught_up
         )
         self.readiness.take(now, time.monotonic())
 
-    async def run(self, load: Load | None = None) -> Stopped:
+    async def run(self, load: AppendLoad | None = None) -> Stopped:
         """Listen, and take part in the quorum. load: what to append while leading. Raises the error
         that stopped the replica, and UsageError for a listener whose address can't be used."""
         async with AsyncExitStack() as open_things:

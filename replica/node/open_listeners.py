@@ -4,19 +4,19 @@ administrator."""
 from __future__ import annotations
 
 from replica.errors import UsageError
-from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, Role
+from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, PrincipalRole
 from replica.node.listeners import Listener
 from replica.node.local_processes import is_loopback, is_supported
-from replica.node.settings import Settings
+from replica.node.settings import NodeSettings
 from replica.wire.server import ANONYMOUS
 
 
-def check_open_listeners(settings: Settings) -> None:
+def check_open_listeners(settings: NodeSettings) -> None:
     """Raises UsageError, which names the key to set. Does nothing where INSECURE is set."""
     if settings.authorizer.is_insecure:
         return
     _check_voters(settings)
-    names = settings.authorizer.principals[Role.ADMINISTRATOR] & {EVERYBODY, ANONYMOUS}
+    names = settings.authorizer.principals[PrincipalRole.ADMINISTRATOR] & {EVERYBODY, ANONYMOUS}
     for listener in settings.listeners:
         if names and not is_loopback(listener.host) and not _knows_clients(settings, listener):
             where = f"{listener.name}://{listener.host}:{listener.port}"
@@ -28,7 +28,7 @@ def check_open_listeners(settings: Settings) -> None:
             )
 
 
-def _check_voters(settings: Settings) -> None:
+def _check_voters(settings: NodeSettings) -> None:
     """Without named voters, voters are known by their processes, which works on one machine
     only."""
     local = {settings.node_id}
@@ -44,12 +44,12 @@ def _check_voters(settings: Settings) -> None:
     raise _error(settings, VOTERS, f"{why}. Name the voters' certificates or users")
 
 
-def _knows_clients(settings: Settings, listener: Listener) -> bool:
+def _knows_clients(settings: NodeSettings, listener: Listener) -> bool:
     security = settings.security.listeners[listener.name]
     return bool(security.mechanisms) or security.client_auth == "required"
 
 
-def _error(settings: Settings, key: str, why: str) -> UsageError:
+def _error(settings: NodeSettings, key: str, why: str) -> UsageError:
     return UsageError(
         f"{settings.path}: {key}: {why}, or set {INSECURE}=true to trust everybody who can connect"
     )

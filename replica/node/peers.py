@@ -19,7 +19,7 @@ from replica.node.authorizer import VOTERS
 from replica.node.local_processes import is_supported, is_within, peer_uid
 from replica.node.notice import Notice, Report
 from replica.node.rpcs import TRANSLATIONS
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.raft.effects import Send
 from replica.raft.messages import (
     AddVoterRequest,
@@ -41,7 +41,7 @@ class Peers:
 
     def __init__(
         self,
-        partition: Partition,
+        partition: ReplicatedPartition,
         config: ClientConfig,
         address_of: Callable[[Send], Address | None],
         report: Report,

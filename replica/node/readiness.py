@@ -28,7 +28,7 @@ class Wedge(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReplicaSample:
     """The replica at one moment. leads: this replica is the leader. answered_at, described_at: see
     Heard. high_watermark: exclusive, None while unknown. log_end: exclusive. caught_up: the log
     reaches the high watermark that the leader tells."""
@@ -48,7 +48,7 @@ class Readiness:
     def __init__(self, began_at: float, wedged_after_s: float = WEDGED_AFTER_S) -> None:
         self._began_at = began_at
         self._wedged_after_s = wedged_after_s
-        self._last = Look(False, None, None, None, 0)
+        self._last = ReplicaSample(False, None, None, None, 0)
         self._last_at = began_at
         self._stalled_since: float | None = None
         self._led_at: float | None = None
@@ -56,7 +56,7 @@ class Readiness:
         """Whether the log has once reached the high watermark, so that it shows what is
         committed."""
 
-    def take(self, look: Look, at_s: float) -> None:
+    def take(self, look: ReplicaSample, at_s: float) -> None:
         """Note how the replica is now."""
         moved = look.high_watermark != self._last.high_watermark
         behind = look.log_end > (look.high_watermark or 0)

@@ -73,7 +73,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NodeSettings:
     """log_dir: the node's directory, with meta.properties. controller_listener: the name of
     the listener that other voters use. unknown: keys of the file without effect here, which are
     reported once. recording: None for a replica of an own quorum; no key of the file sets it."""
@@ -147,7 +147,7 @@ class Settings:
         return self.bootstrap_servers[-2 - name]
 
 
-def settings_in(properties: Properties) -> Settings:
+def settings_in(properties: Properties) -> NodeSettings:
     """The settings in a file. Raises UsageError for an unusable value, which names file and key."""
     names = _controller_listeners(properties)
     bound = listeners(properties)
@@ -161,7 +161,7 @@ def settings_in(properties: Properties) -> Settings:
         raise properties.error("node.id", "missing; every replica has an id of its own")
     for key in _WITHOUT_EFFECT:
         properties.text(key)
-    return Settings(
+    return NodeSettings(
         path=properties.path,
         node_id=node_id,
         log_dir=_log_dir(properties),

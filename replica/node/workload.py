@@ -20,7 +20,7 @@ TICK_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class AppendLoad:
     """rate: records per second. record_bytes: the size of each record's value."""
 
     rate: int
@@ -34,7 +34,7 @@ class Figures:
 
     latencies: list[float] = field(default_factory=list)
 
-    def notice(self, load: Load, took_s: float) -> Notice:
+    def notice(self, load: AppendLoad, took_s: float) -> Notice:
         """Records and bytes per second, and the latencies at 75, 99 and 99.9 %."""
         count = len(self.latencies)
         rate = count / took_s
@@ -51,7 +51,7 @@ class Figures:
         return Notice("workload", text, {"records_per_s": round(rate, 1), **facts})
 
 
-async def run_load(driver: Driver, load: Load, report: Report) -> None:
+async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
     """Append until cancelled. The load doesn't wait for commits, but it waits while too much is
     uncommitted."""
     value = os.urandom(load.record_bytes)

@@ -13,7 +13,7 @@ from replica.raft.messages import PeerRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class PeerConnection:
     """What a peer was asked. correlation_id, request: of the request in flight, None for none.
     until: when (ms) the wait for its answer ends, or the pause after a failure."""
 
@@ -22,16 +22,16 @@ class Connection:
     request: PeerRequest | None = None
 
 
-_READY = Connection()
+_READY = PeerConnection()
 
 
-class Connections:
+class PeerConnections:
     """The connections of all peers by node id. Bootstrap servers have negative ids."""
 
     def __init__(self, request_timeout_ms: int, retry_backoff_ms: int) -> None:
         self._request_timeout_ms = request_timeout_ms
         self._retry_backoff_ms = retry_backoff_ms
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, PeerConnection] = {}
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
@@ -60,7 +60,7 @@ class Connections:
         """Note that a request goes out. Returns its correlation id."""
         self._last_correlation_id += 1
         deadline = now_ms + self._request_timeout_ms
-        self._connections[node_id] = Connection(self._last_correlation_id, deadline, request)
+        self._connections[node_id] = PeerConnection(self._last_correlation_id, deadline, request)
         return self._last_correlation_id
 
     def asked(self, node_id: int) -> PeerRequest | None:
@@ -78,7 +78,7 @@ class Connections:
         if well:
             self._connections.pop(node_id, None)
         else:
-            self._connections[node_id] = Connection(None, now_ms + self._retry_backoff_ms)
+            self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
         """Forget all requests in flight. A change of role does so, and late answers are ignored."""
@@ -110,5 +110,5 @@ class Connections:
             return min(waiting)
         return min((self.ready_at(node) for node in bootstrap_ids), default=FOREVER)
 
-    def _of(self, node_id: int) -> Connection:
+    def _of(self, node_id: int) -> PeerConnection:
         return self._connections.get(node_id, _READY)

@@ -17,8 +17,8 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
-from replica.raft.connections import Connections
-from replica.raft.effects import LogRead, Recorder, Reply, Send, SnapshotRead
+from replica.raft.connections import PeerConnections
+from replica.raft.effects import EffectsRecorder, LogRead, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
@@ -30,7 +30,7 @@ from replica.raft.messages import (
     VoterChangeResponse,
 )
 from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
-from replica.raft.transitions import Cause, Role, Transition, check
+from replica.raft.transitions import Role, Transition, TransitionCause, check
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
@@ -58,10 +58,10 @@ class Core:
         self.log = log
         self.draw = draw
         self.now = 0
-        self.effects = Recorder()
+        self.effects = EffectsRecorder()
         self.transitions: tuple[Transition, ...] = ()
         """How the role changed in this step, in order."""
-        self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms)
+        self.connections = PeerConnections(config.request_timeout_ms, config.retry_backoff_ms)
         self.committed: int | None = None
         """This replica knows that all records below this offset are committed. No change of role or
         epoch takes that back."""
@@ -156,7 +156,7 @@ class Core:
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
         self.role = role
 
-    def become(self, cause: Cause, role: Role) -> None:
+    def become(self, cause: TransitionCause, role: Role) -> None:
         """Change the role, after a check that the transition is allowed.
 
         The host persists the new role before it sends anything, and tells the state machine. A
@@ -166,13 +166,16 @@ class Core:
         """
         check(self.role, cause, role, self.local_id)
         self.transitions = (*self.transitions, Transition(type(self.role), cause, type(role)))
-        if cause in (Cause.HIGHER_EPOCH, Cause.LEADER_FOUND) and self.role.epoch > 0:
+        if (
+            cause in (TransitionCause.HIGHER_EPOCH, TransitionCause.LEADER_FOUND)
+            and self.role.epoch > 0
+        ):
             self._raised += role.epoch - self.role.epoch
         was_leader = isinstance(self.role, Leader)
         change = self.role.change if isinstance(self.role, Leader) else None
         self.role = role
         self.persist()
-        if cause is not Cause.VOTED:
+        if cause is not TransitionCause.VOTED:
             self.connections.reset()
         self.announce()
         if was_leader:
@@ -327,7 +330,7 @@ class Core:
     def follow(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
         """Become a follower of the leader `leader_id`."""
         voted = self.role.voted if epoch == self.role.epoch else None
-        self.become(Cause.LEADER_FOUND, self.follower(epoch, leader_id, endpoints, voted))
+        self.become(TransitionCause.LEADER_FOUND, self.follower(epoch, leader_id, endpoints, voted))
 
     def follower(
         self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
@@ -353,7 +356,7 @@ class Core:
                 deadline = role.election_deadline
         if deadline == FOREVER or not self.may_stand:
             deadline = self.election_timeout()
-        self.become(Cause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
+        self.become(TransitionCause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
 
 
 def _memorable(state: ElectionState | None) -> object:

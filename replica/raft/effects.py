@@ -111,7 +111,7 @@ class Effects:
 _NOTHING = Effects()
 
 
-class Recorder:
+class EffectsRecorder:
     """Gathers the effects of one step while handlers work. Batches, snapshot parts and messages add
     up in the order of the calls; of any other field the last value counts.
 

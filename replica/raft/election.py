@@ -19,8 +19,8 @@ from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
 from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
-from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Tally, Unattached
-from replica.raft.transitions import Cause
+from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Unattached, VoteTally
+from replica.raft.transitions import TransitionCause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
@@ -70,7 +70,7 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
 def handle_pre_vote_unsupported(core: Core) -> None:
     """A voter doesn't know pre-votes, so stand in a real election."""
     if isinstance(core.role, Prospective):
-        _stand(core, Cause.PRE_VOTE_UNSUPPORTED)
+        _stand(core, TransitionCause.PRE_VOTE_UNSUPPORTED)
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
@@ -99,7 +99,7 @@ def poll_prospective(core: Core, role: Prospective) -> int:
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now or not core.may_stand:
-        _go_back(core, role, Cause.TIMEOUT)
+        _go_back(core, role, TransitionCause.TIMEOUT)
         return core.now
     return min(role.election_deadline, _ask(core, role))
 
@@ -128,17 +128,17 @@ def become_prospective(core: Core) -> None:
         role.leader_endpoints,
         role.voted,
     )
-    core.become(Cause.TIMEOUT, prospective)
+    core.become(TransitionCause.TIMEOUT, prospective)
     _advance(core)
 
 
-def _stand(core: Core, cause: Cause) -> None:
+def _stand(core: Core, cause: TransitionCause) -> None:
     """Become a candidate in the next epoch, and vote for itself."""
     assert core.local_key is not None
     role = core.role
     if role.epoch >= MAX_EPOCH:  # there is no next epoch to be elected in
         assert isinstance(role, Prospective)
-        _go_back(core, role, Cause.ELECTION_LOST)
+        _go_back(core, role, TransitionCause.ELECTION_LOST)
         return
     epoch = role.epoch + 1
     candidate = Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
@@ -146,17 +146,17 @@ def _stand(core: Core, cause: Cause) -> None:
     _advance(core)
 
 
-def own_tally(core: Core) -> Tally:
+def own_tally(core: Core) -> VoteTally:
     """A new tally. It holds the local vote, if the local replica is a voter."""
     own = frozenset({core.local_id}) if core.is_voter else frozenset()
-    return Tally(core.log.voters, own)
+    return VoteTally(core.log.voters, own)
 
 
 def _advance(core: Core) -> None:
     """Go on to the next role where a majority has granted."""
     role = core.role
     if isinstance(role, Prospective) and role.tally.is_won:
-        _stand(core, Cause.MAJORITY_GRANTED)
+        _stand(core, TransitionCause.MAJORITY_GRANTED)
     elif isinstance(role, Candidate) and role.tally.is_won:
         lead(core, role)
 
@@ -168,11 +168,11 @@ def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: 
         role = replace(role, tally=role.tally.latest(node_id, granted=granted))
         core.keep(role)
         if role.tally.is_lost:
-            _go_back(core, role, Cause.ELECTION_LOST)
+            _go_back(core, role, TransitionCause.ELECTION_LOST)
     _advance(core)
 
 
-def _go_back(core: Core, role: Prospective, cause: Cause) -> None:
+def _go_back(core: Core, role: Prospective, cause: TransitionCause) -> None:
     """Follow the leader of before, if its endpoints are known; else be unattached again."""
     if role.leader_id != NO_NODE and role.leader_endpoints:
         follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
@@ -214,9 +214,9 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
         return
     if isinstance(role, Unattached):
         voted = replace(role, voted=request.candidate, election_deadline=core.election_timeout())
-        core.become(Cause.VOTED, voted)
+        core.become(TransitionCause.VOTED, voted)
     elif isinstance(role, Prospective):
-        core.become(Cause.VOTED, replace(role, voted=request.candidate))
+        core.become(TransitionCause.VOTED, replace(role, voted=request.candidate))
 
 
 def _why_illegal(core: Core, request: VoteRequest) -> str | None:

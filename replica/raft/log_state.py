@@ -29,7 +29,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[_Value]):
+class HistoryEntry(Generic[_Value]):
     """A value that is in force from `offset` on, inclusive (Kafka: LogHistory.Entry).
 
     A snapshot's value is in force from the snapshot's end offset - 1 on. So the offset is -1 for
@@ -53,8 +53,8 @@ class LogState:
     epochs: Epochs
     snapshots: tuple[SnapshotFacts, ...]
     static_voters: VoterSet
-    voter_sets: tuple[Entry[VoterSet], ...] = ()
-    versions: tuple[Entry[int], ...] = ()
+    voter_sets: tuple[HistoryEntry[VoterSet], ...] = ()
+    versions: tuple[HistoryEntry[int], ...] = ()
 
     @property
     def voters(self) -> VoterSet:
@@ -205,10 +205,10 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
     for index, record in enumerate(batch.control):
         offset = batch.base_offset + index
         if isinstance(record, KRaftVoters):
-            entry = Entry(offset, record.voters)
+            entry = HistoryEntry(offset, record.voters)
             state = replace(state, voter_sets=(*state.voter_sets, entry))
         elif isinstance(record, KRaftVersion):
-            version = Entry(offset, record.kraft_version)
+            version = HistoryEntry(offset, record.kraft_version)
             state = replace(state, versions=(*state.versions, version))
     return state
 
@@ -216,8 +216,8 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
     """Start both histories with the snapshot's values. A static quorum's snapshot has none."""
     offset = facts.snapshot_id.offset - 1
-    voters = () if facts.voters is None else (Entry(offset, facts.voters),)
-    versions = (Entry(offset, facts.kraft_version),) if facts.kraft_version else ()
+    voters = () if facts.voters is None else (HistoryEntry(offset, facts.voters),)
+    versions = (HistoryEntry(offset, facts.kraft_version),) if facts.kraft_version else ()
     return replace(state, voter_sets=voters, versions=versions)
 
 
@@ -226,7 +226,9 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 
-def _since(entries: tuple[Entry[_Value], ...], offset: int) -> tuple[Entry[_Value], ...]:
+def _since(
+    entries: tuple[HistoryEntry[_Value], ...], offset: int
+) -> tuple[HistoryEntry[_Value], ...]:
     """The entry in force at `offset` (inclusive) and all newer ones."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

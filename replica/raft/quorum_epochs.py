@@ -21,7 +21,7 @@ from replica.raft.messages import (
 )
 from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
 from replica.raft.roles import Follower, Resigned, Unattached
-from replica.raft.transitions import Cause
+from replica.raft.transitions import TransitionCause
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
@@ -69,7 +69,7 @@ def poll_resigned(core: Core, role: Resigned) -> int:
         core.keep(replace(role, election_deadline=deadline))
     elif deadline <= core.now:
         following = Unattached(role.epoch + 1, core.election_timeout())
-        core.become(Cause.TIMEOUT, following)
+        core.become(TransitionCause.TIMEOUT, following)
         return core.now
     for voter in core.log.voters:
         if voter.key.node_id in role.unacked:

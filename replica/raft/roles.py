@@ -66,7 +66,7 @@ class IllegalVoteError(KraftlakeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VoteTally:
     """The votes that `voters` have granted and rejected, by node id."""
 
     voters: VoterSet
@@ -87,14 +87,14 @@ class Tally:
         answered = self.granted | self.rejected
         return tuple(voter for voter in self.voters if voter.key.node_id not in answered)
 
-    def recorded(self, node_id: int, *, granted: bool) -> Tally:
+    def recorded(self, node_id: int, *, granted: bool) -> VoteTally:
         """The tally with an answer to a vote, which is final. Raises IllegalVoteError where the
         node has answered the opposite before, or is no voter."""
         if node_id in (self.rejected if granted else self.granted):
             raise IllegalVoteError(f"node {node_id} changed its vote")
         return self.latest(node_id, granted=granted)
 
-    def latest(self, node_id: int, *, granted: bool) -> Tally:
+    def latest(self, node_id: int, *, granted: bool) -> VoteTally:
         """The tally with an answer to a pre-vote, which replaces the node's earlier one. Raises
         IllegalVoteError where the node is no voter."""
         if self.voters.voter(node_id) is None:
@@ -112,7 +112,7 @@ class Prospective:
     before, and follows again if it doesn't win."""
 
     epoch: int
-    tally: Tally
+    tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
     leader_endpoints: Endpoints = ()
@@ -127,7 +127,7 @@ class Candidate:
     """A voter that asks for votes. voted: the local key."""
 
     epoch: int
-    tally: Tally
+    tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
 

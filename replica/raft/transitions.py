@@ -17,7 +17,7 @@ Role: TypeAlias = Unattached | Prospective | Candidate | Follower | Leader | Res
 ROLES: tuple[type[Role], ...] = (Unattached, Prospective, Candidate, Follower, Leader, Resigned)
 
 
-class Cause(Enum):
+class TransitionCause(Enum):
     """Why a role changes."""
 
     HIGHER_EPOCH = auto()
@@ -43,44 +43,51 @@ class Transition(NamedTuple):
     """One change of role: from `of` to `to`, which may be the same role in a newer epoch."""
 
     of: type[Role]
-    cause: Cause
+    cause: TransitionCause
     to: type[Role]
 
 
-TRANSITIONS: dict[tuple[type[Role], Cause], tuple[type[Role], ...]] = {
-    **{(role, Cause.HIGHER_EPOCH): (Unattached,) for role in ROLES},
-    **{(role, Cause.LEADER_FOUND): (Follower,) for role in ROLES},
-    (Unattached, Cause.VOTED): (Unattached,),
-    (Prospective, Cause.VOTED): (Prospective,),
-    (Unattached, Cause.TIMEOUT): (Prospective,),
-    (Follower, Cause.TIMEOUT): (Prospective,),
-    (Candidate, Cause.TIMEOUT): (Prospective,),
-    (Prospective, Cause.TIMEOUT): (Unattached, Follower),
-    (Prospective, Cause.ELECTION_LOST): (Unattached, Follower),
-    (Prospective, Cause.MAJORITY_GRANTED): (Candidate,),
-    (Prospective, Cause.PRE_VOTE_UNSUPPORTED): (Candidate,),
-    (Candidate, Cause.MAJORITY_GRANTED): (Leader,),
-    (Leader, Cause.TIMEOUT): (Resigned,),
-    (Leader, Cause.RESIGNED): (Resigned,),
-    (Resigned, Cause.TIMEOUT): (Unattached,),
+TRANSITIONS: dict[tuple[type[Role], TransitionCause], tuple[type[Role], ...]] = {
+    **{(role, TransitionCause.HIGHER_EPOCH): (Unattached,) for role in ROLES},
+    **{(role, TransitionCause.LEADER_FOUND): (Follower,) for role in ROLES},
+    (Unattached, TransitionCause.VOTED): (Unattached,),
+    (Prospective, TransitionCause.VOTED): (Prospective,),
+    (Unattached, TransitionCause.TIMEOUT): (Prospective,),
+    (Follower, TransitionCause.TIMEOUT): (Prospective,),
+    (Candidate, TransitionCause.TIMEOUT): (Prospective,),
+    (Prospective, TransitionCause.TIMEOUT): (Unattached, Follower),
+    (Prospective, TransitionCause.ELECTION_LOST): (Unattached, Follower),
+    (Prospective, TransitionCause.MAJORITY_GRANTED): (Candidate,),
+    (Prospective, TransitionCause.PRE_VOTE_UNSUPPORTED): (Candidate,),
+    (Candidate, TransitionCause.MAJORITY_GRANTED): (Leader,),
+    (Leader, TransitionCause.TIMEOUT): (Resigned,),
+    (Leader, TransitionCause.RESIGNED): (Resigned,),
+    (Resigned, TransitionCause.TIMEOUT): (Unattached,),
 }
 
-IMPOSSIBLE: frozenset[tuple[type[Role], Cause]] = frozenset(
+IMPOSSIBLE: frozenset[tuple[type[Role], TransitionCause]] = frozenset(
     {
         # a candidate that lost waits for its election timeout
-        *((role, Cause.ELECTION_LOST) for role in ROLES if role is not Prospective),
-        *((role, Cause.PRE_VOTE_UNSUPPORTED) for role in ROLES if role is not Prospective),
-        *((role, Cause.MAJORITY_GRANTED) for role in (Unattached, Follower, Leader, Resigned)),
+        *((role, TransitionCause.ELECTION_LOST) for role in ROLES if role is not Prospective),
+        *(
+            (role, TransitionCause.PRE_VOTE_UNSUPPORTED)
+            for role in ROLES
+            if role is not Prospective
+        ),
+        *(
+            (role, TransitionCause.MAJORITY_GRANTED)
+            for role in (Unattached, Follower, Leader, Resigned)
+        ),
         # these have voted already, or know the leader of the epoch
-        *((role, Cause.VOTED) for role in (Candidate, Follower, Leader, Resigned)),
-        *((role, Cause.RESIGNED) for role in ROLES if role is not Leader),
+        *((role, TransitionCause.VOTED) for role in (Candidate, Follower, Leader, Resigned)),
+        *((role, TransitionCause.RESIGNED) for role in ROLES if role is not Leader),
     }
 )
 
 _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 
-def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
+def check(current: Role, cause: TransitionCause, following: Role, local_id: int) -> None:
     """Assert that `following` may come after `current`; if not, the core has a bug.
 
     local_id: NO_NODE for a replica without a node id, which can neither vote nor stand.
@@ -89,24 +96,24 @@ def check(current: Role, cause: Cause, following: Role, local_id: int) -> None:
     names = f"{type(current).__name__} -> {type(following).__name__} on {cause.name}"
     assert type(following) in allowed, f"illegal transition {names}"
     step = following.epoch - current.epoch
-    if cause is Cause.HIGHER_EPOCH:
+    if cause is TransitionCause.HIGHER_EPOCH:
         assert step > 0, f"{names} needs a higher epoch"
-    elif cause is Cause.LEADER_FOUND:
+    elif cause is TransitionCause.LEADER_FOUND:
         assert step >= 0, f"{names} to a lower epoch"
     else:
         expected = int((type(current), type(following)) in _RAISES_EPOCH_BY_ONE)
         assert step == expected, f"{names} from epoch {current.epoch} to {following.epoch}"
-    if cause is Cause.MAJORITY_GRANTED:
+    if cause is TransitionCause.MAJORITY_GRANTED:
         assert isinstance(current, Prospective | Candidate), "only these ask for votes"
         assert current.tally.is_won, f"{names} without a majority"
     _check_identity(cause, following, local_id)
 
 
-def _check_identity(cause: Cause, following: Role, local_id: int) -> None:
+def _check_identity(cause: TransitionCause, following: Role, local_id: int) -> None:
     if isinstance(following, Follower):
         assert following.leader_id not in (local_id, NO_NODE), "nobody follows itself"
         assert following.leader_endpoints, "a follower knows where its leader listens"
-    elif cause is Cause.VOTED:
+    elif cause is TransitionCause.VOTED:
         voted = following.voted
         assert voted is not None, "a vote is for somebody"
         assert voted.node_id != local_id, "only a candidate votes for itself"

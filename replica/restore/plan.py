@@ -19,7 +19,7 @@ from replica.metadata.image import Image, to_records
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION
-from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, Table
+from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, EntityTable
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import ZERO_UUID
 
@@ -30,7 +30,7 @@ _BROKER_RESOURCES = (4, 8)
 _Values = dict[Any, Any]
 
 
-class Change(NamedTuple):
+class RestoreDifference(NamedTuple):
     """A difference of the new cluster. entity: the kind; number: how many entities; examples: the
     names of the first of them; detail: one line."""
 
@@ -45,7 +45,7 @@ class RestorePlan:
     """image: what the new cluster begins with. changes: in what it differs from the old one's."""
 
     image: Image
-    changes: tuple[Change, ...]
+    changes: tuple[RestoreDifference, ...]
 
     def records(self) -> tuple[MetadataRecord, ...]:
         """The records in the order of a snapshot: features come first."""
@@ -62,7 +62,8 @@ def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> Rest
     planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)
     planning.run()
     tables = {
-        name: Table(values, dict.fromkeys(values, 0)) for name, values in planning.values.items()
+        name: EntityTable(values, dict.fromkeys(values, 0))
+        for name, values in planning.values.items()
     }
     return RestorePlan(Image(tables), tuple(planning.changes))
 
@@ -88,7 +89,7 @@ class _Planning:
 
     def __init__(self, values: dict[str, _Values], brokers: Mapping[int, int]) -> None:
         self.values = values
-        self.changes: list[Change] = []
+        self.changes: list[RestoreDifference] = []
         self._brokers = brokers
 
     def run(self) -> None:
@@ -122,13 +123,15 @@ class _Planning:
     def _tell(self, entity: str, detail: str, keys: Iterator[Any] | list[Any]) -> None:
         found = [str(key) for key in keys]
         if found:
-            self.changes.append(Change(entity, len(found), detail, tuple(found[:5])))
+            self.changes.append(RestoreDifference(entity, len(found), detail, tuple(found[:5])))
 
     def _forget(self, table: str, entity: str, why: str) -> None:
         gone, self.values[table] = self.values[table], {}
         names = (str(key) for key in sorted(gone) if table in ("brokers", "controllers"))
         if gone:
-            self.changes.append(Change(entity, len(gone), f"left out: {why}", tuple(names)[:5]))
+            self.changes.append(
+                RestoreDifference(entity, len(gone), f"left out: {why}", tuple(names)[:5])
+            )
 
     def _drop(self, table: str, entity: str, why: str, is_gone: Callable[[Any, Any], bool]) -> None:
         values = self.values[table]
@@ -147,7 +150,7 @@ class _Planning:
                 f"left out, for with it brokers that register anew leave the ISR: finalize {level} "
                 "by `kafka-features upgrade` when all brokers have started"
             )
-            self.changes.append(Change("feature", 1, detail, (ELR_VERSION,)))
+            self.changes.append(RestoreDifference("feature", 1, detail, (ELR_VERSION,)))
 
     def _configs(self) -> None:
         topics = set(self.values["topics"].values())

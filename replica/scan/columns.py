@@ -165,7 +165,7 @@ def _payload_cell(payload: Payload) -> Any:
     return dict(zip(("value", "metadata"), payload, strict=True))
 
 
-class Pieces:
+class ColumnPieces:
     """A column of texts or bytes while it is made: a kernel's bytes, and rows that are put in.
 
     offsets: where the kernel's rows lie in `data`. The rows that are put in are empty there.

@@ -39,7 +39,7 @@ from replica.scan.replay_tables import (
     TOPIC,
 )
 from replica.scan.tables import MAX_WIDTH, SLACK
-from replica.scan.version_input import Rows
+from replica.scan.version_input import VersionRows
 
 _MIB = 1024 * 1024
 _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
@@ -131,7 +131,7 @@ class PartitionVersions:
         self._index_slots()
         self._forget_told()
 
-    def take(self, rows: Rows, low: int, *, explained: bool) -> int:
+    def take(self, rows: VersionRows, low: int, *, explained: bool) -> int:
         """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` says why.
 
         explained: whether rows that can't be applied are only counted, in `refused`, instead of
@@ -153,7 +153,7 @@ class PartitionVersions:
         has_told = self._state[t.TOLD_VERSIONS] or self._state[t.TOLD_CHANGES]
         return bool(self._state[STATE_STOP] == t.STOP_FULL and has_told)
 
-    def learn(self, rows: Rows) -> None:
+    def learn(self, rows: VersionRows) -> None:
         """Take rows of which nothing is to be told. A TOPIC_RECORD or REMOVE_TOPIC_RECORD among
         them removes all partitions of the topic."""
         self._state[t.TOLD_SILENT] = 1
@@ -166,7 +166,7 @@ class PartitionVersions:
                 self._topics[rows.topics[row]] = int(self._state[t.TOLD_TOPIC])
             row = end
 
-    def learn_topic(self, rows: Rows, row: int, topic_id: str) -> bool:
+    def learn_topic(self, rows: VersionRows, row: int, topic_id: str) -> bool:
         """As `learn`, for one row of a log about this topic. False where the kernel can't read the
         row."""
         self._state[t.TOLD_SILENT], self._state[t.TOLD_TOPIC] = 1, -1
@@ -176,7 +176,7 @@ class PartitionVersions:
             self._topics[topic_id] = topic
         return topic >= 0
 
-    def _run(self, rows: Rows, low: int, high: int) -> int:
+    def _run(self, rows: VersionRows, low: int, high: int) -> int:
         row = low
         while True:
             row = self._kernel(*rows.flat, row, high, *self._flat)

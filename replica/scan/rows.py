@@ -16,7 +16,7 @@ from replica.scan import frames
 from replica.scan.columns import (
     RECORD_SCHEMA,
     VARIANT_TYPE,
-    Pieces,
+    ColumnPieces,
     bitmap,
     row_error,
 )
@@ -49,7 +49,7 @@ class _Payloads:
 
     high: int
     refused: list[int]
-    columns: tuple[Pieces, ...]
+    columns: tuple[ColumnPieces, ...]
 
 
 class RowWriter:
@@ -100,7 +100,7 @@ class RowWriter:
         return record_row(chunk.record(row), is_control, self._reader)
 
     def _payload_column(
-        self, count: int, columns: tuple[Pieces, ...], scalar: list[tuple[int, ScalarRow]]
+        self, count: int, columns: tuple[ColumnPieces, ...], scalar: list[tuple[int, ScalarRow]]
     ) -> pa.Array:
         present = np.ones(count, np.bool_)
         for k, row in scalar:
@@ -126,7 +126,7 @@ class RowWriter:
         offsets = self._value_offsets[: count + 1]
         rows = chunk.rows.reshape(-1)
         gather_values(chunk.array, rows, low, high, output, offsets)
-        column = Pieces(output, offsets)
+        column = ColumnPieces(output, offsets)
         present = sizes >= 0
         for k, row in scalar:
             present[k] = row.value is not None
@@ -181,7 +181,7 @@ def _variant_kernel() -> _Kernel:
             refused, places, known, known_bytes,
         )  # fmt: skip
         pieces: list[Any] = [
-            Pieces(output, rows_at[: high - low + 1])
+            ColumnPieces(output, rows_at[: high - low + 1])
             for output, rows_at in zip(outputs, offsets, strict=True)
         ]
         return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), tuple(pieces))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from replica.message.program import NO_TAG, Program, Step
+from replica.message.program import NO_TAG, FieldStep, Program
 from replica.message.schema import Kind
 from replica.metadata.programs import programs
 from replica.metadata.redact import SECRET_FIELDS
@@ -111,7 +111,7 @@ class _Tables:
             self.name_places += (len(self.names), len(name.encode()))
             self.names += name.encode()
 
-    def _row(self, program: Program, step: Step, first: int) -> list[int]:
+    def _row(self, program: Program, step: FieldStep, first: int) -> list[int]:
         row = [0] * STEP_COLUMNS
         label = f',"{step.name}":'.encode()
         row[STEP_KIND] = _KINDS.index(step.kind)
@@ -129,7 +129,7 @@ class _Tables:
         return row
 
 
-def _default(step: Step) -> int:
+def _default(step: FieldStep) -> int:
     """The number that stands for an explicit default; see STEP_COLUMNS."""
     if not step.is_tagged:
         return 0
@@ -158,7 +158,7 @@ def _bounds(program: Program) -> tuple[int, int, int, int]:
     return json_base, json_factor, variant_base, variant_factor
 
 
-def _element_bounds(program: Program, step: Step) -> tuple[int, int]:
+def _element_bounds(program: Program, step: FieldStep) -> tuple[int, int]:
     """Bytes of one array element, without the contents of its texts."""
     if step.kind is not Kind.STRUCT:
         kind = _KINDS.index(step.kind)

@@ -10,7 +10,7 @@ from llvmlite import binding
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CpuTarget:
     """A CPU as LLVM names it. features: a text such as `+sse4.2,-avx512f`."""
 
     triple: str
@@ -23,16 +23,16 @@ class Target:
 
 
 @cache
-def host() -> Target:
+def host() -> CpuTarget:
     """This machine's CPU, or the one that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name, as in
     numba."""
     triple = binding.get_process_triple()
     name = os.environ.get("NUMBA_CPU_NAME", "")
     features = os.environ.get("NUMBA_CPU_FEATURES", "")
     if name or features:
-        return Target(triple, name or binding.get_host_cpu_name(), features)
+        return CpuTarget(triple, name or binding.get_host_cpu_name(), features)
     try:
         found = binding.get_host_cpu_features().flatten()
     except RuntimeError:  # LLVM can't find it out on this platform.
         found = ""
-    return Target(triple, binding.get_host_cpu_name(), found)
+    return CpuTarget(triple, binding.get_host_cpu_name(), found)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from replica.metadata.variant_reader import variant_json
-from replica.scan.columns import Pieces, bitmap
+from replica.scan.columns import ColumnPieces, bitmap
 from replica.scan.compiled import write_variant_texts
 from replica.scan.native import Bytes, Longs
 from replica.scan.tables import VARIANT_COLUMNS, VARIANT_DEPTH
@@ -50,7 +50,7 @@ def _texts(column: pa.StructArray) -> list[pa.StringArray]:
             value_bytes, value_offsets, name_bytes, name_offsets, present,
             low, count, output, offsets, refused, stack,
         )  # fmt: skip
-        pieces = Pieces(output, offsets[: high - low + 1])
+        pieces = ColumnPieces(output, offsets[: high - low + 1])
         for row in refused[1 : 1 + refused[0]].tolist():
             text = variant_json(values[low + row].as_py(), names[low + row].as_py())
             pieces.put(row, text.encode())

@@ -55,7 +55,7 @@ _PROGRAMS = program_table(keep_secrets=True)
 
 
 @dataclass(frozen=True)
-class Rows:
+class VersionRows:
     """Up to MOST_ROWS records for the kernel. sizes: of their values. taken: whether the kernel may
     take each. topics: the topics' ids, if all records are of topics."""
 
@@ -79,7 +79,7 @@ class Rows:
 
 def rows_of(
     values: pa.Array, offsets: Longs, times: Longs, epochs: Longs, is_control: pa.Array
-) -> Rows:
+) -> VersionRows:
     """Records of a log. values: a binary array, NULL where a record is for the scalar replay.
     times: NOWHEN where a record has none."""
     source, starts, sizes = _bytes_of(values)
@@ -100,14 +100,14 @@ def rows_of(
         (ROW_TYPE, types),
     ):
         table[column, :count] = numbers
-    return Rows(source, table.reshape(-1), count, sizes, types >= 0)
+    return VersionRows(source, table.reshape(-1), count, sizes, types >= 0)
 
 
 def silent_rows(
     values: Sequence[bytes],
     since: Sequence[Sequence[int]] = (),
     topics: Sequence[str] = (),
-) -> Rows:
+) -> VersionRows:
     """Records of which the kernel is to tell nothing, because the scalar replay has told it. since:
     for each record of a partition its offset, time, epoch, the record's offset and record type.
     topics: for records of topics the topics' ids."""
@@ -123,7 +123,7 @@ def silent_rows(
         (ROW_SINCE, ROW_TIME, ROW_EPOCH, ROW_OFFSET, ROW_TYPE), columns, strict=True
     ):
         table[column, :count] = numbers
-    return Rows(source, table.reshape(-1), count, sizes, np.ones(count, np.bool_), topics)
+    return VersionRows(source, table.reshape(-1), count, sizes, np.ones(count, np.bool_), topics)
 
 
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:

@@ -19,7 +19,7 @@ from replica.simulate.ledger import Ledger
 
 
 @dataclass(slots=True, eq=False)
-class Append:
+class InvokedAppend:
     """One batch. leader, epoch: where the append was invoked. floor: the end (exclusive) of all
     that was acknowledged before. offset: the batch's base offset; None until a state machine gets
     it."""
@@ -36,7 +36,7 @@ class Appends:
     share."""
 
     def __init__(self) -> None:
-        self._appends: dict[bytes, Append] = {}
+        self._appends: dict[bytes, InvokedAppend] = {}
         self._acknowledged_end = 0
 
     @property
@@ -49,7 +49,7 @@ class Appends:
         for data in batches:
             content = data[CRC_START:]
             assert content not in self._appends, "no two appends are alike"
-            self._appends[content] = Append(leader, epoch, self._acknowledged_end)
+            self._appends[content] = InvokedAppend(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
         """Note that a host's state machine was given committed batches. If the host leads, that
@@ -75,7 +75,7 @@ class Appends:
                 there = entry is not None and entry.data[CRC_START:] == content
                 demand(there, "linearizable", f"acknowledged offset {append.offset} is gone")
 
-    def _place(self, append: Append, offset: int) -> None:
+    def _place(self, append: InvokedAppend, offset: int) -> None:
         if append.offset is None:
             append.offset = offset
             late = f"offset {offset} was invoked when all below {append.floor} was acknowledged"

@@ -17,7 +17,7 @@ _KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedRun:
     """One run to do. number: its place in the campaign."""
 
     number: int
@@ -25,7 +25,7 @@ class Plan:
     forks: tuple[Fork, ...] = ()
 
 
-def carry_out(plan: Plan, events: int) -> Result:
+def carry_out(plan: PlannedRun, events: int) -> Result:
     """Do a run of a campaign."""
     return replace(run(plan.seed, events, plan.forks), number=plan.number)
 
@@ -43,17 +43,17 @@ class Corpus:
         self._events = events
         self._is_guided = is_guided
         self._forks = forks
-        self._kept: deque[Plan] = deque(maxlen=_KEPT)
+        self._kept: deque[PlannedRun] = deque(maxlen=_KEPT)
 
-    def plan(self, number: int) -> Plan:
+    def plan(self, number: int) -> PlannedRun:
         """The run with this number: every second one forks from a run that is kept, if any is."""
         if not self._is_guided or number % 2 == 0 or not self._kept:
-            return Plan(number, number, self._forks)
+            return PlannedRun(number, number, self._forks)
         random = Random(number)  # noqa: S311 - a repeatable choice, no secret
         kept = random.choice(self._kept)
         event = random.randrange(self._events)
         forks = tuple(fork for fork in kept.forks if fork.event < event)
-        return Plan(number, kept.seed, (*forks, Fork(event, number)))
+        return PlannedRun(number, kept.seed, (*forks, Fork(event, number)))
 
     def add(self, result: Result) -> Result:
         """Take in a result, and keep its run where it has reached something new. Returns the result
@@ -61,5 +61,5 @@ class Corpus:
         new = tuple(text for text in result.reached if text not in self.reached)
         self.reached.update(new)
         if new and result.broken is None:
-            self._kept.append(Plan(result.number, result.seed, result.forks))
+            self._kept.append(PlannedRun(result.number, result.seed, result.forks))
         return replace(result, reached=new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, Place
+from replica.host.host import Host, LogPlace
 from replica.model.batch import Batch
 from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
@@ -91,7 +91,7 @@ class SimulatedHost(Host):
         self.taken_at = now_ms
         self.former_role: type[Role] = Unattached
         self._watch = watch
-        place = Place(disk, FOLDER, log_config)
+        place = LogPlace(disk, FOLDER, log_config)
         super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
         self.flushed_end = self.log.log_end
 

@@ -21,7 +21,7 @@ from replica.simulate.broken import broken, demand
 from replica.simulate.check_quorum import CheckQuorum
 from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
-from replica.simulate.ledger import Entry, Ledger, Shadow, read_back, shadows_holding
+from replica.simulate.ledger import Ledger, LedgerBatch, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
 from replica.simulate.workload import Workload
 
@@ -44,7 +44,7 @@ class Invariants:
         self._static_voters = static_voters
         self._elections = Elections(self.judged)
         self._check_quorum = CheckQuorum(self.judged)
-        self._written: dict[tuple[int, int], Entry] = {}
+        self._written: dict[tuple[int, int], LedgerBatch] = {}
 
     def opened(self, host: SimulatedHost) -> None:
         """Check a replica that has restarted: it knows its epoch and vote, and has lost no
@@ -103,7 +103,7 @@ class Invariants:
         self.judged["legal messages"] = self.judged["core"]
         self.judged["linearizable"] = self.appends.acknowledged
 
-    def _match(self, entry: Entry) -> None:
+    def _match(self, entry: LedgerBatch) -> None:
         known = self._written.setdefault((entry.base, entry.epoch), entry)
         if known is entry:
             return
@@ -209,7 +209,7 @@ class Invariants:
         demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
 
-    def _commit(self, entry: Entry) -> None:
+    def _commit(self, entry: LedgerBatch) -> None:
         known = self.ledger.entries.get(entry.base)
         if known is None:
             self.ledger.extend(entry)

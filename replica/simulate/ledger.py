@@ -21,7 +21,7 @@ from replica.storage.batches import bytes_of
 _CRC = slice(17, 21)
 
 
-class Entry(NamedTuple):
+class LedgerBatch(NamedTuple):
     """A batch. base, last: inclusive. before: the epoch of the batch before it, None if unknown."""
 
     base: int
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     data: bytes
     voters: VoterSet | None
 
-    def is_same(self, other: Entry) -> bool:
+    def is_same(self, other: LedgerBatch) -> bool:
         return self[:4] == other[:4]
 
 
@@ -53,7 +53,7 @@ class Shadow:
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerBatch] = field(default_factory=list)
     sets: list[VotersFrom] = field(default_factory=list)
     snapshots: set[OffsetAndEpoch] = field(default_factory=set)
     seen: object = None
@@ -77,18 +77,18 @@ class Shadow:
             found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))
         return max(found, key=election_order)
 
-    def first_of(self, epoch: int) -> Entry | None:
+    def first_of(self, epoch: int) -> LedgerBatch | None:
         """The first batch of an epoch."""
         index = bisect_left(self.entries, epoch, key=lambda entry: entry.epoch)
         found = self.entries[index : index + 1]
         return found[0] if found and found[0].epoch == epoch else None
 
-    def at(self, base: int) -> Entry | None:
+    def at(self, base: int) -> LedgerBatch | None:
         index = bisect_left(self.entries, base, key=lambda entry: entry.base)
         found = self.entries[index : index + 1]
         return found[0] if found and found[0].base == base else None
 
-    def add(self, batch: Batch) -> Entry:
+    def add(self, batch: Batch) -> LedgerBatch:
         before = self.entries[-1] if self.entries else None
         follows = before is not None and before.last + 1 == batch.base_offset
         data = bytes_of(batch)
@@ -97,7 +97,7 @@ class Shadow:
             if isinstance(record, KRaftVoters):
                 voters = record.voters
                 self.sets.append(VotersFrom(batch.base_offset + index, voters))
-        entry = Entry(
+        entry = LedgerBatch(
             batch.base_offset,
             batch.last_offset,
             batch.epoch,
@@ -109,7 +109,7 @@ class Shadow:
         self.entries.append(entry)
         return entry
 
-    def follow(self, host: SimulatedHost, effects: Effects) -> list[Entry]:
+    def follow(self, host: SimulatedHost, effects: Effects) -> list[LedgerBatch]:
         """Take over what a step wrote. Returns the new entries."""
         if effects.truncate_to is not None:
             self.cut(effects.truncate_to)
@@ -155,7 +155,7 @@ class Ledger:
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, LedgerBatch] = {}
         self.end = 0
         self.epoch = 0
         self._workload = workload
@@ -164,7 +164,7 @@ class Ledger:
         self._sets = [VotersFrom(-1, first_voters)]
         self._epochs: dict[int, int] = {}
 
-    def extend(self, entry: Entry) -> None:
+    def extend(self, entry: LedgerBatch) -> None:
         self.entries[entry.base] = entry
         self.end = entry.last + 1
         batch = Batch(entry.base, entry.last, entry.epoch, 0, (), entry.data)

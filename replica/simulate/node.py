@@ -45,7 +45,7 @@ class Layout:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class SimulatedMachine:
     """A machine. offset_ms, drift: at t ms its clock shows offset_ms + t * (1000 + drift) / 1000.
 
     wake_at: when its next tick is due, -1 for none. boots: how often it was started. busy_until:
@@ -166,7 +166,7 @@ def random_layout(random: Random, *, auto_joins: bool) -> Layout:
     )
 
 
-def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
+def first_nodes(random: Random, layout: Layout) -> dict[int, SimulatedMachine]:
     """The nodes by their ids. All are down, and the voters' disks are formatted."""
     voters, nodes = layout.first_voters, {}
     for node_id in range(1, layout.voters + layout.observers + 1):
@@ -182,7 +182,7 @@ def first_nodes(random: Random, layout: Layout) -> dict[int, Node]:
             auto_join=layout.auto_joins,
         )
         offset, drift = random.randrange(1000), random.randint(-50, 50)
-        nodes[node_id] = Node(node_id, disk, config, layout.workload, offset, drift)
+        nodes[node_id] = SimulatedMachine(node_id, disk, config, layout.workload, offset, drift)
     return nodes
 
 

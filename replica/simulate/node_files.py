@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from replica.model.keys import ReplicaId
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import FOLDER
-from replica.simulate.node import Node
+from replica.simulate.node import SimulatedMachine
 from replica.storage.identity import write_identity
 
 HOME = FOLDER.rpartition("/")[0]
@@ -17,7 +17,7 @@ Files = dict[str, bytes]
 """Path in a node's log directory, such as meta.properties -> content."""
 
 
-def identify(node: Node) -> None:
+def identify(node: SimulatedMachine) -> None:
     """Write meta.properties to an empty disk, with the cluster and the replica of the node's
     config."""
     replica = ReplicaId(node.config.cluster_id, node.node_id, node.local.key.directory_id)
@@ -31,7 +31,7 @@ def put_files(disk: SimulatedDisk, files: Mapping[str, bytes]) -> None:
         disk.put(f"{HOME}/{path}", data)
 
 
-def files_on(node: Node) -> Files:
+def files_on(node: SimulatedMachine) -> Files:
     """The files on a node's disk, with the bytes that are written but not yet synced."""
     if node.host is None:
         node.disk.restart()

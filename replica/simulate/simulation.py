@@ -26,12 +26,12 @@ from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.nemesis import Fault, drawn, strike
 from replica.simulate.network import Network
-from replica.simulate.node import Layout, Node, first_nodes, node_of, random_layout
+from replica.simulate.node import Layout, SimulatedMachine, first_nodes, node_of, random_layout
 from replica.simulate.schedule import (
+    ClientAppend,
     Deliver,
     Event,
     Flush,
-    Propose,
     Schedule,
     Start,
     Strike,
@@ -120,7 +120,7 @@ class Simulation:
         layout: Layout | None = None,
         *,
         is_faulty: bool = True,
-        nodes: Callable[[Random], dict[int, Node]] | None = None,
+        nodes: Callable[[Random], dict[int, SimulatedMachine]] | None = None,
     ) -> None:
         self.random = Random(seed)  # noqa: S311 - a repeatable run, no secret
         self.schedule = Schedule()
@@ -131,7 +131,7 @@ class Simulation:
         self.trace = hashlib.sha256()
         self.network = Network()
         self.layout = layout or random_layout(self.random, auto_joins=seed % 4 == 3)
-        self.nodes: dict[int, Node]
+        self.nodes: dict[int, SimulatedMachine]
         self.nodes = nodes(self.random) if nodes else first_nodes(self.random, self.layout)
         voters = self.layout.first_voters
         static = next(iter(self.nodes.values())).config.static_voters
@@ -143,7 +143,7 @@ class Simulation:
             self.network.stop_faults()
         for node_id in () if nodes else self.nodes:
             self.schedule.at(0, Start(node_id))
-        self.schedule.at(50, Propose())
+        self.schedule.at(50, ClientAppend())
         if is_faulty:
             self._draw_faults(seed)
             self.schedule.at(500, Strike())
@@ -185,38 +185,38 @@ class Simulation:
         self.run_until(lambda: self._has_recovered(before), SETTLE_MS)
         self.invariants.ended([node.running for node in self.nodes.values()])
 
-    def leaders(self) -> list[Node]:
+    def leaders(self) -> list[SimulatedMachine]:
         """The nodes that believe that they lead. If there are two, the one of the older epoch
         doesn't know of the other yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
-    def leader(self) -> Node | None:
+    def leader(self) -> SimulatedMachine | None:
         """The leader of the newest epoch; None where no node leads."""
         return max(self.leaders(), key=lambda n: n.running.raft.role.epoch, default=None)
 
-    def kill(self, node: Node) -> None:
+    def kill(self, node: SimulatedMachine) -> None:
         """Cut a node's power. It doesn't come back by itself."""
         node.host = None
         node.disk.crash()
 
-    def start(self, node: Node) -> None:
+    def start(self, node: SimulatedMachine) -> None:
         """Let a node's power come back."""
         self.schedule.after(1, Start(node.node_id))
 
-    def crash(self, node: Node) -> None:
+    def crash(self, node: SimulatedMachine) -> None:
         """Cut a node's power. It comes back after a while."""
         self.kill(node)
         self._come_back(node)
 
-    def step(self, node: Node, event: inputs.Input) -> None:
+    def step(self, node: SimulatedMachine, event: inputs.Input) -> None:
         """Give a replica an input, unless its node is down."""
         self._do(node, lambda host, now: host.step(event, now))
 
-    def ask(self, node: Node, request: PeerRequest) -> None:
+    def ask(self, node: SimulatedMachine, request: PeerRequest) -> None:
         """Send an administrator's request, without reading the answer."""
         self.step(node, inputs.Request("administrator", request))
 
-    def snapshot(self, node: Node) -> None:
+    def snapshot(self, node: SimulatedMachine) -> None:
         """Let a node write a snapshot of what it has applied, and clean its log as configured."""
         self._do(node, lambda host, now: host.snapshot(now))
         if node.host is not None:
@@ -224,7 +224,7 @@ class Simulation:
 
     def _next(self) -> None:
         event = self.schedule.take()
-        if isinstance(event, Propose):
+        if isinstance(event, ClientAppend):
             node = self._propose()
         elif isinstance(event, Strike):
             node = self._strike()
@@ -239,7 +239,7 @@ class Simulation:
         name, node_id = type(event).__name__, node.node_id if node else 0
         self.trace.update(f"{self.now} {name} {node_id} {shown}\n".encode())
 
-    def _is_due(self, node: Node, event: Start | Wake | Flush | Deliver) -> bool:
+    def _is_due(self, node: SimulatedMachine, event: Start | Wake | Flush | Deliver) -> bool:
         """Whether an event happens now. Some events have no effect any more, and a node that waits
         for its disk takes its events later."""
         if isinstance(event, Start):
@@ -251,7 +251,7 @@ class Simulation:
             return False
         return True
 
-    def _happen(self, node: Node, event: Event) -> None:
+    def _happen(self, node: SimulatedMachine, event: Event) -> None:
         match event:
             case Start():
                 self._start(node)
@@ -266,7 +266,7 @@ class Simulation:
                 if boot in (0, node.boots):
                     self._refuse(node, message) if node.host is None else self.step(node, message)
 
-    def _start(self, node: Node) -> None:
+    def _start(self, node: SimulatedMachine) -> None:
         draws = Random(self.random.random())  # noqa: S311
         try:
             host = node.start(draws.randrange, self.now, self._stepped)
@@ -289,19 +289,19 @@ class Simulation:
         self.network.loss, self.network.duplication = rates.loss, rates.duplication
         self.network.straggling = rates.straggling
 
-    def _come_back(self, node: Node) -> None:
+    def _come_back(self, node: SimulatedMachine) -> None:
         down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1
         self.schedule.after(down_ms, Start(node.node_id))
 
-    def _strike(self) -> Node | None:
+    def _strike(self) -> SimulatedMachine | None:
         if not self.is_faulty:
             return None
         self.schedule.after(self.random.randrange(20, 800), Strike())
         return strike(self)
 
-    def _propose(self) -> Node | None:
+    def _propose(self) -> SimulatedMachine | None:
         """Let a client append at a node that believes that it leads."""
-        self.schedule.after(self.random.randrange(1, self._pause_ms), Propose())
+        self.schedule.after(self.random.randrange(1, self._pause_ms), ClientAppend())
         leaders = self.leaders()
         if not leaders:
             return None
@@ -327,7 +327,9 @@ class Simulation:
             self.step(node, inputs.Propose(epoch, tuple(proposals)))
         return node
 
-    def _do(self, node: Node, action: Callable[[SimulatedHost, int], Iterator[Effects]]) -> None:
+    def _do(
+        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], Iterator[Effects]]
+    ) -> None:
         host = node.host
         if host is None:
             return
@@ -345,7 +347,7 @@ class Simulation:
         if node.host is not None:
             self._plan(node, node.host)
 
-    def _plan(self, node: Node, host: SimulatedHost) -> None:
+    def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
         """Schedule the flush that the replica owes, and its next deadline."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
@@ -356,7 +358,7 @@ class Simulation:
             node.wake_at = at
             self.schedule.at(at, Wake(node.node_id, at))
 
-    def _send(self, node: Node, effects: Effects) -> None:
+    def _send(self, node: SimulatedMachine, effects: Effects) -> None:
         for send in effects.sends:
             name = (node.node_id, send.node_id, send.correlation_id, node.boots)
             request = inputs.Request(name, send.message)
@@ -368,7 +370,7 @@ class Simulation:
                 response = inputs.Response(asked, correlation_id, message)
                 self._post(node.node_id, asker, boot, response)
 
-    def _refuse(self, node: Node, message: inputs.Input) -> None:
+    def _refuse(self, node: SimulatedMachine, message: inputs.Input) -> None:
         """Tell the sender of a request, perhaps, that the node is down."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id

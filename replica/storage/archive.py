@@ -28,7 +28,7 @@ from replica.storage.identity import read_identity, write_identity
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class CutTail:
     """The end of a log that is cut off. start_offset: inclusive. end_offset: exclusive. epoch: of
     its last record. pieces: (base offset of the segment, whole batches), in the order of the
     log."""
@@ -51,7 +51,7 @@ class Archive:
     now: Callable[[], int]
     report: Callable[[str], None]
 
-    def keep_tail(self, tail: Tail) -> None:
+    def keep_tail(self, tail: CutTail) -> None:
         """Copy durably what is about to be truncated."""
         name = f"truncated-{tail.start_offset}-{tail.end_offset}-epoch-{tail.epoch}"
         folder = self._entry(name)

@@ -116,7 +116,7 @@ def _size_of_first(piece: memoryview) -> int:
     return max(HEADER.size, LENGTH_PREFIX.size + int(length))
 
 
-class Piece(NamedTuple):
+class BatchBytes(NamedTuple):
     """Whole batches as they lie in a file one after another. runs: of these batches; `position` and
     the like count from the first byte of `data`."""
 
@@ -126,7 +126,7 @@ class Piece(NamedTuple):
 
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
-) -> Piece:
+) -> BatchBytes:
     """Whole batches from the one that holds `start_offset` on; empty where there is none.
 
     size: how many bytes of the file count. search_from: the byte of that batch or of one before it.
@@ -135,7 +135,7 @@ def read_batches(
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:
-        return Piece(memoryview(b""), ())
+        return BatchBytes(memoryview(b""), ())
     wanted = max(first.size, min(max_bytes, size - first.position))
     data = memoryview(file.read(first.position, wanted))
     try:
@@ -143,7 +143,7 @@ def read_batches(
         checked = tuple(found)
     except DataError as error:
         raise error.shifted(first.position).in_file(file.path) from error
-    return Piece(data[: checked[-1].end_position if checked else 0], checked)
+    return BatchBytes(data[: checked[-1].end_position if checked else 0], checked)
 
 
 def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Frame | None:

@@ -22,7 +22,7 @@ from replica.model.epochs import OffsetAndEpoch, last_epoch_of
 from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import is_newer_than_log
 from replica.raft.ports import Log
-from replica.storage.archive import Archive, Tail
+from replica.storage.archive import Archive, CutTail
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFolder:
     """The content of the folder when it was opened. closed: segments in the order of their offsets.
     log_start: inclusive. control: the control batches from the offset `control_from` on."""
 
@@ -70,7 +70,7 @@ class FileLog(Log):
     log_start: inclusive. log_end: exclusive. repairs: what opening changed, a line each.
     """
 
-    def __init__(self, place: Place, opened: Opened, repairs: list[str]) -> None:
+    def __init__(self, place: Place, opened: OpenedFolder, repairs: list[str]) -> None:
         self.snapshots = place.snapshots
         self.log_start = opened.log_start
         self.repairs = repairs
@@ -220,13 +220,13 @@ class FileLog(Log):
         self._checkpoint.save()
         self._active = create_segment(self._files, self._folder, self.log_end, self._config)
 
-    def _tail(self, end_offset: int) -> Tail:
+    def _tail(self, end_offset: int) -> CutTail:
         """The batches that a truncation removes: from the one that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )
         start = first.base_offset
-        return Tail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
+        return CutTail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
 
     def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
         """(base offset of the segment, whole batches), up to the log end."""

@@ -36,7 +36,7 @@ from replica.storage.closed_segments import (
 )
 from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
 from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
-from replica.storage.log import FileLog, Opened, Place
+from replica.storage.log import FileLog, OpenedFolder, Place
 from replica.storage.segment import (
     INDEXES,
     ActiveSegment,
@@ -164,7 +164,7 @@ class _Opening:
         checkpoint.save()
         segments = [checked.segment for checked in closed]
         place = Place(self.files, self.folder, self.config, self.snapshots, self.archive)
-        opened = Opened(checkpoint, segments, active, log_start, self.control, control_from)
+        opened = OpenedFolder(checkpoint, segments, active, log_start, self.control, control_from)
         return FileLog(place, opened, self.repairs)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:

@@ -18,7 +18,7 @@ from replica.message.primitives import Buffer
 from replica.storage.batch_walk import (
     PIECE_BYTES,
     SEARCH_BYTES,
-    Piece,
+    BatchBytes,
     read_batches,
     walk,
     walk_runs,
@@ -95,7 +95,7 @@ class ClosedSegment:
         scanned.segment.cut()
         return scanned.segment
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> BatchBytes:
         """The same as read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
@@ -177,7 +177,7 @@ class ActiveSegment:
             self.synced_size = self.size
             self._write_indexes()
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> Piece:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> BatchBytes:
         """The same as read_batches."""
         return read_batches(
             self._log,

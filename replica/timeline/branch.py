@@ -44,7 +44,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Tail(Piece):
+class BranchTail(Piece):
     """Entries beside the branch. holders: all directories that begin the tail with the same entry,
     with the one that it is read from. log: of that one."""
 
@@ -63,7 +63,7 @@ class Branch:
     pieces: tuple[Piece, ...]
     log: ReplicaLog
     proven_end: int
-    tails: tuple[Tail, ...] = ()
+    tails: tuple[BranchTail, ...] = ()
 
     @property
     def members(self) -> Iterator[Examined]:
@@ -173,7 +173,9 @@ def _with_head(tip: Branch, other: Branch) -> Branch:
     return tip
 
 
-def _tails(branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]) -> tuple[Tail, ...]:
+def _tails(
+    branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]
+) -> tuple[BranchTail, ...]:
     """Each once, however many directories hold it; read from the one that holds most of it."""
     found: dict[tuple[int, LogBatch | None], list[tuple[Examined, ReplicaLog]]] = {}
     for examined, log in members:
@@ -184,5 +186,5 @@ def _tails(branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]) -> tu
     for (start, _), holding in found.items():
         examined, log = max(holding, key=lambda one: one[1].end_offset)
         holders = tuple(one for one, _ in holding)
-        tails.append(Tail(examined, start, log.end_offset, holders, log))
+        tails.append(BranchTail(examined, start, log.end_offset, holders, log))
     return tuple(sorted(tails, key=lambda tail: (tail.start, tail.end)))

@@ -20,11 +20,11 @@ from replica.format.directory import SnapshotFile
 from replica.format.record import Record
 from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
-from replica.metadata.image.state import Table
+from replica.metadata.image.state import EntityTable
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch
-from replica.timeline.branch import Branch, Piece, Tail
+from replica.timeline.branch import Branch, BranchTail, Piece
 
 FROM_SNAPSHOT = -1
 """Stands for the offset of an entity of a snapshot: a snapshot's own offsets are no offsets of the
@@ -140,7 +140,7 @@ class _Walk:
                 yield from self._tail(tail, self._replay.copy(), ChangeTeller(self._teller.former))
 
     def _tail(
-        self, tail: Tail, replay: VersionedReplay, teller: ChangeTeller
+        self, tail: BranchTail, replay: VersionedReplay, teller: ChangeTeller
     ) -> Iterator[LoggedChange]:
         inflations = _Inflations()
         for segment, batch in tail.batches():
@@ -179,7 +179,7 @@ def _unplaced(image: Image) -> Image:
     """A snapshot's image without the offsets of its records."""
     return Image(
         {
-            name: Table(table.values, dict.fromkeys(table.values, FROM_SNAPSHOT))
+            name: EntityTable(table.values, dict.fromkeys(table.values, FROM_SNAPSHOT))
             for name, table in image.tables.items()
         }
     )

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from replica.check.examined import Examined
 from replica.format.control import LeaderChange
-from replica.timeline.branch import Branch, Tail
+from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms."""
@@ -24,7 +24,7 @@ _NEAR_MS = 60_000
 """A registration so long after an election tells of the restart that the election came with."""
 
 
-class Cause(Enum):
+class ElectionCause(Enum):
     """The probable cause of an election; outputs show the value."""
 
     FIRST = "first"
@@ -65,7 +65,7 @@ class Election:
 
     won: Won
     former: int | None
-    cause: Cause
+    cause: ElectionCause
     because: str
     without_winner: int
     nodes: tuple[int, ...]
@@ -138,7 +138,7 @@ def _won(examined: Examined) -> Iterator[Won]:
             end, previous_at = header.next_offset, header.max_timestamp
 
 
-def _lost_writes(tails: Iterable[Tail]) -> dict[int, LostWrites]:
+def _lost_writes(tails: Iterable[BranchTail]) -> dict[int, LostWrites]:
     """The lost writes by epoch, of the tail that reaches furthest."""
     found: dict[int, LostWrites] = {}
     for tail in tails:
@@ -159,19 +159,19 @@ def cause_of(
     won: Won,
     lost: Mapping[int, LostWrites],
     registered: Iterable[tuple[int, int]],
-) -> tuple[Cause, str]:
+) -> tuple[ElectionCause, str]:
     """The probable cause of the election, and a sentence with the evidence. former: the election
     before, None where no log has one. lost: by epoch. registered: see `elections_of`."""
     if former is None:
-        return Cause.FIRST, "these logs tell of no leader before"
+        return ElectionCause.FIRST, "these logs tell of no leader before"
     leader = f"leader {former.leader}"
     if won.voters and former.leader not in won.voters:
-        return Cause.REMOVED, f"{leader} was no voter any more"
+        return ElectionCause.REMOVED, f"{leader} was no voter any more"
     writes = lost.get(former.epoch)
     if writes is not None and former.leader != won.leader:
         later = writes.last_at - won.at
         until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
-        return Cause.CUT_OFF, (
+        return ElectionCause.CUT_OFF, (
             f"{leader} had written {writes.records} more records {until}, which no majority has"
         )
     silence = None if won.previous_at is None else won.at - won.previous_at
@@ -179,14 +179,17 @@ def cause_of(
     again = [at - won.at for at, node in registered if node == former.leader and at - won.at >= 0]
     if again and min(again) <= _NEAR_MS:
         said = f"{leader} registered anew {_seconds(min(again))} after: its process had ended"
-        return Cause.RESTARTED, f"{silent}; {said}" if silent else said
+        return ElectionCause.RESTARTED, f"{silent}; {said}" if silent else said
     if silence is None:
-        return Cause.UNKNOWN, "the records before it are not in these logs"
+        return ElectionCause.UNKNOWN, "the records before it are not in these logs"
     if former.leader != won.leader and former.leader in won.granting:
-        return Cause.RESIGNED, f"{silent}; {leader} voted for the new one"
+        return ElectionCause.RESIGNED, f"{silent}; {leader} voted for the new one"
     if silence < FETCH_TIMEOUT_MS:
-        return Cause.RESIGNED, f"{silent}, less than followers wait for a leader that is silent"
-    return Cause.SILENT, f"{silent}: {leader} had stopped, frozen or was cut off"
+        return (
+            ElectionCause.RESIGNED,
+            f"{silent}, less than followers wait for a leader that is silent",
+        )
+    return ElectionCause.SILENT, f"{silent}: {leader} had stopped, frozen or was cut off"
 
 
 def _seconds(milliseconds: int) -> str:

@@ -15,7 +15,7 @@ from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.timeline.branch import Branch, Tail
+from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import LoggedChange, logged_changes
 from replica.timeline.elections import Election, elections_of
 
@@ -167,7 +167,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
         yield Event(branch.cluster_id, at, SNAPSHOT, name, detail, None, offset, epoch, nodes, None)
 
 
-def _of_tail(branch: Branch, tail: Tail) -> Iterator[Event]:
+def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
     """The offset at which the tail leaves the branch, and the truncation that a later capture of
     one of its holders shows. No file has the time of a truncation, so it gets the time of the last
     record that is gone."""
@@ -194,7 +194,7 @@ def _of_tail(branch: Branch, tail: Tail) -> Iterator[Event]:
         )  # fmt: skip
 
 
-def _without(branch: Branch, tail: Tail) -> list[int]:
+def _without(branch: Branch, tail: BranchTail) -> list[int]:
     """The tail's holders of which another look holds the branch's entry in its place."""
     kept = branch.log.batch_at(tail.start)
     holders = {one.replica for one in tail.holders if one.replica is not None}

@@ -29,7 +29,7 @@ _MAX_REMOVALS = 50_000
 _WITHOUT_STATE = ("NO_OP_RECORD", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
 
 
-class Snapshots(Protocol):
+class CompleteSnapshots(Protocol):
     """The complete snapshots beside a log."""
 
     @property
@@ -47,7 +47,7 @@ class ReadLog(Protocol):
     def log_end(self) -> int: ...
 
     @property
-    def snapshots(self) -> Snapshots: ...
+    def snapshots(self) -> CompleteSnapshots: ...
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]: ...
 

@@ -25,7 +25,7 @@ _BEFORE_THE_FIRST = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class NewestSnapshot:
     """id: of the leader's newest snapshot. contained_at: when its newest record was appended, in ms
     since the epoch; None where no log at hand shows it."""
 
@@ -46,7 +46,7 @@ class Described:
         self.quorum: Quorum | None = None
         self.at_s: float | None = None
         self.trouble = ""
-        self.snapshot: Snapshot | None = None
+        self.snapshot: NewestSnapshot | None = None
         self._driver = driver
         self._controllers = tuple(controllers)
         self._client = client
@@ -73,7 +73,7 @@ class Described:
         known = [each for each in (found, own) if each is not None and each.offset > 0]
         if known:
             newest = max(known, key=election_order)
-            self.snapshot = Snapshot(newest, self._contained_at(newest))
+            self.snapshot = NewestSnapshot(newest, self._contained_at(newest))
 
     async def _leaders_newest(self) -> OffsetAndEpoch | None:
         driver = self._driver

@@ -19,7 +19,7 @@ _SHARE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class QuorumJudgement:
     """subjects: rule id -> for how many subjects the rule holds; for a rule about the whole cluster
     1 or 0. offset: of the judged state (exclusive). took_s: seconds that judging took. at_s: when
     it ended, in seconds of time.monotonic."""
@@ -35,7 +35,7 @@ class HealthJudge:
 
     def __init__(self, broker_defaults: Mapping[str, str]) -> None:
         """broker_defaults: from a broker's server.properties; empty where unknown."""
-        self.newest: Judgement | None = None
+        self.newest: QuorumJudgement | None = None
         self._broker_defaults = broker_defaults
         self._judged: tuple[int, frozenset[int], bool] | None = None
 
@@ -53,7 +53,7 @@ class HealthJudge:
         seen = committed.state_changes, voters, committed.is_whole
         last = self.newest
         if last is not None and seen == self._judged and not committed.starts:
-            self.newest = Judgement(
+            self.newest = QuorumJudgement(
                 last.subjects, committed.state_offset, last.took_s, time.monotonic()
             )
             return
@@ -71,7 +71,7 @@ class HealthJudge:
         ended = time.monotonic()
         counts = dict.fromkeys((rule.id for rule in RULES), 0)
         counts.update((finding.rule.id, _count(finding)) for finding in findings)
-        self.newest = Judgement(counts, cluster.end_offset, ended - began, ended)
+        self.newest = QuorumJudgement(counts, cluster.end_offset, ended - began, ended)
         self._judged = seen
 
 

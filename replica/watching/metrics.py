@@ -12,7 +12,7 @@ from replica.check.catalogue.health import RULES
 from replica.node.metrics import gauge
 from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
-from replica.watching.judged import Judgement
+from replica.watching.judged import QuorumJudgement
 from replica.wire.quorum import DescribedReplica
 
 MAX_REPLICAS = 1_000
@@ -107,7 +107,7 @@ def log_metrics(committed: CommittedReplay) -> Iterator[Metric]:
     yield gauge("log_read_offset", text, committed.next_offset)
 
 
-def health_metrics(newest: Judgement | None) -> Iterator[Metric]:
+def health_metrics(newest: QuorumJudgement | None) -> Iterator[Metric]:
     """Metrics of each rule of health; none before the first judgement."""
     if newest is None:
         return

@@ -98,7 +98,7 @@ def decode_prefix(
     return message, cursor.at
 
 
-class Pieces(bytearray):
+class EncodedPieces(bytearray):
     """Encoded bytes. Large fields stay where they are: a fetch answers with megabytes, and copying
     them would cost more than everything else."""
 
@@ -392,7 +392,7 @@ def _text_writer(name: str, flexible: bool, nullable: bool, *, is_text: bool) ->
             return
         raw = value.encode("utf-8") if isinstance(value, str) else value
         write_count(out, len(raw))
-        if isinstance(out, Pieces):
+        if isinstance(out, EncodedPieces):
             out.put(raw)
         else:
             out += raw

@@ -34,7 +34,7 @@ class Connected:
     is_busy: bool = False
 
 
-class Connections:
+class ListenerConnections:
     """The connections of all listeners of a node, by address; of one address in the order of their
     last requests."""
 

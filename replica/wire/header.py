@@ -18,7 +18,7 @@ from replica.message.primitives import Buffer
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
-from replica.wire.codec import Pieces, decode, decode_prefix, encode, encode_to
+from replica.wire.codec import EncodedPieces, decode, decode_prefix, encode, encode_to
 from replica.wire.schema import FOREVER, Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000
@@ -97,7 +97,7 @@ def encode_request(request: WireRequest) -> bytes:
 
 def response_pieces(api: Api, version: int, correlation_id: int, message: Message) -> list[Buffer]:
     """The frame of a response, without its length, in pieces: large fields aren't copied."""
-    out = Pieces()
+    out = EncodedPieces()
     header = {"correlationId": correlation_id}
     encode_to(out, _RESPONSE, _response_header(api, version), header)
     encode_to(out, api.response, version, message)

@@ -10,7 +10,7 @@ UNLIMITED = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ListenerLimits:
     """Limits of one listener. Times in seconds, sizes in bytes.
 
     request_max_bytes: of a frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at most 8

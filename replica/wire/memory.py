@@ -27,7 +27,7 @@ STALLED = "too slow while memory was short"
 
 
 @dataclass(slots=True, eq=False)
-class Load:
+class MemoryShare:
     """One request or answer that is being received or sent. close: called with a reason when its
     connection has to make room; it must not wait. is_voters: the connection never makes room. size:
     the bytes that are charged. is_over: these bytes were given back."""
@@ -60,8 +60,8 @@ class Memory:
         self._per_address = most // 2 if per_address is None else per_address
         self._used = 0
         self._by_address: Counter[str] = Counter()
-        self._moving: dict[Load, None] = {}
-        self._waiting: dict[Load, tuple[int, asyncio.Future[None]]] = {}
+        self._moving: dict[MemoryShare, None] = {}
+        self._waiting: dict[MemoryShare, tuple[int, asyncio.Future[None]]] = {}
 
     @property
     def used(self) -> int:
@@ -72,7 +72,7 @@ class Memory:
         return max(0, self._most - self._used)
 
     @contextmanager
-    def load(self, new: Load) -> Iterator[Load]:
+    def load(self, new: MemoryShare) -> Iterator[MemoryShare]:
         """Account for a load within the block. The end of the block gives its bytes back."""
         self._moving[new] = None
         try:
@@ -80,12 +80,12 @@ class Memory:
         finally:
             self._give_back(new)
 
-    def arrived(self, load: Load) -> None:
+    def arrived(self, load: MemoryShare) -> None:
         """Note that the whole request has arrived: it waits for no more bytes."""
         self._moving.pop(load, None)
         self._wake()
 
-    async def grow(self, load: Load, size: int) -> None:
+    async def grow(self, load: MemoryShare, size: int) -> None:
         """Charge bytes that have arrived. Wait until there is room for them."""
         while not self._has_room(load, size):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -100,7 +100,7 @@ class Memory:
         self._charge(load, size)
         self._wake()
 
-    def put(self, load: Load, size: int) -> None:
+    def put(self, load: MemoryShare, size: int) -> None:
         """Charge a complete answer. Close other connections until there is room for it."""
         self._charge(load, size)
         others = [each for each in self._moving if each is not load and not each.is_voters]
@@ -110,13 +110,13 @@ class Memory:
                 return
             self._close(each)
 
-    def _has_room(self, load: Load, size: int) -> bool:
+    def _has_room(self, load: MemoryShare, size: int) -> bool:
         if next(iter(self._moving), None) is load:
             return True
         of_address = self._by_address[load.address]
         return self._used + size <= self._most and of_address + size <= self._per_address
 
-    def _charge(self, load: Load, size: int) -> None:
+    def _charge(self, load: MemoryShare, size: int) -> None:
         if load.is_over:
             return
         load.size += size
@@ -133,11 +133,11 @@ class Memory:
             if is_stalled and (everybody or each.address == address):
                 self._close(each)
 
-    def _close(self, load: Load) -> None:
+    def _close(self, load: MemoryShare) -> None:
         self._give_back(load)
         load.close(STALLED)
 
-    def _give_back(self, load: Load) -> None:
+    def _give_back(self, load: MemoryShare) -> None:
         load.is_over = True
         self._moving.pop(load, None)
         self._used -= load.size

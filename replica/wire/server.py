@@ -30,8 +30,8 @@ from replica.wire.header import (
     decode_request,
     response_pieces,
 )
-from replica.wire.limits import Limits, NodeLimits
-from replica.wire.memory import FREE_BYTES, Load
+from replica.wire.limits import ListenerLimits, NodeLimits
+from replica.wire.memory import FREE_BYTES, MemoryShare
 from replica.wire.sasl.server import Authenticator, SaslServer
 from replica.wire.schema import Api, Message
 from replica.wire.sharing import Shared
@@ -110,7 +110,7 @@ class Server:
     def __init__(
         self,
         service: Service,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: ListenerLimits = ListenerLimits(),  # noqa: B008 (frozen)
         shared: Shared | None = None,
     ) -> None:
         self.refused: Counter[str] = Counter()
@@ -349,9 +349,9 @@ class _Guest:
         if self.task is not None:
             self.task.cancel()
 
-    def load(self) -> Load:
+    def load(self) -> MemoryShare:
         """The account of a large request or answer of this connection."""
-        return Load(self.connected.address, self.close, self.connected.is_voters)
+        return MemoryShare(self.connected.address, self.close, self.connected.is_voters)
 
     def know(self) -> None:
         """Give the client the principal that it has proven; nothing before that."""

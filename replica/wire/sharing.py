@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.wire.connections import Connections
+from replica.wire.connections import ListenerConnections
 from replica.wire.limits import NodeLimits
 from replica.wire.memory import Memory
 from replica.wire.turns import Turns
@@ -16,7 +16,7 @@ class Shared:
     authenticated. answers: memory for answers that are being sent."""
 
     def __init__(self, limits: NodeLimits) -> None:
-        self.connections = Connections(limits)
+        self.connections = ListenerConnections(limits)
         self.requests = Memory(limits.request_bytes)
         self.unknown = Memory(limits.unknown_bytes)
         self.answers = Memory(limits.answer_bytes, per_address=limits.answer_bytes)

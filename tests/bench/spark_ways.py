@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from pipelines.bronze.log_ranges import log_ranges
 from pipelines.bronze.new_records import decode
-from pipelines.delta import Append, Lake, append, ensure_table
+from pipelines.delta import Lake, PendingAppend, append, ensure_table
 from pipelines.session import spark_session
 from pipelines.sources import register
 from pipelines.sources.files import log_files
@@ -76,7 +76,7 @@ def into_lake(
 def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
     files = [(file, _OWNER) for file in log_files(str(segment))]
     parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
-    begun = Append.begun(lake, LOG_RECORDS)
+    begun = PendingAppend.begun(lake, LOG_RECORDS)
     decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=None), parts)
     begun.commit([one.file for one in decoded if one.file is not None])
 

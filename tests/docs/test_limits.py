@@ -28,14 +28,14 @@ from replica.node.http_server import MAX_CONNECTIONS, WITHIN_S
 from replica.raft.epoch_bounds import MOST_AT_ONCE, MS_EACH
 from replica.simulate.rehearsal import scenario_file
 from replica.wire.header import MAX_REQUEST_ELEMENTS
-from replica.wire.limits import Limits, NodeLimits
+from replica.wire.limits import ListenerLimits, NodeLimits
 from replica.wire.memory import FREE_BYTES
 from replica.wire.sasl import scram
 from tests.kraftlake_process import REPOSITORY
 
 _PAGE = (REPOSITORY / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `([a-z.]+)`(?:, `[a-z.]+`)? \| (\d+) \|", re.MULTILINE)
-_LISTENER, _NODE = Limits(), NodeLimits()
+_LISTENER, _NODE = ListenerLimits(), NodeLimits()
 
 
 def test_the_table_has_the_defaults_of_the_code() -> None:

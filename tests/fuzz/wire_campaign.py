@@ -24,7 +24,7 @@ from pathlib import Path
 from replica.errors import KraftlakeError
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.wire.apis import APIS
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import Connection
@@ -41,7 +41,7 @@ from replica.wire.server import Client, Server, Service
 from tests.replica.wire.frames import encode_response
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
-_PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
+_PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
 _BY_KEY = {each.api.key: each for each in TRANSLATIONS.values()}
 _SERVED = {key: each.versions for key, each in _BY_KEY.items() if each.server is not None}
 _EXTREMES = (

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from random import Random
 
-from replica.host.host import Host, Place
+from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
 from replica.node.properties import read_properties
-from replica.node.settings import Settings, settings_in
+from replica.node.settings import NodeSettings, settings_in
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Proposal, Propose
 from replica.raft.roles import Leader
@@ -19,7 +19,7 @@ from replica.storage.identity import read_identity
 from tests.interop.kafka_node import Controller
 
 
-def settings_of(controller: Controller) -> Settings:
+def settings_of(controller: Controller) -> NodeSettings:
     """Read from the very server.properties that Kafka reads."""
     return settings_in(read_properties(str(controller.properties)))
 
@@ -27,11 +27,11 @@ def settings_of(controller: Controller) -> Settings:
 class Engine:
     """now_ms: a clock that each step moves on by 1 ms."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: NodeSettings) -> None:
         files = LocalDisk()
         replica = read_identity(files, settings.log_dir)
         assert replica is not None
-        place = Place(files, settings.partition_folder, settings.log)
+        place = LogPlace(files, settings.partition_folder, settings.log)
         self.now_ms = 1_795_300_000_000
         self.machine = MetadataMachine()
         self.host = Host(
@@ -67,7 +67,7 @@ class Engine:
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Engine]:
+def running(settings: NodeSettings) -> Iterator[Engine]:
     """Locked, opened and leading; closed in order."""
     with DirectoryLock(settings.log_dir):
         engine = Engine(settings)

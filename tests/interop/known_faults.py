@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from replica.metadata.image import Image, Replay, differences, orphan_topic_configs
 from replica.metadata.image.replay import MARKERS
-from replica.metadata.image.state import TOPIC_RESOURCE, Table
+from replica.metadata.image.state import TOPIC_RESOURCE, EntityTable
 from replica.metadata.record import MetadataRecord
 
 LOST = "lost delta"
@@ -91,7 +91,7 @@ class Delta:
 def without_zk(image: Image) -> Image:
     """Kafka 4 knows no ZooKeeper: it has the record type still, and ignores it. Kafka 3.9 tells a
     state of the migration in every image, also where no record named one."""
-    return Image({**image.tables, "zk_migration": Table()})
+    return Image({**image.tables, "zk_migration": EntityTable()})
 
 
 class TopicsByKafka:
@@ -255,7 +255,7 @@ def faults_in(
 
 
 def _with_table(image: Image, name: str, values: dict[object, object]) -> Image:
-    return Image({**image.tables, name: Table(values, dict.fromkeys(values, 0))})
+    return Image({**image.tables, name: EntityTable(values, dict.fromkeys(values, 0))})
 
 
 def _config_faults(expected: Image, topics: TopicsByKafka) -> set[str]:

@@ -16,7 +16,7 @@ import pytest
 from replica.consumer.client import Consumer
 from replica.consumer.connections import WireConnections
 from replica.consumer.selector import RACK_KEY, SELECTOR_KEY, selector_named
-from replica.consumer.session import Session, Settings
+from replica.consumer.session import Session, SessionSettings
 from replica.consumer.translate import TopicPartition
 from replica.consumer.values import Answer, Ask, Fetch, Fetched, ResetPolicy
 from tests.interop.kafka_jars import class_path_or_skip
@@ -154,7 +154,7 @@ def test_the_replica_that_is_wished_for_serves_every_record(
 ) -> None:
     chosen = selector_named({SELECTOR_KEY: selector, RACK_KEY: rack})
     connections = Recording(brokers, measures=selector in ("nearest", "least-lag"))
-    session = Session(ResetPolicy.EARLIEST, chosen, None, Settings(rack=rack))
+    session = Session(ResetPolicy.EARLIEST, chosen, None, SessionSettings(rack=rack))
     with Consumer(session, connections) as consumer:
         found = list(itertools.islice(consumer, len(WANTED)))
     assert [(read.record.key, read.record.value) for read in found] == [

@@ -35,7 +35,7 @@ from confluent_kafka.admin import (
 
 from jobs.sharing import publish as job
 from pipelines.feeds import kafka_topics
-from pipelines.feeds.kafka import Destination, KafkaTarget, kafka_target
+from pipelines.feeds.kafka import KafkaDestination, KafkaTarget, kafka_target
 from pipelines.feeds.publishing import publish
 from pipelines.feeds.schema import json_schema
 from pipelines.lake import Lake
@@ -103,7 +103,7 @@ def table(tmp_path: Path) -> FeedTable:
 
 def run(table: FeedTable, broker: str, topic: str, **pace: Any) -> int:
     lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
-    to = job.Destination(job.Kafka(topic, broker), None, NO_HOOK)
+    to = job.FeedDestination(job.Kafka(topic, broker), None, NO_HOOK)
     return job.run(Lake(lake), table.feed.name, to, job.Pace(**pace))
 
 
@@ -275,7 +275,7 @@ def test_progress_behind_anothers_open_transaction_is_waited_for(
 def test_a_second_publisher_takes_over_from_the_first(broker: str, table: FeedTable) -> None:
     table.replace([change(1)])
     feed = table.opened()
-    to = Destination("taken", PROGRESS, {"bootstrap.servers": broker})
+    to = KafkaDestination("taken", PROGRESS, {"bootstrap.servers": broker})
 
     def overtaken() -> None:
         with kafka_target(to, feed.feed, feed.table_id) as first:
@@ -295,7 +295,7 @@ def test_a_row_too_large_for_the_topic_says_what_to_raise(broker: str, table: Fe
     made.result(30)
     lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("large", broker, properties=("message.max.bytes=4000000",))
-    arguments = (lake, CHANGES, job.Destination(large, None, NO_HOOK), job.Pace())
+    arguments = (lake, CHANGES, job.FeedDestination(large, None, NO_HOOK), job.Pace())
     with pytest.raises(PeerError, match=r"raise max\.message\.bytes of the topic"):
         job.run(*arguments)
     assert read(broker, "large") == []
@@ -325,7 +325,7 @@ def test_a_transaction_that_has_to_be_aborted_is_done_again(
     monkeypatch.setattr(KafkaTarget, "_produce_all", produce_more)
     lake = Lake(table.path.removesuffix("gold/metadata_changes"))
     large = job.Kafka("again", broker, properties=("message.max.bytes=4000000",))
-    assert job.run(lake, CHANGES, job.Destination(large, None, NO_HOOK), job.Pace()) == 0
+    assert job.run(lake, CHANGES, job.FeedDestination(large, None, NO_HOOK), job.Pace()) == 0
 
     assert {place(record) for record in read(broker, "again")} == {(1, n) for n in range(20)}
     assert len(read(broker, "again", "read_uncommitted")) > 20
@@ -363,7 +363,7 @@ def test_a_findings_key_is_the_tables_and_a_progress_topic_must_be_compacted(
     lake = str(tmp_path / "lake")
     settings = job.Kafka("other", broker, progress_topic="plain-target")
     with pytest.raises(UsageError, match=r"topic plain-target has cleanup.policy=delete"):
-        job.run(Lake(lake), CHANGES, job.Destination(settings, None, NO_HOOK), job.Pace())
+        job.run(Lake(lake), CHANGES, job.FeedDestination(settings, None, NO_HOOK), job.Pace())
 
 
 def test_the_producer_s_file_says_who_publishes(
@@ -383,7 +383,9 @@ def test_the_producer_s_file_says_who_publishes(
             f"sasl.password={password}\n"
         )
         settings = job.Kafka("secure", listeners.secure, producer_config=str(config))
-        return job.run(Lake(lake), CHANGES, job.Destination(settings, None, NO_HOOK), job.Pace())
+        return job.run(
+            Lake(lake), CHANGES, job.FeedDestination(settings, None, NO_HOOK), job.Pace()
+        )
 
     with pytest.raises(
         AuthenticationError, match="authentication failed; see --producer-con"

@@ -14,7 +14,7 @@ import pytest
 from replica.errors import UsageError
 from replica.metadata.image import Image, differences
 from replica.node.formatting import format_node
-from replica.node.settings import Settings
+from replica.node.settings import NodeSettings
 from replica.raft.inputs import Proposal, Request
 from replica.raft.messages import UpdateFeaturesRequest
 from replica.storage.batches import batches_of
@@ -53,7 +53,7 @@ class Written:
     """A closed directory with metadata records in three segments and a snapshot."""
 
     controller: Controller
-    settings: Settings
+    settings: NodeSettings
     image: Image
 
     @property

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.directories.dump import Options, run
+from jobs.directories.dump import DumpOptions, run
 from jobs.directories.selection import Selection, select
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.control import LeaderChange, encode_control
@@ -60,7 +60,7 @@ def dump(
 
     def printed(path: Path, selection: Selection, keep_secrets: bool, bulk: bool) -> Printed:
         (only_the_bulk_reader if bulk else only_the_scalar_reader)(monkeypatch)
-        options = Options(
+        options = DumpOptions(
             json_output=True,
             keep_secrets=keep_secrets,
             redact_key=None if keep_secrets else str(key),

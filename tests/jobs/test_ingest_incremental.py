@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import Manner, Reading, Stream, run
+from jobs.lake.ingest import IngestSource, Manner, Stream, run
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
@@ -45,14 +45,14 @@ def test_an_ingest_of_a_grown_log_reads_and_writes_what_is_new(
 ) -> None:
     node = large_node(data, tmp_path / "1", 5_000_000)
     lake = tmp_path / "lake"
-    assert run([str(node)], lake=Lake(lake), reading=Reading(captured_at=T1)) == 0
+    assert run([str(node)], lake=Lake(lake), reading=IngestSource(captured_at=T1)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert read == pytest.approx(held, abs=0.1)
     (before,) = query(lake, "log_records", "SELECT count(*) FROM t")[0]
     batches = query(lake, "log_batches", "SELECT count(*) FROM t")[0][0]
 
     new = grow(node, 300_000)
-    assert run([str(node)], lake=Lake(lake), reading=Reading(captured_at=T2)) == 0
+    assert run([str(node)], lake=Lake(lake), reading=IngestSource(captured_at=T2)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert held > 5.3
     assert 0.3 <= read < 0.6
@@ -79,7 +79,9 @@ def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
         node = data / "kafka-3.7.2-static" / name / "12"
         assert (
             run(
-                [str(node)], lake=Lake(lake), reading=Reading(captured_at=f"2026-11-21T0{hour}:00Z")
+                [str(node)],
+                lake=Lake(lake),
+                reading=IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
             )
             == 0
         )
@@ -102,7 +104,8 @@ def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
     for hour, capture in enumerate(CAPTURES, start=1):
         paths = [str(data / cluster / capture) for cluster in CLUSTERS]
         assert (
-            run(paths, lake=Lake(lake), reading=Reading(captured_at=f"2026-11-21T0{hour}:00Z")) == 0
+            run(paths, lake=Lake(lake), reading=IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"))
+            == 0
         )
     named = "SELECT DISTINCT round_name, has_own_time FROM t"
     assert query(lake, "captures", named) == [(None, True)]

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import Reading, run
+from jobs.lake.ingest import IngestSource, run
 from pipelines.lake import Lake
 from pipelines.lake.seal import is_sealed
 from replica.format.capture import capture_id
@@ -97,9 +97,9 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("secrets")
     nodes = [write_node(folder / str(n), n, log(PASSWORD)) for n in (1, 2)]
     paths, lake = [str(node) for node in nodes], str(folder / "lake")
-    assert run(paths, lake=Lake(lake), reading=Reading(captured_at=T1)) == 0
+    assert run(paths, lake=Lake(lake), reading=IngestSource(captured_at=T1)) == 0
     (nodes[0] / LOG).write_bytes(log(PASSWORD, 9))
-    assert run(paths, lake=Lake(lake), reading=Reading(captured_at=T2)) == 0
+    assert run(paths, lake=Lake(lake), reading=IngestSource(captured_at=T2)) == 0
     return folder
 
 

@@ -32,7 +32,9 @@ def built(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFact
     """A lake of one replica, built."""
     lake = tmp_path_factory.mktemp("nothing_new") / "lake"
     node = data / "kafka-3.7.2-static" / "final" / "12"
-    assert ingest.run([str(node)], lake=Lake(lake), reading=ingest.Reading(captured_at=AT)) == 0
+    assert (
+        ingest.run([str(node)], lake=Lake(lake), reading=ingest.IngestSource(captured_at=AT)) == 0
+    )
     assert build.run(lake=Lake(lake)) == 0
     return lake
 

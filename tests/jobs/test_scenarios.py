@@ -12,13 +12,13 @@ from replica.severity import Severity
 from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 from tests.jobs.conftest import Kraftlake
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_check_finds_what_the_scenario_promises(
-    kraftlake: Kraftlake, tmp_path: Path, scenario: Scenario
+    kraftlake: Kraftlake, tmp_path: Path, scenario: NamedScenario
 ) -> None:
     assert kraftlake("simulate", scenario.name, "-o", tmp_path / "out").code == 0
     ended = kraftlake("check", "--json", "--family", "files", tmp_path / "out")

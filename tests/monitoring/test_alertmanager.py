@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.webhook import Endpoint, webhook
+from pipelines.feeds.webhook import WebhookEndpoint, webhook
 from tests.interop.kafka_node import free_ports
 from tests.pipelines.feeds.feed_table import FINDINGS, FeedTable, finding
 
@@ -57,7 +57,7 @@ def test_an_alert_is_active_until_its_finding_is_resolved(tmp_path: Path) -> Non
     table.replace([finding("crc")])
 
     def run(url: str) -> None:
-        to = Endpoint(url, form="alertmanager", backoff_s=0.2)
+        to = WebhookEndpoint(url, form="alertmanager", backoff_s=0.2)
         with webhook(to, table.opened(), str(tmp_path / "sent.json")) as target:
             publish(table.opened(), target, lambda *_: None)
 

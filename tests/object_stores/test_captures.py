@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import Looks, Options, look_at
+from pipelines.capture.looks import CaptureOptions, Looks, look_at
 from pipelines.capture.remote import read_remote, size_of
 from pipelines.capture.spool import Spool
 from replica.format.file_names import METADATA_FOLDER
@@ -32,7 +32,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 def looks_at(uri: str, tmp_path: Path) -> Looks:
     with Spool(tmp_path / "spool") as spool:
-        return look_at([uri], Options(), spool)
+        return look_at([uri], CaptureOptions(), spool)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_capture_in_a_store_is_the_directories_byte_by_byte(
     assert stored == {f"node-{path}": content for path, content in files_below(data / LIVE).items()}
     ((group,),) = looks_at(uri, tmp_path).rounds
     with Spool(tmp_path / "other") as spool:
-        ((same,),) = look_at([str(data / LIVE)], Options(), spool).rounds
+        ((same,),) = look_at([str(data / LIVE)], CaptureOptions(), spool).rounds
     assert group.group_id == same.group_id
     assert not [damage for look in group.looks for damage in look.directory.damages]
     again = kraftlake("capture", data / LIVE, "-o", uri)

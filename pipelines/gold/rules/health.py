@@ -17,7 +17,7 @@ from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
 from replica.health.judging import judge_health
-from replica.health.past import WATCHED, Past, Step, look_back
+from replica.health.past import WATCHED, Past, VisibleChange, look_back
 from replica.metadata.image import KINDS, entity_of, image_of
 
 JUDGED = (
@@ -118,7 +118,7 @@ def cluster_of(
     )
 
 
-def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
+def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[VisibleChange]:
     """The steps of these rows: offset, at_ms, entity, key and value, by falling offset. An entity
     that existed before and after a record may have a row with its earlier value and a row without
     one."""
@@ -129,7 +129,9 @@ def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Step]:
             at_ms = row["at_ms"] if at_ms is None else at_ms
             place = row["entity"], row["key"]
             before[place] = row["value"] if row["value"] is not None else before.get(place)
-        yield Step(offset, at_ms, tuple(_before(*place, value) for place, value in before.items()))
+        yield VisibleChange(
+            offset, at_ms, tuple(_before(*place, value) for place, value in before.items())
+        )
 
 
 def _before(entity: str, key: str, value: str | None) -> tuple[str, Any, Any]:

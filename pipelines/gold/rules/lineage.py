@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.gold.rules.finding_rows import finding_row
 from replica.check.catalogue import log
 from replica.check.directory import describe_refusal
-from replica.check.lineage import Parting, judge_conflict, judge_contested, judge_parting
+from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
 from replica.check.rule import Finding
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
@@ -45,7 +45,7 @@ def of_group(group: _Row) -> Iterator[_Row]:
 
 def _of_pairs(rows: list[_Row]) -> Iterator[tuple[str, Finding]]:
     """(capture_id, finding) of each pair, in the order of the replicas."""
-    partings: dict[tuple[str, Parting], list[int]] = {}
+    partings: dict[tuple[str, LogParting], list[int]] = {}
     conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:
         if row["relation"] == Relation.CONFLICT.value:
@@ -63,12 +63,12 @@ def _of_pairs(rows: list[_Row]) -> Iterator[tuple[str, Finding]]:
             yield capture_id, found
 
 
-def _parting(row: _Row, loser: str, winner: str) -> Parting:
+def _parting(row: _Row, loser: str, winner: str) -> LogParting:
     lost = None
     if row["truncating_node"] is not None:
         names = ("committed_lost", "unproven_lost", "superseded_lost")
         lost = Losses(*(row[name] for name in names))
-    return Parting(
+    return LogParting(
         ReplicaKey(row[f"node_{loser}"], row[f"directory_{loser}"]),
         row["divergence_offset"],
         row[f"epoch_{loser}"],

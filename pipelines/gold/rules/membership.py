@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.gold.rules.finding_rows import finding_row
 from pipelines.tables.keys import REPLICA_KEYS
-from replica.check.membership import Member, judge_membership
+from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.snapshot import SnapshotName
@@ -38,9 +38,9 @@ def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _member(row: dict[str, Any]) -> Member:
+def _member(row: dict[str, Any]) -> GroupMember:
     bootstrap = _path_of(row, _is_bootstrap_snapshot)
-    return Member(
+    return GroupMember(
         ReplicaId(*(row[name] for name in REPLICA_KEYS)),
         row["source"],
         _shown(row, _path_of(row, _is_of(FileKind.META_PROPERTIES))),

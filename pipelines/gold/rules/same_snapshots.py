@@ -10,7 +10,7 @@ from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared
-from replica.metadata.image import Difference
+from replica.metadata.image import EntityDifference
 from replica.model.epochs import OffsetAndEpoch
 
 
@@ -30,10 +30,10 @@ def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**{name: row[name] for name in keys}, **finding_row(found)}
 
 
-def _difference(one: dict[str, Any], *, is_swapped: bool) -> Difference:
+def _difference(one: dict[str, Any], *, is_swapped: bool) -> EntityDifference:
     """The difference of this snapshot from the first one, whichever of the two was compared with
     the other."""
     found = difference_of(one)
     if not is_swapped:
         return found
-    return Difference(found.kind, found.key, found.value_b, found.value_a)
+    return EntityDifference(found.kind, found.key, found.value_b, found.value_a)

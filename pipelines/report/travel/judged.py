@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pipelines.gold.rules.health import cluster_of
 from pipelines.report.evidence import Evidence
-from pipelines.report.source import Source
+from pipelines.report.source import ReportSource
 from pipelines.report.travel import queries
-from pipelines.report.travel.moments import Moment
-from pipelines.report.travel.steps import Steps
+from pipelines.report.travel.moments import ReportMoment
+from pipelines.report.travel.steps import ReportSteps
 from replica.check.rule import Finding
 from replica.health.exposure import NOTHING, Exposure, exposures
 from replica.health.judging import judge_health
@@ -21,17 +21,19 @@ MAX_EXPOSURES = 6
 
 
 @dataclass(frozen=True)
-class Judgement:
+class MomentJudgement:
     """findings: of the rules of health, the worst first. exposures: the worst failures; `harmful`
     is the number of all harmful failures."""
 
-    moment: Moment
+    moment: ReportMoment
     findings: tuple[Finding, ...]
     exposures: tuple[Exposure, ...]
     harmful: int
 
 
-def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) -> Judgement:
+def judged_at(
+    source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
+) -> MomentJudgement:
     """The judgement of replica.health on the state at the moment. Raises KraftlakeError.
 
     It doesn't ask since when a reassignment runs, so no reassignment counts as one that takes too
@@ -49,7 +51,7 @@ def judged_at(source: Source, evidence: Evidence, steps: Steps, moment: Moment) 
     entities = [(row["entity"], row["value"], row["record_offset"]) for row in rows]
     cluster = cluster_of(look, entities)
     harmful = sorted(_harmful(exposures(cluster)), key=_worst_first)
-    return Judgement(
+    return MomentJudgement(
         moment, tuple(judge_health(cluster)), tuple(harmful[:MAX_EXPOSURES]), len(harmful)
     )
 

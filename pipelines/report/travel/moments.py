@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pipelines.report.source import Row
-from pipelines.report.travel.steps import Steps
+from pipelines.report.travel.steps import ReportSteps
 
 MAX_MOMENTS = 24
 MAX_ENTITIES = 120_000
@@ -34,7 +34,7 @@ _BROKER_CHANGES = frozenset({"broker", "voters"})
 
 
 @dataclass(frozen=True)
-class Moment:
+class ReportMoment:
     """step: the place of the last step that the state contains. end_offset: of that state,
     exclusive. why: the rule that chose it."""
 
@@ -44,12 +44,12 @@ class Moment:
 
 
 def chosen(
-    steps: Steps,
+    steps: ReportSteps,
     changes: Iterable[Row],
     ranges: Iterable[Row],
     losses: Iterable[int],
     entities: int,
-) -> tuple[Moment, ...]:
+) -> tuple[ReportMoment, ...]:
     """At most MAX_MOMENTS moments, by ascending offset.
 
     ranges: rows of queries.state_ranges, where a state is known. losses: first offsets of lost
@@ -79,7 +79,7 @@ def chosen(
         share = left if why in (Why.NEWEST, Why.EVENLY) else -(-left // 2)
         found |= dict.fromkeys(thinned(fresh, share), why)
     moments = (
-        Moment(place, end if place == last else steps.offsets[place] + 1, why)
+        ReportMoment(place, end if place == last else steps.offsets[place] + 1, why)
         for place, why in sorted(found.items())
     )
     return tuple(

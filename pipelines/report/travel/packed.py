@@ -26,9 +26,9 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.report.evidence import Evidence
-from pipelines.report.losses import Loss, When
+from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.source import Row
-from pipelines.report.travel.judged import Judgement
+from pipelines.report.travel.judged import MomentJudgement
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
 from pipelines.report.travel.trip import Trip
 from pipelines.report.words import Names, counted, visible
@@ -178,14 +178,14 @@ def _epoch(row: Row) -> list[Any]:
     ]
 
 
-def _branch(loss: Loss, names: Names) -> list[Any]:
+def _branch(loss: LostRecordCount, names: Names) -> list[Any]:
     end = loss.end if loss.end is not None else loss.first + loss.records
     who = names.nodes(loss.replicas, limit=5)
     told = f"{counted(loss.records, 'record')} of {who} {_FATES[loss.when]}"
     return [loss.first, end - 1, loss.records, list(loss.epochs), told]
 
 
-def _judged(one: Judgement) -> list[Any]:
+def _judged(one: MomentJudgement) -> list[Any]:
     findings = [
         [
             finding.rule.id,

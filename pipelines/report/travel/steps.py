@@ -41,7 +41,7 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ReportSteps:
     """offsets: rising, each once. times: ms since 1970 by offset's place, None where no record of
     the offset tells one. elections: the first offsets of leader epochs."""
 
@@ -56,7 +56,9 @@ class Steps:
         return bisect_left(self.offsets, offset)
 
 
-def steps_of(changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[Row]) -> Steps:
+def steps_of(
+    changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[Row]
+) -> ReportSteps:
     """changes, versions: rows of queries; leaders: rows of pipelines.report.queries.leaders, whose
     epochs' first offsets are steps too."""
     times: dict[int, int | None] = {}
@@ -86,7 +88,7 @@ def steps_of(changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[
         _follow((row for row in versions if row["entity"] == kind), state, places)
         for kind, state in by_kind.items()
     )
-    return Steps(
+    return ReportSteps(
         offsets, tuple(times[offset] for offset in offsets), tuple(elections), partitions, brokers
     )
 

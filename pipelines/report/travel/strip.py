@@ -12,7 +12,7 @@ from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
 from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker, text
 from pipelines.report.travel.moments import thinned
-from pipelines.report.travel.steps import ABSENT, Steps
+from pipelines.report.travel.steps import ABSENT, ReportSteps
 from pipelines.report.travel.trip import Trip
 from pipelines.report.words import counted
 
@@ -48,7 +48,7 @@ def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Markup:
     return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
 
 
-def _leaders(steps: Steps, scale: Scale, evidence: Evidence, fills: Fills) -> Markup:
+def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills) -> Markup:
     rows = [
         row
         for row in evidence.leaders.rows
@@ -70,7 +70,7 @@ def _leaders(steps: Steps, scale: Scale, evidence: Evidence, fills: Fills) -> Ma
     return draw_blocks(merged(blocks, scale), scale, 0, _LED) if blocks else Markup("")
 
 
-def troubles(steps: Steps) -> list[tuple[int, int]]:
+def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
     """For each step the number of partitions without leader, and of those with fewer in-sync
     replicas than replicas, which has the former among them."""
     found: list[tuple[int, int]] = []
@@ -87,7 +87,7 @@ def troubles(steps: Steps) -> list[tuple[int, int]]:
     return found + [(leaderless, short)] * (len(steps.offsets) - len(found))
 
 
-def _bars(steps: Steps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup]]:
+def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup]]:
     """The number of partitions, the most of each trouble, and the bars."""
     total, counts = len(steps.partitions.names), troubles(steps)
     worst = (
@@ -108,7 +108,7 @@ def _bars(steps: Steps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup
     return total, worst, parts
 
 
-def _lost(steps: Steps, scale: Scale, evidence: Evidence) -> list[Markup]:
+def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Markup]:
     parts = []
     for loss in evidence.losses[:_MAX_MARKS]:
         end = loss.end if loss.end is not None else loss.first + loss.records
@@ -120,7 +120,7 @@ def _lost(steps: Steps, scale: Scale, evidence: Evidence) -> list[Markup]:
     return parts
 
 
-def _broker_marks(steps: Steps, scale: Scale) -> list[Markup]:
+def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Markup]:
     places: Sequence[int] = sorted({move.step for move in steps.brokers.moves})
     return [
         marker(scale.x(place + 0.5), _MARKS, DIAMOND, "snapshot")
@@ -128,7 +128,7 @@ def _broker_marks(steps: Steps, scale: Scale) -> list[Markup]:
     ]
 
 
-def _ticks(steps: Steps, scale: Scale) -> list[Markup]:
+def _ticks(steps: ReportSteps, scale: Scale) -> list[Markup]:
     """The times of some steps. Steps are as far apart as their numbers, not as their times. Steps
     of a lost branch, which may be earlier than those before them, have no time."""
     known: list[tuple[int, int]] = []

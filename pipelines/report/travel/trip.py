@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pipelines.report.evidence import Evidence
-from pipelines.report.source import Figure, Row, Source
+from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.travel import queries
-from pipelines.report.travel.judged import Judgement, judged_at
-from pipelines.report.travel.moments import Moment, chosen
-from pipelines.report.travel.steps import Steps, steps_of
+from pipelines.report.travel.judged import MomentJudgement, judged_at
+from pipelines.report.travel.moments import ReportMoment, chosen
+from pipelines.report.travel.steps import ReportSteps, steps_of
 from replica.errors import DataError, UnreadableFileError
 
 
@@ -26,15 +26,15 @@ class Trip:
 
     changes: Figure
     versions: Figure
-    steps: Steps
+    steps: ReportSteps
     all_changes: int
     all_versions: int
     is_sampled: bool
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[MomentJudgement, ...]
     judged_by: str | None
 
 
-def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
+def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | None:
     """The trip. share: how many changes of the cluster may be on the page. None where a table is
     missing, or where nothing ever changed. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
@@ -64,7 +64,7 @@ def gather_trip(source: Source, evidence: Evidence, share: int) -> Trip | None:
 
 
 @contextmanager
-def _values_of(source: Source) -> Iterator[None]:
+def _values_of(source: ReportSource) -> Iterator[None]:
     """Raises UnreadableFileError, which names the table, for a value that no build writes."""
     try:
         yield
@@ -77,8 +77,8 @@ def _values_of(source: Source) -> Iterator[None]:
 
 
 def _moments(
-    source: Source, evidence: Evidence, steps: Steps, changes: tuple[Row, ...]
-) -> tuple[Moment, ...]:
+    source: ReportSource, evidence: Evidence, steps: ReportSteps, changes: tuple[Row, ...]
+) -> tuple[ReportMoment, ...]:
     entities = source.ask(queries.judged_entities(evidence.cluster_id))[0]["entities"]
     ranges = () if evidence.state_ranges is None else evidence.state_ranges.rows
     lost = [loss.first for loss in evidence.losses]

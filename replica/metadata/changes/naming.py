@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import QuotaKey
 
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
@@ -28,7 +28,7 @@ _PREFIXED = 4
 """PatternType.PREFIXED."""
 
 
-def name_of(kind: Kind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:
+def name_of(kind: EntityKind, key: Any, value: Any, topic_names: Mapping[str, str]) -> str:
     """The name by which people know an entity, such as orders-0. value: any version of the entity,
     as State's tables hold it. topic_names: topic names by topic id."""
     if kind.name == "partition":

@@ -11,10 +11,10 @@ from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.image import KIND_OF
-from replica.metadata.image.kind import Kind, compact
+from replica.metadata.image.kind import EntityKind, compact
 
 
-def changes_of(kind: Kind, key: Any, old: Any, new: Any) -> list[Change]:
+def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
     """The changes from `old` to `new`, which are values of State's tables, or None for no entity.
 
     Equal values give no changes. The changes are complete: putting each one's `new` into the fields
@@ -78,7 +78,7 @@ _NAMES = {
 }
 
 
-def _as_a_whole(kind: Kind, key: Any, old: Any, new: Any) -> Iterator[Change]:
+def _as_a_whole(kind: EntityKind, key: Any, old: Any, new: Any) -> Iterator[Change]:
     if old == new:
         return
     created, changed, removed, field = _NAMES[kind.name]
@@ -92,7 +92,7 @@ def _as_a_whole(kind: Kind, key: Any, old: Any, new: Any) -> Iterator[Change]:
         yield Change(change, before, after)
 
 
-def _told(kind: Kind, key: Any, value: Any, field: str) -> str:
+def _told(kind: EntityKind, key: Any, value: Any, field: str) -> str:
     if kind.name == "feature" and key == METADATA_VERSION:
         return compact(release_of(value))
     return compact(kind.fields(key, value)[field]) if field else kind.value_text(key, value)

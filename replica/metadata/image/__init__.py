@@ -19,13 +19,13 @@ from replica.metadata.image.image import (
     KIND_OF,
     KINDS,
     PLACE_OF,
-    Difference,
+    EntityDifference,
     Image,
     differences,
     dropped_configs,
     orphan_topic_configs,
 )
-from replica.metadata.image.kind import Entity, Kind
+from replica.metadata.image.kind import Entity, EntityKind
 from replica.metadata.image.partitioning import (
     BROADCAST,
     KEY_FIELDS,
@@ -45,10 +45,10 @@ __all__ = [
     "KINDS",
     "KIND_OF",
     "PLACE_OF",
-    "Difference",
     "Entity",
+    "EntityDifference",
+    "EntityKind",
     "Image",
-    "Kind",
     "PartitionKey",
     "Refusal",
     "Replay",

@@ -8,7 +8,7 @@ as Java's text of the double, so that, as in Kafka, -0.0 differs from 0.0 and Na
 from __future__ import annotations
 
 from replica.message.json_text import double_text
-from replica.metadata.image.kind import Kind, compact
+from replica.metadata.image.kind import EntityKind, compact
 from replica.metadata.image.state import Fields, Handler, QuotaKey, Refused, State
 
 
@@ -38,4 +38,6 @@ def _fields(key: QuotaKey, value: str) -> dict[str, object]:
 
 
 HANDLERS: dict[str, Handler] = {"CLIENT_QUOTA_RECORD": _set}
-KINDS = (Kind("client_quota", "client_quotas", "CLIENT_QUOTA_RECORD", key_text, _fields, key_text),)
+KINDS = (
+    EntityKind("client_quota", "client_quotas", "CLIENT_QUOTA_RECORD", key_text, _fields, key_text),
+)

@@ -6,7 +6,7 @@ before it exists, and an unregistered broker keeps its configs.
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import Kind, compact
+from replica.metadata.image.kind import EntityKind, compact
 from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
 
 
@@ -29,4 +29,4 @@ def _fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
 
 
 HANDLERS: dict[str, Handler] = {"CONFIG_RECORD": _set}
-KINDS = (Kind("config", "configs", "CONFIG_RECORD", compact, _fields),)
+KINDS = (EntityKind("config", "configs", "CONFIG_RECORD", compact, _fields),)

@@ -6,7 +6,7 @@ the Raft layer keeps it in a control record.
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
 from replica.model.control import KRAFT_VERSION
 
@@ -26,7 +26,7 @@ def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
 
 HANDLERS: dict[str, Handler] = {"FEATURE_LEVEL_RECORD": _set_level}
 KINDS = (
-    Kind(
+    EntityKind(
         "feature",
         "features",
         "FEATURE_LEVEL_RECORD",

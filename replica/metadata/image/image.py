@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 from replica.metadata.image import configs, voters
 from replica.metadata.image.families import FAMILIES
 from replica.metadata.image.kept_configs import is_always_kept
-from replica.metadata.image.kind import Entity, Kind
-from replica.metadata.image.state import TOPIC_RESOURCE, State, Table
+from replica.metadata.image.kind import Entity, EntityKind
+from replica.metadata.image.state import TOPIC_RESOURCE, EntityTable, State
 
-KINDS: tuple[Kind, ...] = tuple(chain.from_iterable(family.KINDS for family in (*FAMILIES, voters)))
+KINDS: tuple[EntityKind, ...] = tuple(
+    chain.from_iterable(family.KINDS for family in (*FAMILIES, voters))
+)
 """Every kind of entity, in canonical order."""
-KIND_OF: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+KIND_OF: Mapping[str, EntityKind] = {kind.name: kind for kind in KINDS}
 PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
 """Name of a kind -> its place in the canonical order, in which topics precede partitions."""
 
@@ -27,7 +29,7 @@ class Image:
     """tables: by name (state.TABLES); to be read only. Images with the same entities are equal,
     whatever the offsets of these."""
 
-    tables: Mapping[str, Table[Any, Any]] = field(default_factory=lambda: State().tables())
+    tables: Mapping[str, EntityTable[Any, Any]] = field(default_factory=lambda: State().tables())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):
@@ -36,7 +38,7 @@ class Image:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def items(self) -> Iterator[tuple[Kind, Any, Any]]:
+    def items(self) -> Iterator[tuple[EntityKind, Any, Any]]:
         """(kind, key, value as State's tables hold it) of each entity; keys in any order."""
         for kind in KINDS:
             for key, value in self.tables[kind.table].values.items():
@@ -54,7 +56,7 @@ class Image:
 EMPTY = Image()
 
 
-class Difference(NamedTuple):
+class EntityDifference(NamedTuple):
     """An entity that differs between two images. A value is None where an image lacks the
     entity."""
 
@@ -64,14 +66,14 @@ class Difference(NamedTuple):
     value_b: str | None
 
 
-def differences(a: Image, b: Image) -> Iterator[Difference]:
+def differences(a: Image, b: Image) -> Iterator[EntityDifference]:
     """The entities that differ between two images, in canonical order."""
     for kind in KINDS:
         for key in _differing_keys(kind, a, b):
             yield _difference(kind, key, a, b)
 
 
-def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[Difference, ...]:
+def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
     """Of differences(snapshot, replay) those that a known fault of Kafka 3.8 and newer explains.
 
     If one commit configures and removes a topic, its configs stay in Kafka's image, and so in its
@@ -87,7 +89,7 @@ def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[Difference, ..
     )
 
 
-def dropped_configs(snapshot: Image, replay: Image) -> tuple[Difference, ...]:
+def dropped_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
     """Of differences(snapshot, replay) those that Kafka 4.2 and newer make on purpose.
 
     Such a difference is a config that the log holds and the snapshot doesn't, and whose name not
@@ -101,7 +103,7 @@ def dropped_configs(snapshot: Image, replay: Image) -> tuple[Difference, ...]:
     )
 
 
-def _differing_keys(kind: Kind, a: Image, b: Image) -> list[Any]:
+def _differing_keys(kind: EntityKind, a: Image, b: Image) -> list[Any]:
     in_a, in_b = a.tables[kind.table].values, b.tables[kind.table].values
     if in_a == in_b:
         return []
@@ -110,9 +112,9 @@ def _differing_keys(kind: Kind, a: Image, b: Image) -> list[Any]:
     return sorted(keys | (in_b.keys() - in_a.keys()), key=kind.order)
 
 
-def _difference(kind: Kind, key: Any, a: Image, b: Image) -> Difference:
+def _difference(kind: EntityKind, key: Any, a: Image, b: Image) -> EntityDifference:
     texts = (
         kind.value_text(key, values[key]) if key in values else None
         for values in (a.tables[kind.table].values, b.tables[kind.table].values)
     )
-    return Difference(kind.name, kind.key_text(key), *texts)
+    return EntityDifference(kind.name, kind.key_text(key), *texts)

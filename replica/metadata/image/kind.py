@@ -28,7 +28,7 @@ class Entity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EntityKind:
     """name: the value of the column `entity`. table: the attribute of State. record_type: the
     record in which a snapshot keeps the entity.
 

@@ -4,7 +4,7 @@ that there is none."""
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 
@@ -18,7 +18,7 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
 
 HANDLERS: dict[str, Handler] = {"PRODUCER_IDS_RECORD": _set}
 KINDS = (
-    Kind(
+    EntityKind(
         "producer_ids",
         "producer_ids",
         "PRODUCER_IDS_RECORD",

@@ -26,7 +26,7 @@ QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 """((entity type, entity name) sorted by type, quota key); a name of None is the default entity."""
 
 
-class Table(Generic[K, V]):
+class EntityTable(Generic[K, V]):
     """The entities of one kind: their values, which are never changed in place, and the offset of
     the record that last changed each."""
 
@@ -45,8 +45,8 @@ class Table(Generic[K, V]):
         if self.values.pop(key, None) is not None:
             del self.offsets[key]
 
-    def copy(self) -> Table[K, V]:
-        return Table(self.values.copy(), self.offsets.copy())
+    def copy(self) -> EntityTable[K, V]:
+        return EntityTable(self.values.copy(), self.offsets.copy())
 
 
 TOPIC_RESOURCE = 2
@@ -75,27 +75,27 @@ class State:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.topics: Table[str, str] = Table()
-        self.partitions: Table[tuple[str, int], Partition] = Table()
-        self.configs: Table[tuple[int, str, str], str] = Table()
-        self.brokers: Table[int, Fields] = Table()
-        self.controllers: Table[int, Fields] = Table()
-        self.features: Table[str, int] = Table()
-        self.acls: Table[str, Fields] = Table()
-        self.scram: Table[tuple[str, int], Fields] = Table()
-        self.client_quotas: Table[QuotaKey, str] = Table()
-        self.delegation_tokens: Table[str, Fields] = Table()
-        self.producer_ids: Table[str, int] = Table()
-        self.zk_migration: Table[str, int] = Table()
-        self.voters: Table[str, tuple[Voter, ...]] = Table()
-        self.kraft_version: Table[str, int] = Table()
+        self.topics: EntityTable[str, str] = EntityTable()
+        self.partitions: EntityTable[tuple[str, int], Partition] = EntityTable()
+        self.configs: EntityTable[tuple[int, str, str], str] = EntityTable()
+        self.brokers: EntityTable[int, Fields] = EntityTable()
+        self.controllers: EntityTable[int, Fields] = EntityTable()
+        self.features: EntityTable[str, int] = EntityTable()
+        self.acls: EntityTable[str, Fields] = EntityTable()
+        self.scram: EntityTable[tuple[str, int], Fields] = EntityTable()
+        self.client_quotas: EntityTable[QuotaKey, str] = EntityTable()
+        self.delegation_tokens: EntityTable[str, Fields] = EntityTable()
+        self.producer_ids: EntityTable[str, int] = EntityTable()
+        self.zk_migration: EntityTable[str, int] = EntityTable()
+        self.voters: EntityTable[str, tuple[Voter, ...]] = EntityTable()
+        self.kraft_version: EntityTable[str, int] = EntityTable()
         self.topic_ids: dict[str, str] = {}
         self.partition_ids: dict[str, set[int]] = {}
         self.topic_configs: dict[str, set[str]] = {}
         self.removals: dict[tuple[str, Hashable], int] = {}
         self.registrations: dict[int, int] = {}
 
-    def tables(self) -> dict[str, Table[Any, Any]]:
+    def tables(self) -> dict[str, EntityTable[Any, Any]]:
         """A copy of each table, by name."""
         return {name: getattr(self, name).copy() for name in TABLES}
 
@@ -117,7 +117,7 @@ class State:
         return twin
 
 
-def state_of(tables: Mapping[str, Table[Any, Any]]) -> State:
+def state_of(tables: Mapping[str, EntityTable[Any, Any]]) -> State:
     """The state with copies of these tables."""
     state = State()
     for name, table in tables.items():

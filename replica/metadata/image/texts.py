@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from replica.errors import CorruptDataError
 from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KIND_OF, PLACE_OF, Image
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.plain_reader import from_plain
 from replica.metadata.record import MetadataRecord, new_record
@@ -19,7 +19,7 @@ from replica.metadata.records import schema_named
 class StoredEntity(NamedTuple):
     """An entity as State's tables hold it."""
 
-    kind: Kind
+    kind: EntityKind
     key: Any
     value: Any
 
@@ -58,7 +58,7 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     return replay.image()
 
 
-def _kind(kind_name: str) -> Kind:
+def _kind(kind_name: str) -> EntityKind:
     kind = KIND_OF.get(kind_name)
     if kind is None:
         raise CorruptDataError(f"{kind_name!r} is no kind of entity")
@@ -70,7 +70,7 @@ def _place(kind_name: str) -> int:
     return PLACE_OF[kind_name]
 
 
-def _record(kind: Kind, value_text: str) -> ReplayedRecord:
+def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
     try:
         fields = json.loads(value_text)
     except (ValueError, RecursionError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.metadata.image import partition
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.partition import RefusedPartitionError, without_elr
 from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
 
@@ -107,14 +107,14 @@ HANDLERS: dict[str, Handler] = {
     "CLEAR_ELR_RECORD": _clear_elr,
 }
 KINDS = (
-    Kind(
+    EntityKind(
         "topic",
         "topics",
         "TOPIC_RECORD",
         str,
         lambda topic_id, name: {"name": name, "topicId": topic_id},
     ),
-    Kind(
+    EntityKind(
         "partition",
         "partitions",
         "PARTITION_RECORD",

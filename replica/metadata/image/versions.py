@@ -14,9 +14,9 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from replica.metadata.image.image import EMPTY, KINDS, Image
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import MARKERS, Refusal, Replay, ReplayedRecord
-from replica.metadata.image.state import State, Table
+from replica.metadata.image.state import EntityTable, State
 from replica.metadata.record import MetadataRecord
 
 _END = MARKERS[1]
@@ -28,7 +28,7 @@ class Write(NamedTuple):
     offset, record_type: of the record that wrote the entity; within a transaction, of the last such
     record."""
 
-    kind: Kind
+    kind: EntityKind
     key: Any
     old: Any
     new: Any
@@ -36,10 +36,10 @@ class Write(NamedTuple):
     record_type: str
 
 
-_Touched = list[tuple[Kind, Hashable, Any, int, str]]
+_Touched = list[tuple[EntityKind, Hashable, Any, int, str]]
 
 
-class _WatchedTable(Table[Any, Any]):
+class _WatchedTable(EntityTable[Any, Any]):
     """A table that notes in a journal what it held before each put and drop. Its copies share the
     journal."""
 
@@ -49,8 +49,8 @@ class _WatchedTable(Table[Any, Any]):
         self,
         values: dict[Any, Any],
         offsets: dict[Any, int],
-        kind: Kind,
-        journal: list[tuple[Kind, Hashable, Any]],
+        kind: EntityKind,
+        journal: list[tuple[EntityKind, Hashable, Any]],
     ) -> None:
         super().__init__(values, offsets)
         self._kind = kind
@@ -81,7 +81,7 @@ class VersionedReplay:
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
-        self._journal: list[tuple[Kind, Hashable, Any]] = []
+        self._journal: list[tuple[EntityKind, Hashable, Any]] = []
         self._pending: _Touched = []
         self.refusal: Refusal | None = None
         for kind in KINDS:
@@ -142,7 +142,7 @@ class VersionedReplay:
         return [Write(kind, key, old, new, offset, record_type or kind.record_type)]
 
     def _visible(self, touched: _Touched) -> list[Write]:
-        first: dict[tuple[str, Hashable], tuple[Kind, Any]] = {}
+        first: dict[tuple[str, Hashable], tuple[EntityKind, Any]] = {}
         last: dict[tuple[str, Hashable], tuple[int, str]] = {}
         for kind, key, old, offset, record_type in touched:
             first.setdefault((kind.table, key), (kind, old))
@@ -153,6 +153,6 @@ class VersionedReplay:
         )
         return [write for write in writes if write.old is not None or write.new is not None]
 
-    def _now(self, kind: Kind, key: Hashable) -> Any:
-        table: Table[Any, Any] = getattr(self._replay.state, kind.table)
+    def _now(self, kind: EntityKind, key: Hashable) -> Any:
+        table: EntityTable[Any, Any] = getattr(self._replay.state, kind.table)
         return table.values.get(key)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from replica.format.control import KRaftVersion, KRaftVoters, to_plain
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import State
 from replica.model.voters import Voter
 
@@ -40,8 +40,8 @@ def _voters_fields(_: str, voters: tuple[Voter, ...]) -> dict[str, Any]:
 
 
 KINDS = (
-    Kind("voters", "voters", "KRAFT_VOTERS", str, _voters_fields),
-    Kind(
+    EntityKind("voters", "voters", "KRAFT_VOTERS", str, _voters_fields),
+    EntityKind(
         "kraft_version",
         "kraft_version",
         "KRAFT_VERSION",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import Kind
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 
@@ -14,7 +14,7 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
 ZK_MIGRATION = "zk_migration_state"
 HANDLERS: dict[str, Handler] = {"ZK_MIGRATION_STATE_RECORD": _set}
 KINDS = (
-    Kind(
+    EntityKind(
         ZK_MIGRATION,
         "zk_migration",
         "ZK_MIGRATION_STATE_RECORD",

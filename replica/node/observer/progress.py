@@ -14,7 +14,7 @@ EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RecordingState:
     """A recording at one moment.
 
     log_start: inclusive. log_end, flushed_end: exclusive. leader_watermark: the high watermark that
@@ -38,22 +38,22 @@ class Look:
         return None if known is None else max(0, known - self.log_end)
 
 
-def look_at(raft: Raft) -> Look:
+def look_at(raft: Raft) -> RecordingState:
     """A look at the replica now."""
     role, log = raft.role, raft.log
     newest = log.latest_snapshot
     starts_at = newest if newest is not None and newest.offset == log.log_start else None
     ends = log.log_start, log.log_end, log.flushed_end
     if not isinstance(role, Follower):
-        return Look(False, None, *ends, starts_at)
+        return RecordingState(False, None, *ends, starts_at)
     fetching = None if role.fetching is None else role.fetching.snapshot_id
-    return Look(True, role.leader_watermark, *ends, starts_at, fetching)
+    return RecordingState(True, role.leader_watermark, *ends, starts_at, fetching)
 
 
 class RecordingProgress:
     """first: the look before anything was fetched. Looks come in the order of time."""
 
-    def __init__(self, first: Look) -> None:
+    def __init__(self, first: RecordingState) -> None:
         self.is_caught_up = False
         """Whether the log has reached the leader's high watermark, and hasn't lagged since."""
         self.target: int | None = None
@@ -62,7 +62,7 @@ class RecordingProgress:
         self._is_new = first.log_end == 0
         self._told_at: float | None = None
 
-    def notices(self, now: Look, at_s: float) -> list[Notice]:
+    def notices(self, now: RecordingState, at_s: float) -> list[Notice]:
         """What is new since the last look. at_s: seconds of any clock that doesn't go back."""
         before, self._before = self._before, now
         found = []
@@ -78,11 +78,11 @@ class RecordingProgress:
             found += self._started(now)
         return found + self._pace(now, at_s)
 
-    def has_reached_target(self, now: Look) -> bool:
+    def has_reached_target(self, now: RecordingState) -> bool:
         """Whether every record below the first high watermark is on the disk."""
         return self.target is not None and now.flushed_end >= self.target
 
-    def _started(self, now: Look) -> list[Notice]:
+    def _started(self, now: RecordingState) -> list[Notice]:
         self.target = now.leader_watermark
         if not self._is_new:
             text = f"going on at offset {now.log_end}"
@@ -92,7 +92,7 @@ class RecordingProgress:
             return []
         return [Notice("starting", text, {"offset": now.log_end})]
 
-    def _pace(self, now: Look, at_s: float) -> list[Notice]:
+    def _pace(self, now: RecordingState, at_s: float) -> list[Notice]:
         facts: Fields = {"offset": now.log_end}
         if now.lag == 0:
             is_news, self.is_caught_up, self._told_at = not self.is_caught_up, True, at_s

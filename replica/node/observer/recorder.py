@@ -13,7 +13,7 @@ from replica.format.file_names import ARCHIVE_FOLDER
 from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.model.keys import ReplicaId
 from replica.node.assembly import opened
-from replica.node.authorizer import EVERYBODY, Authorizer, Role
+from replica.node.authorizer import EVERYBODY, Authorizer, PrincipalRole
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report
 from replica.node.observer.conflict import conflict, may_be_alive
@@ -25,9 +25,9 @@ from replica.node.observer.directory import (
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard
-from replica.node.observer.progress import Look, RecordingProgress, look_at
+from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
 from replica.node.properties import Properties
-from replica.node.settings import Recording, Settings, Topic, settings_in
+from replica.node.settings import NodeSettings, Recording, Topic, settings_in
 from replica.raft.effects import Stopped
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
@@ -67,7 +67,7 @@ class CommittedRecordsLostError(KraftlakeError):
     see."""
 
 
-class Recorder:
+class ObserverRecorder:
     """`opened_recorder` makes it, in its event loop. `run` ends after `stop`, or when it has caught
     up where that was asked, or with the error that stopped it."""
 
@@ -84,7 +84,7 @@ class Recorder:
         self.node.driver.shut_down(SHUTDOWN_MS)
 
     @property
-    def look(self) -> Look:
+    def look(self) -> RecordingState:
         return look_at(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
@@ -127,7 +127,7 @@ class Recorder:
                 return
 
 
-async def opened_recorder(wanted: Observation, report: Report) -> Recorder:
+async def opened_recorder(wanted: Observation, report: Report) -> ObserverRecorder:
     """Find the quorum, make sure that fetching from it harms no other node, and open the directory.
 
     It waits while the quorum has no leader. Raises UsageError where it would record another cluster
@@ -145,7 +145,7 @@ async def opened_recorder(wanted: Observation, report: Report) -> Recorder:
         make_recording(files, wanted.folder, replica)
     _tell(wanted, view, replica, report)
     node, lock = opened(_settings(wanted, view, replica), report, wanted.client)
-    return Recorder(node, lock)
+    return ObserverRecorder(node, lock)
 
 
 async def _view(wanted: Observation, report: Report) -> QuorumView:
@@ -219,7 +219,7 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
         report(Notice("connected", text, {"leader": found.leader_id, "epoch": found.epoch}))
 
 
-def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Settings:
+def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> NodeSettings:
     """The observer's settings. They are made from the text of a properties file, so that they get
     the checks and the defaults of a node's server.properties."""
     name = view.listener
@@ -250,7 +250,7 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Sett
 
 
 _READERS_ONLY = Authorizer(
-    {role: frozenset({EVERYBODY} if role is Role.READER else ()) for role in Role}
+    {role: frozenset({EVERYBODY} if role is PrincipalRole.READER else ()) for role in PrincipalRole}
 )
 """Others may only read from an observer: they can't vote with it, change anything through it, or
 replicate from it."""

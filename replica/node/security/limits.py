@@ -6,21 +6,21 @@ import ipaddress
 
 from replica.node.properties import Properties
 from replica.wire.connections import address_of
-from replica.wire.limits import UNLIMITED, Limits, NodeLimits
+from replica.wire.limits import UNLIMITED, ListenerLimits, NodeLimits
 
-_LISTENER, _NODE = Limits(), NodeLimits()
+_LISTENER, _NODE = ListenerLimits(), NodeLimits()
 _DELAY = "connection.failed.authentication.delay.ms"
 _MAX_INT = 2**31 - 1
 
 
-def listener_limits_in(section: Properties, own: Properties) -> Limits:
+def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
     """A listener's limits. section: the keys as the listener sees them. own: only the keys with the
     listener's prefix. Raises UsageError."""
     request = section.number("socket.request.max.bytes", _LISTENER.request_max_bytes, 1, _MAX_INT)
     unknown = section.number("sasl.server.max.receive.size", _LISTENER.unknown_max_bytes, 1)
     idle_ms = section.number("connections.max.idle.ms", int(_LISTENER.idle_s * 1000), 1)
     delay_ms = section.number(_DELAY, int(_LISTENER.failed_login_s * 1000), 0, 8000)
-    return Limits(
+    return ListenerLimits(
         request_max_bytes=request,
         failed_login_s=delay_ms / 1000,
         unknown_max_bytes=min(unknown, request),

@@ -15,13 +15,13 @@ from replica.node.security.limits import listener_limits_in
 from replica.node.security.sasl_keys import known_mechanism
 from replica.node.security.scram_file import read_credentials
 from replica.node.security.tls_keys import tls_in
-from replica.wire.limits import Limits
+from replica.wire.limits import ListenerLimits
 from replica.wire.sasl.server import Authenticator, PlainExchange, ScramExchange, ServerExchange
 from replica.wire.tls import CLIENT_AUTH, Tls, server_context
 
 SCRAM_FILE = "kraftlake.scram.credentials.file"
 _USER = "user_"
-_DEFAULT = Limits()
+_DEFAULT = ListenerLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ListenerSecurity:
     mechanisms: tuple[str, ...] = ()
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     scram_file: str = ""
-    limits: Limits = _DEFAULT
+    limits: ListenerLimits = _DEFAULT
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
         """The authenticator and the TLS context for a Service. It reads the files; raises

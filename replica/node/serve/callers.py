@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from replica.model.keys import NO_NODE
-from replica.node.authorizer import Role
+from replica.node.authorizer import PrincipalRole
 from replica.node.translate import fetches
 from replica.wire.apis.fetching import FETCH
 from replica.wire.header import WireRequest
@@ -21,9 +21,9 @@ class Callers:
     whatever its role. instead: a principal with one of these roles needn't be.
     """
 
-    roles: tuple[Role, ...] = ()
+    roles: tuple[PrincipalRole, ...] = ()
     speaks_for: Callable[[WireRequest], Iterable[int]] | None = None
-    instead: tuple[Role, ...] = ()
+    instead: tuple[PrincipalRole, ...] = ()
 
 
 def voters(field: str) -> Callers:
@@ -55,11 +55,13 @@ def _replica_id(request: WireRequest) -> int:
     return max(found, NO_NODE)
 
 
-ANYBODY = Callers(tuple(Role))
-ADMINISTRATORS = Callers((Role.ADMINISTRATOR,))
-REPLICAS = Callers((Role.VOTER, Role.OBSERVER), lambda request: (_replica_id(request),))
+ANYBODY = Callers(tuple(PrincipalRole))
+ADMINISTRATORS = Callers((PrincipalRole.ADMINISTRATOR,))
+REPLICAS = Callers(
+    (PrincipalRole.VOTER, PrincipalRole.OBSERVER), lambda request: (_replica_id(request),)
+)
 """A fetch under a voter's id counts as that voter's, and moves the high watermark."""
 UPDATED_VOTER = Callers(
-    speaks_for=lambda request: (request.message["voterId"],), instead=(Role.ADMINISTRATOR,)
+    speaks_for=lambda request: (request.message["voterId"],), instead=(PrincipalRole.ADMINISTRATOR,)
 )
 """The voter that an UpdateRaftVoter changes, or an administrator."""

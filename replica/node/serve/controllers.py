@@ -15,7 +15,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.refusals import RefusedError
+from replica.node.serve.refusals import RefusedRequestError
 from replica.raft.inputs import Append
 from replica.raft.leader.accumulator import BufferAllocationError
 from replica.raft.leader.leading import NotLeaderError
@@ -35,7 +35,7 @@ async def unregister(partition: ServedPartition, request: Message) -> Message:
     async with partition.unregistering:
         try:
             await _unregister(partition, request["controllerId"])
-        except RefusedError as refused:
+        except RefusedRequestError as refused:
             return {"errorCode": int(refused.error), "errorMessage": refused.why}
     return {"errorCode": int(ErrorCode.NONE), "errorMessage": None}
 
@@ -44,18 +44,18 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
     machine, epoch = _leading(partition), partition.epoch
     if controller_id == partition.leader_id:
         why = f"node {controller_id} leads: no controller unregisters itself"
-        raise RefusedError(ErrorCode.INVALID_REQUEST, why)
+        raise RefusedRequestError(ErrorCode.INVALID_REQUEST, why)
     _check(machine, controller_id)
     record = new_record("UNREGISTER_CONTROLLER_RECORD", 0, {"controllerId": controller_id})
     try:
         await partition.driver.append(Append(epoch, (encode(record),)))
     except LeadershipLostError as error:
         why = f"{error}: it may still be unregistered"
-        raise RefusedError(ErrorCode.NOT_CONTROLLER, why) from error
+        raise RefusedRequestError(ErrorCode.NOT_CONTROLLER, why) from error
     except NotLeaderError as error:
-        raise RefusedError(ErrorCode.NOT_CONTROLLER, str(error)) from error
+        raise RefusedRequestError(ErrorCode.NOT_CONTROLLER, str(error)) from error
     except BufferAllocationError as error:
-        raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
+        raise RefusedRequestError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error
 
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
@@ -64,17 +64,17 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
-        raise RefusedError(ErrorCode.INVALID_REQUEST, why)
+        raise RefusedRequestError(ErrorCode.INVALID_REQUEST, why)
     if not isinstance(raft.role, Leader) or not isinstance(machine, MetadataMachine):
         leader = raft.role.leader_id
         known = "nobody leads" if leader == NO_NODE else f"node {leader} leads"
-        raise RefusedError(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
+        raise RefusedRequestError(ErrorCode.NOT_CONTROLLER, f"{known}, as far as is known here")
     if raft.high_watermark is None:
         why = f"nothing is committed in epoch {raft.role.epoch} yet"
-        raise RefusedError(ErrorCode.NOT_CONTROLLER, why)
+        raise RefusedRequestError(ErrorCode.NOT_CONTROLLER, why)
     if not machine.can_snapshot:
         why = "a transaction of the metadata log is open: ask again"
-        raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, why)
+        raise RefusedRequestError(ErrorCode.REQUEST_TIMED_OUT, why)
     return machine
 
 
@@ -85,7 +85,7 @@ def _check(machine: MetadataMachine, controller_id: int) -> None:
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"
         why = f"metadata.version {found}, and this needs {release_of(UNREGISTRATION_LEVEL)}"
-        raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, why)
+        raise RefusedRequestError(ErrorCode.UNSUPPORTED_VERSION, why)
     if not machine.is_controller(controller_id):
         why = f"controller {controller_id} is not registered"
-        raise RefusedError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, why)
+        raise RefusedRequestError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, why)

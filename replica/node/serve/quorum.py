@@ -9,7 +9,7 @@ from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Refusal, Rpc, error_alone
 from replica.node.translate.membership import InvalidFeatureError
-from replica.node.translate.partition import InvalidPartitionError, Partition
+from replica.node.translate.partition import InvalidPartitionError, ReplicatedPartition
 from replica.node.translate.translation import ServerSide, Translation
 from replica.raft.messages import FetchRequest
 from replica.wire.header import WireRequest
@@ -43,7 +43,7 @@ async def _answer(partition: ServedPartition, side: ServerSide, request: WireReq
     """The response to a peer or an administrator. Raises DataError for a malformed request."""
     raft = partition.raft
     listener = partition.config.default_listener
-    about = Partition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
+    about = ReplicatedPartition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
     try:
         asked = side.read(about, request.message, request.version)
     except (InvalidPartitionError, InvalidFeatureError) as error:

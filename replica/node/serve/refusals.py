@@ -9,7 +9,7 @@ from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """Why a request, or its part about one partition, is refused. It is caught where the answer is
     made.
 

@@ -11,10 +11,10 @@ from replica.format.frames import frames
 from replica.format.record import Record, records_of
 from replica.metadata.image.replay import meaning
 from replica.model.kafka_errors import ErrorCode
-from replica.node.driver import Appended, LeadershipLostError
+from replica.node.driver import CommittedAppend, LeadershipLostError
 from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.refusals import RefusedError
+from replica.node.serve.refusals import RefusedRequestError
 from replica.node.serve.shape import each_partition, partition_error, topic_error
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
@@ -78,9 +78,11 @@ async def _partition(
 ) -> Message:
     try:
         if error is not ErrorCode.NONE:
-            raise RefusedError(error, "name the partition that is served here, once in a request")
+            raise RefusedRequestError(
+                error, "name the partition that is served here, once in a request"
+            )
         appended = await _append(partition, asked["records"], request)
-    except RefusedError as refused:
+    except RefusedRequestError as refused:
         return {
             "index": asked["index"],
             "errorCode": int(refused.error),
@@ -98,11 +100,15 @@ async def _partition(
     }
 
 
-async def _append(partition: ServedPartition, records: bytes | None, request: Message) -> Appended:
+async def _append(
+    partition: ServedPartition, records: bytes | None, request: Message
+) -> CommittedAppend:
     if request["acks"] == 1:
-        raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all")
+        raise RefusedRequestError(
+            ErrorCode.INVALID_REQUIRED_ACKS, "a quorum acknowledges by acks=all"
+        )
     if request["transactionalId"] is not None:
-        raise RefusedError(
+        raise RefusedRequestError(
             ErrorCode.INVALID_RECORD, "a metadata log has no producers' transactions"
         )
     proposals = _proposals(records or b"", is_metadata=partition.topic.is_metadata)
@@ -111,15 +117,15 @@ async def _append(partition: ServedPartition, records: bytes | None, request: Me
         async with asyncio.timeout(max(request["timeoutMs"], 1) / 1000):
             return await partition.driver.append(propose)
     except TimeoutError:
-        raise RefusedError(
+        raise RefusedRequestError(
             ErrorCode.REQUEST_TIMED_OUT, "not committed yet; it may still be"
         ) from None
     except LeadershipLostError as error:
-        raise RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, str(error)) from error
+        raise RefusedRequestError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, str(error)) from error
     except NotLeaderError as error:
-        raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
+        raise RefusedRequestError(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error)) from error
     except RecordBatchTooLargeError as error:
-        raise RefusedError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
+        raise RefusedRequestError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
 
 
 def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
@@ -130,9 +136,9 @@ def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
             for frame in frames(data, start=0, expected_offset=None)
         )
     except DataError as error:
-        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        raise RefusedRequestError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     if not found or sum(len(proposal.data) for proposal in found) != len(data):
-        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, "the records end within a batch")
+        raise RefusedRequestError(ErrorCode.CORRUPT_MESSAGE, "the records end within a batch")
     return found
 
 
@@ -141,14 +147,14 @@ def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
     batch = data[position : position + header.size_bytes]
     if header.is_control or header.producer_id != _NO_PRODUCER:
         why = "control batches and idempotent producers have no place in a metadata log"
-        raise RefusedError(ErrorCode.INVALID_RECORD, why)
+        raise RefusedRequestError(ErrorCode.INVALID_RECORD, why)
     count = 0
     for record in records_of(header, batch):
         count += 1
         if is_metadata:
             _check_metadata(record)
     if count == 0 or count != header.last_offset_delta + 1:
-        raise RefusedError(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
+        raise RefusedRequestError(ErrorCode.INVALID_RECORD, "a batch without holes is expected")
     return Proposal(count, batch)
 
 
@@ -158,6 +164,6 @@ def _check_metadata(record: Record) -> None:
     try:
         meaning(record, is_control=False)
     except DataError as error:
-        raise RefusedError(
+        raise RefusedRequestError(
             ErrorCode.INVALID_RECORD, f"record {record.offset} is no metadata record: {error}"
         ) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.node.translate.partition import (
-    Partition,
+    ReplicatedPartition,
     is_top_level,
     listeners,
 )
@@ -15,17 +15,21 @@ from replica.wire.quorum import DescribedQuorum, DescribedReplica, quorum_reques
 from replica.wire.schema import Message
 
 
-def write_describe(partition: Partition, request: DescribeQuorumRequest, version: int) -> Message:
+def write_describe(
+    partition: ReplicatedPartition, request: DescribeQuorumRequest, version: int
+) -> Message:
     return quorum_request(partition.topic)
 
 
-def read_describe(partition: Partition, message: Message, version: int) -> DescribeQuorumRequest:
+def read_describe(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> DescribeQuorumRequest:
     partition.of_request(message["topics"])
     return DescribeQuorumRequest()
 
 
 def write_describe_response(
-    partition: Partition, response: DescribeQuorumResponse, version: int
+    partition: ReplicatedPartition, response: DescribeQuorumResponse, version: int
 ) -> Message:
     """The answer. Times exist since version 1, directory ids and the voters' endpoints since
     version 2."""
@@ -49,7 +53,7 @@ def write_describe_response(
 
 
 def read_describe_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> DescribeQuorumResponse:
     return described(read_quorum(message, version, partition.topic))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replica.model.kafka_errors import error_of
 from replica.model.keys import ReplicaKey
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.node.translate.translation import ClientSide, ServerSide, Translation
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
 from replica.wire.apis.draft import fetch_quorum_records
@@ -23,7 +23,7 @@ def translation(key: int) -> Translation:
 
 
 def write_request(
-    partition: Partition, request: FetchQuorumRecordsRequest, version: int
+    partition: ReplicatedPartition, request: FetchQuorumRecordsRequest, version: int
 ) -> Message:
     """The request. It names no cluster, because the draft's int32 can't hold Kafka's cluster
     ids."""
@@ -36,7 +36,9 @@ def write_request(
     }
 
 
-def read_request(partition: Partition, message: Message, version: int) -> FetchQuorumRecordsRequest:
+def read_request(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> FetchQuorumRecordsRequest:
     return FetchQuorumRecordsRequest(
         replica=ReplicaKey(message["replicaId"]),
         epoch=message["leaderEpoch"],
@@ -47,7 +49,7 @@ def read_request(partition: Partition, message: Message, version: int) -> FetchQ
 
 
 def write_response(
-    partition: Partition, response: FetchQuorumRecordsResponse, version: int
+    partition: ReplicatedPartition, response: FetchQuorumRecordsResponse, version: int
 ) -> Message:
     return {
         "errorCode": response.error,
@@ -63,7 +65,7 @@ def write_response(
 
 
 def read_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> FetchQuorumRecordsResponse:
     return FetchQuorumRecordsResponse(
         error=error_of(message["errorCode"]),

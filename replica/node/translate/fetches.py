@@ -7,7 +7,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
-    Partition,
+    ReplicatedPartition,
     is_top_level,
     leader_endpoints,
     node_endpoints,
@@ -37,7 +37,7 @@ def replica_id(message: Message, version: int) -> int:
     return found
 
 
-def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Message:
+def write_fetch(partition: ReplicatedPartition, request: FetchRequest, version: int) -> Message:
     known = request.high_watermark
     entry: Message = {
         "currentLeaderEpoch": request.epoch,
@@ -58,7 +58,7 @@ def write_fetch(partition: Partition, request: FetchRequest, version: int) -> Me
     }
 
 
-def read_fetch(partition: Partition, message: Message, version: int) -> FetchRequest:
+def read_fetch(partition: ReplicatedPartition, message: Message, version: int) -> FetchRequest:
     entry = partition.of_request(message["topics"], _topic(version), "partition")
     node_id, known = replica_id(message, version), entry["highWatermark"]
     return FetchRequest(
@@ -73,7 +73,9 @@ def read_fetch(partition: Partition, message: Message, version: int) -> FetchReq
     )
 
 
-def write_fetch_response(partition: Partition, response: FetchResponse, version: int) -> Message:
+def write_fetch_response(
+    partition: ReplicatedPartition, response: FetchResponse, version: int
+) -> Message:
     if is_top_level(response.error):
         return {"errorCode": response.error}
     known = -1 if response.high_watermark is None else response.high_watermark
@@ -96,7 +98,9 @@ def write_fetch_response(partition: Partition, response: FetchResponse, version:
     }
 
 
-def read_fetch_response(partition: Partition, message: Message, version: int) -> FetchResponse:
+def read_fetch_response(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> FetchResponse:
     """The answer. Raises DataError for malformed records or another malformed field."""
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:
@@ -117,7 +121,7 @@ def read_fetch_response(partition: Partition, message: Message, version: int) ->
 
 
 def write_fetch_snapshot(
-    partition: Partition, request: FetchSnapshotRequest, version: int
+    partition: ReplicatedPartition, request: FetchSnapshotRequest, version: int
 ) -> Message:
     entry: Message = {
         "currentLeaderEpoch": request.epoch,
@@ -134,7 +138,7 @@ def write_fetch_snapshot(
 
 
 def read_fetch_snapshot(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> FetchSnapshotRequest:
     entry = partition.of_request(message["topics"], "name", "partition")
     snapshot_id = entry["snapshotId"]
@@ -149,7 +153,7 @@ def read_fetch_snapshot(
 
 
 def write_fetch_snapshot_response(
-    partition: Partition, response: FetchSnapshotResponse, version: int
+    partition: ReplicatedPartition, response: FetchSnapshotResponse, version: int
 ) -> Message:
     if is_top_level(response.error):
         return {"errorCode": response.error}
@@ -169,7 +173,7 @@ def write_fetch_snapshot_response(
 
 
 def read_fetch_snapshot_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> FetchSnapshotResponse:
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:

@@ -8,7 +8,7 @@ from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from replica.node.translate.partition import (
-    Partition,
+    ReplicatedPartition,
     endpoints_in,
     listeners,
 )
@@ -34,7 +34,7 @@ class InvalidFeatureError(KraftlakeError):
     code = ErrorCode.INVALID_UPDATE_VERSION
 
 
-def write_add(partition: Partition, request: AddVoterRequest, version: int) -> Message:
+def write_add(partition: ReplicatedPartition, request: AddVoterRequest, version: int) -> Message:
     """The request. In version 0 it can't ask for an answer before the commit: a replica that joins
     then waits for the commit or, where the commit needs the replica's own fetch, for its request
     timeout."""
@@ -48,7 +48,7 @@ def write_add(partition: Partition, request: AddVoterRequest, version: int) -> M
     }
 
 
-def read_add(partition: Partition, message: Message, version: int) -> AddVoterRequest:
+def read_add(partition: ReplicatedPartition, message: Message, version: int) -> AddVoterRequest:
     return AddVoterRequest(
         cluster_id=message["clusterId"],
         voter=ReplicaKey(message["voterId"], message["voterDirectoryId"]),
@@ -58,7 +58,9 @@ def read_add(partition: Partition, message: Message, version: int) -> AddVoterRe
     )
 
 
-def write_remove(partition: Partition, request: RemoveVoterRequest, version: int) -> Message:
+def write_remove(
+    partition: ReplicatedPartition, request: RemoveVoterRequest, version: int
+) -> Message:
     return {
         "clusterId": request.cluster_id,
         "voterId": request.voter.node_id,
@@ -66,13 +68,15 @@ def write_remove(partition: Partition, request: RemoveVoterRequest, version: int
     }
 
 
-def read_remove(partition: Partition, message: Message, version: int) -> RemoveVoterRequest:
+def read_remove(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> RemoveVoterRequest:
     key = ReplicaKey(message["voterId"], message["voterDirectoryId"])
     return RemoveVoterRequest(cluster_id=message["clusterId"], voter=key)
 
 
 def write_change_response(
-    partition: Partition, response: VoterChangeResponse, version: int
+    partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     """The answer to AddRaftVoter and RemoveRaftVoter."""
     return {
@@ -82,14 +86,16 @@ def write_change_response(
 
 
 def read_change_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> VoterChangeResponse:
     return VoterChangeResponse(
         error=error_of(message["errorCode"]), message=message["errorMessage"] or ""
     )
 
 
-def write_update(partition: Partition, request: UpdateVoterRequest, version: int) -> Message:
+def write_update(
+    partition: ReplicatedPartition, request: UpdateVoterRequest, version: int
+) -> Message:
     voter = request.voter
     return {
         "clusterId": request.cluster_id,
@@ -104,7 +110,9 @@ def write_update(partition: Partition, request: UpdateVoterRequest, version: int
     }
 
 
-def read_update(partition: Partition, message: Message, version: int) -> UpdateVoterRequest:
+def read_update(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> UpdateVoterRequest:
     feature = message["kRaftVersionFeature"]
     voter = Voter(
         ReplicaKey(message["voterId"], message["voterDirectoryId"]),
@@ -117,7 +125,7 @@ def read_update(partition: Partition, message: Message, version: int) -> UpdateV
 
 
 def write_update_response(
-    partition: Partition, response: VoterChangeResponse, version: int
+    partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     leader: Message = {"leaderId": response.leader_id, "leaderEpoch": response.epoch}
     for each in response.leader_endpoints:
@@ -127,7 +135,7 @@ def write_update_response(
 
 
 def read_update_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> VoterChangeResponse:
     leader = message["currentLeader"]
     endpoint = Endpoint(partition.listener, leader["host"], leader["port"])
@@ -139,7 +147,9 @@ def read_update_response(
     )
 
 
-def read_features(partition: Partition, message: Message, version: int) -> UpdateFeaturesRequest:
+def read_features(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> UpdateFeaturesRequest:
     """The request. Raises InvalidFeatureError for other features, which only Kafka's controller
     knows."""
     updates = message["featureUpdates"]
@@ -151,7 +161,7 @@ def read_features(partition: Partition, message: Message, version: int) -> Updat
 
 
 def write_features_response(
-    partition: Partition, response: VoterChangeResponse, version: int
+    partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     result = {"errorCode": response.error, "errorMessage": response.message or None}
     if version >= _WITHOUT_RESULTS:
@@ -159,13 +169,15 @@ def write_features_response(
     return {"results": [{"feature": KRAFT_VERSION, **result}]}
 
 
-def write_api_versions(partition: Partition, request: ApiVersionsRequest, version: int) -> Message:
+def write_api_versions(
+    partition: ReplicatedPartition, request: ApiVersionsRequest, version: int
+) -> Message:
     """The request. Kafka's servers refuse an empty name or version (ApiVersionsRequest.isValid)."""
     return {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
 
 
 def read_api_versions_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> ApiVersionsResponse:
     least, most = supported_feature(message, KRAFT_VERSION)
     return ApiVersionsResponse(

@@ -27,7 +27,7 @@ class InvalidPartitionError(KraftlakeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class ReplicatedPartition:
     """topic, topic_id: of the replicated partition, whose number is 0. listener: the name of the
     leader's endpoint that answers hold, and under which endpoints from answers are kept. voters:
     with their endpoints, for DescribeQuorum. rack: this node's; each of its fetches names it, so
@@ -87,7 +87,7 @@ def endpoints_in(found: Iterable[Message]) -> Endpoints:
     return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in found)
 
 
-def node_endpoints(partition: Partition, response: PeerResponse) -> list[Message]:
+def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:
     """Where the leader listens; empty where that is unknown."""
     if response.leader_id == NO_NODE:
         return []
@@ -98,7 +98,9 @@ def node_endpoints(partition: Partition, response: PeerResponse) -> list[Message
     ]
 
 
-def leader_endpoints(partition: Partition, nodes: Iterable[Message], leader_id: int) -> Endpoints:
+def leader_endpoints(
+    partition: ReplicatedPartition, nodes: Iterable[Message], leader_id: int
+) -> Endpoints:
     """The leader's endpoint among the endpoints of a response."""
     return tuple(
         Endpoint(partition.listener, node["host"], node["port"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.raft.messages import PeerRequest, PeerResponse
 from replica.wire.schema import Api, Message
 
@@ -15,16 +15,16 @@ from replica.wire.schema import Api, Message
 class ServerSide:
     """read raises InvalidPartitionError or InvalidFeatureError; their `code` is the answer."""
 
-    read: Callable[[Partition, Message, int], PeerRequest]
-    write: Callable[[Partition, Any, int], Message]
+    read: Callable[[ReplicatedPartition, Message, int], PeerRequest]
+    write: Callable[[ReplicatedPartition, Any, int], Message]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSide:
     """read raises DataError for what doesn't answer this request."""
 
-    write: Callable[[Partition, Any, int], Message]
-    read: Callable[[Partition, Message, int], PeerResponse]
+    write: Callable[[ReplicatedPartition, Any, int], Message]
+    read: Callable[[ReplicatedPartition, Message, int], PeerResponse]
 
 
 @dataclass(frozen=True, slots=True)

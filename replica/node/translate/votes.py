@@ -8,7 +8,7 @@ from typing import TypeVar
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.node.translate.partition import (
-    Partition,
+    ReplicatedPartition,
     directory,
     endpoints_in,
     is_top_level,
@@ -38,7 +38,7 @@ def version_of_vote(request: VoteRequest) -> int:
     return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 
-def write_vote(partition: Partition, request: VoteRequest, version: int) -> Message:
+def write_vote(partition: ReplicatedPartition, request: VoteRequest, version: int) -> Message:
     """The request. Version 0 names no directory ids and no receiver; only version 2 has
     pre-votes."""
     entry: Message = {
@@ -57,7 +57,7 @@ def write_vote(partition: Partition, request: VoteRequest, version: int) -> Mess
     }
 
 
-def read_vote(partition: Partition, message: Message, version: int) -> VoteRequest:
+def read_vote(partition: ReplicatedPartition, message: Message, version: int) -> VoteRequest:
     entry = partition.of_request(message["topics"])
     return VoteRequest(
         cluster_id=message["clusterId"],
@@ -70,11 +70,15 @@ def read_vote(partition: Partition, message: Message, version: int) -> VoteReque
     )
 
 
-def write_vote_response(partition: Partition, response: VoteResponse, version: int) -> Message:
+def write_vote_response(
+    partition: ReplicatedPartition, response: VoteResponse, version: int
+) -> Message:
     return _write_response(partition, response, {"voteGranted": response.granted})
 
 
-def read_vote_response(partition: Partition, message: Message, version: int) -> VoteResponse:
+def read_vote_response(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> VoteResponse:
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:
         return VoteResponse(error=error)
@@ -82,7 +86,9 @@ def read_vote_response(partition: Partition, message: Message, version: int) -> 
     return _read_response(partition, message, entry, VoteResponse(granted=entry["voteGranted"]))
 
 
-def write_begin(partition: Partition, request: BeginQuorumEpochRequest, version: int) -> Message:
+def write_begin(
+    partition: ReplicatedPartition, request: BeginQuorumEpochRequest, version: int
+) -> Message:
     """The request. Version 0 names no endpoints and no receiver."""
     entry: Message = {
         "voterDirectoryId": directory(request.voter),
@@ -97,7 +103,9 @@ def write_begin(partition: Partition, request: BeginQuorumEpochRequest, version:
     }
 
 
-def read_begin(partition: Partition, message: Message, version: int) -> BeginQuorumEpochRequest:
+def read_begin(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> BeginQuorumEpochRequest:
     entry = partition.of_request(message["topics"])
     return BeginQuorumEpochRequest(
         cluster_id=message["clusterId"],
@@ -109,13 +117,13 @@ def read_begin(partition: Partition, message: Message, version: int) -> BeginQuo
 
 
 def write_begin_response(
-    partition: Partition, response: BeginQuorumEpochResponse, version: int
+    partition: ReplicatedPartition, response: BeginQuorumEpochResponse, version: int
 ) -> Message:
     return _write_response(partition, response, {})
 
 
 def read_begin_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> BeginQuorumEpochResponse:
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:
@@ -124,7 +132,9 @@ def read_begin_response(
     return _read_response(partition, message, entry, BeginQuorumEpochResponse())
 
 
-def write_end(partition: Partition, request: EndQuorumEpochRequest, version: int) -> Message:
+def write_end(
+    partition: ReplicatedPartition, request: EndQuorumEpochRequest, version: int
+) -> Message:
     """The request. Version 0 names successors by their node ids only."""
     entry: Message = {
         "leaderId": request.leader_id,
@@ -142,7 +152,9 @@ def write_end(partition: Partition, request: EndQuorumEpochRequest, version: int
     }
 
 
-def read_end(partition: Partition, message: Message, version: int) -> EndQuorumEpochRequest:
+def read_end(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> EndQuorumEpochRequest:
     entry = partition.of_request(message["topics"])
     if version == 0:
         successors = tuple(ReplicaKey(node_id) for node_id in entry["preferredSuccessors"])
@@ -161,13 +173,13 @@ def read_end(partition: Partition, message: Message, version: int) -> EndQuorumE
 
 
 def write_end_response(
-    partition: Partition, response: EndQuorumEpochResponse, version: int
+    partition: ReplicatedPartition, response: EndQuorumEpochResponse, version: int
 ) -> Message:
     return _write_response(partition, response, {})
 
 
 def read_end_response(
-    partition: Partition, message: Message, version: int
+    partition: ReplicatedPartition, message: Message, version: int
 ) -> EndQuorumEpochResponse:
     error = error_of(message["errorCode"])
     if error is not ErrorCode.NONE:
@@ -176,7 +188,9 @@ def read_end_response(
     return _read_response(partition, message, entry, EndQuorumEpochResponse())
 
 
-def _write_response(partition: Partition, response: PeerResponse, more: Message) -> Message:
+def _write_response(
+    partition: ReplicatedPartition, response: PeerResponse, more: Message
+) -> Message:
     if is_top_level(response.error):
         return {"errorCode": response.error}
     entry = {
@@ -191,7 +205,9 @@ def _write_response(partition: Partition, response: PeerResponse, more: Message)
     }
 
 
-def _read_response(partition: Partition, message: Message, entry: Message, made: _R) -> _R:
+def _read_response(
+    partition: ReplicatedPartition, message: Message, entry: Message, made: _R
+) -> _R:
     leader_id = entry["leaderId"]
     return replace(
         made,

@@ -22,7 +22,7 @@ from replica.raft.leader.replication import (
 )
 from replica.raft.messages import BeginQuorumEpochRequest
 from replica.raft.roles import Candidate, Leader, Resigned, check_quorum_deadline
-from replica.raft.transitions import Cause
+from replica.raft.transitions import TransitionCause
 
 
 class NotLeaderError(KraftlakeError):
@@ -48,7 +48,7 @@ def lead(core: Core, candidate: Candidate) -> None:
         begin_deadline=core.now,
         learned={local.key.node_id: local},
     )
-    core.become(Cause.MAJORITY_GRANTED, leader)
+    core.become(TransitionCause.MAJORITY_GRANTED, leader)
     append_control(core, *_start_of_epoch(core, candidate, local))
 
 
@@ -96,10 +96,10 @@ def poll_leader(core: Core, role: Leader) -> int:
     """Resign, end a pending change, announce the epoch or append, each where it is due. Returns the
     next deadline in ms."""
     if core.shutdown_deadline is not None or role.resign_requested:
-        _resign(core, role, Cause.RESIGNED)
+        _resign(core, role, TransitionCause.RESIGNED)
         return core.now
     if role.check_quorum_deadline <= core.now and not core.is_only_voter:
-        _resign(core, role, Cause.TIMEOUT)
+        _resign(core, role, TransitionCause.TIMEOUT)
         return core.now
     if role.change is not None and role.change.deadline <= core.now:
         finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
@@ -167,7 +167,7 @@ def _send_begin(core: Core) -> None:
     core.keep(replace(role, begin_deadline=core.now + core.config.fetch_timeout_ms // 2))
 
 
-def _resign(core: Core, role: Leader, cause: Cause) -> None:
+def _resign(core: Core, role: Leader, cause: TransitionCause) -> None:
     voters = core.log.voters
     resigned = Resigned(
         role.epoch,

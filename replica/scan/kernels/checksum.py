@@ -13,7 +13,7 @@ from numba import types
 from replica.scan.kernels.compilation import inner, intrinsic
 from replica.scan.kernels.memory import byte_at, item, load_raw64, long
 from replica.scan.native import Bytes
-from replica.scan.target import Target, host
+from replica.scan.target import CpuTarget, host
 
 _POLYNOMIAL = 0x82F63B78
 _ONES = 0xFFFFFFFF
@@ -42,7 +42,7 @@ ARM_CRC = (
 the operand."""
 
 
-def instructions(target: Target) -> tuple[Instruction, Instruction] | None:
+def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
     """The instructions that the CPU has; None where the tables must do."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):

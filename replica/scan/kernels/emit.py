@@ -21,13 +21,13 @@ from llvmlite import binding
 from replica.scan.compiled import KERNELS
 from replica.scan.kernels.compilation import numba_code
 from replica.scan.native import Kernel, Parameter
-from replica.scan.target import Target, host
+from replica.scan.target import CpuTarget, host
 
 _OPTIMIZATION = 3
 _ITEM_BYTES = {Parameter.INPUT: 1, Parameter.OUTPUT: 1, Parameter.LONGS: 8}
 
 
-def object_file(kernel: Kernel, function: Callable[..., Any], target: Target) -> bytes:
+def object_file(kernel: Kernel, function: Callable[..., Any], target: CpuTarget) -> bytes:
     """The object file of a kernel, which exports kernel.name. function: the kernel's Python."""
     module = _behind_c(kernel, binding.parse_assembly(numba_code(kernel, function)))
     machine = target_machine(target)
@@ -39,7 +39,7 @@ def object_file(kernel: Kernel, function: Callable[..., Any], target: Target) ->
     return image
 
 
-def target_machine(target: Target) -> Any:
+def target_machine(target: CpuTarget) -> Any:
     """LLVM's code generator for a CPU; position-independent, to be linked anywhere in memory."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()

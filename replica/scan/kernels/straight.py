@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replica.message.program import Program, Step
+from replica.message.program import FieldStep, Program
 from replica.message.schema import Kind
 from replica.scan.kernels import json_values, locate, memory, variant_values
 from replica.scan.kernels.compilation import inner
@@ -226,7 +226,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
     yield f"    return {refusal}"
 
 
-def _passed(step: Step) -> str:
+def _passed(step: FieldStep) -> str:
     """The code that computes the position behind a value at `at`. If that is beyond `end`, so are
     all later positions."""
     if step.is_array:
@@ -236,7 +236,7 @@ def _passed(step: Step) -> str:
     return f"at + {step.least_size}"
 
 
-def _tagged_value(step: Step) -> str:
+def _tagged_value(step: FieldStep) -> str:
     return (
         "unsigned_varint(source, at, end)[0]"
         if step.is_array
@@ -244,7 +244,7 @@ def _tagged_value(step: Step) -> str:
     )
 
 
-def _default(step: Step) -> int:
+def _default(step: FieldStep) -> int:
     if step.is_array:  # The length byte of an array: 0 is null, 1 is empty.
         assert step.default in (None, ())
         return 0 if step.default is None else 1
@@ -277,7 +277,7 @@ def _put_literal(text: str) -> _Lines:
     yield f"to += {len(raw)}"
 
 
-def _json_value(step: Step, place: str) -> str:
+def _json_value(step: FieldStep, place: str) -> str:
     if step.is_array:
         return f"json_{_ARRAYS[step.kind]}(source, {place}, output, to)"
     if step.kind is Kind.STRING:
@@ -313,7 +313,7 @@ def _variant_body(program: Program) -> _Lines:
     yield "return close_object(output, to, count, at, field_ends), names"
 
 
-def _variant_value(step: Step, place: str) -> str:
+def _variant_value(step: FieldStep, place: str) -> str:
     if step.is_array:
         return f"variant_{_ARRAYS[step.kind]}(source, {place}, output, at)"
     if step.kind is Kind.STRING:

@@ -19,11 +19,11 @@ from replica.history.ranges import Ranges, difference, union
 from replica.history.voters import is_voter
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.simulate.rehearsal.outcome import rehearse
-from replica.simulate.rehearsal.step import Scenario, Step
+from replica.simulate.rehearsal.step import Scenario, ScenarioStep
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LosingRun:
     """scenario: the failures, as its only step. seed: of a run that shows the loss. leader: the
     node that leads without the records; None where no node leads, and no voter that is left holds
     them. lost: offsets of records that are proven committed."""
@@ -40,7 +40,7 @@ class Search:
     failures loses anything. sets: how many sets were looked at. seeds: for each set that was
     run."""
 
-    loss: Loss | None
+    loss: LosingRun | None
     bound: int
     sets: int
     seeds: range
@@ -50,7 +50,7 @@ def smallest_loss(
     captured: CapturedQuorum,
     bound: int,
     seeds: range,
-    show: Callable[[Step], None] = lambda step: None,
+    show: Callable[[ScenarioStep], None] = lambda step: None,
 ) -> Search:
     """Look at all sets of up to `bound` voters, the smaller ones first. show: called before
     each."""
@@ -64,7 +64,7 @@ def smallest_loss(
     return Search(None, bound, sets, seeds)
 
 
-def _failures(captured: CapturedQuorum, bound: int) -> Iterator[Step]:
+def _failures(captured: CapturedQuorum, bound: int) -> Iterator[ScenarioStep]:
     """All sets of failures, the smaller ones first; among sets of the same size, those with fewer
     empty disks first."""
     voters = [voter_id for voter_id in captured.voters.ids if voter_id in captured.nodes]
@@ -75,10 +75,10 @@ def _failures(captured: CapturedQuorum, bound: int) -> Iterator[Step]:
                 marked = tuple(zip(failed, empties, strict=True))
                 dead = tuple(node_id for node_id, is_empty in marked if not is_empty)
                 empty = tuple(node_id for node_id, is_empty in marked if is_empty)
-                yield Step(dead=dead, empty=empty)
+                yield ScenarioStep(dead=dead, empty=empty)
 
 
-def _loss(captured: CapturedQuorum, step: Step, seeds: range) -> Loss | None:
+def _loss(captured: CapturedQuorum, step: ScenarioStep, seeds: range) -> LosingRun | None:
     scenario = Scenario((step,))
     gone = _held_by_no_voter(captured, {*step.dead, *step.empty})
     forgets = captured.is_static and bool(step.empty)
@@ -87,9 +87,9 @@ def _loss(captured: CapturedQuorum, step: Step, seeds: range) -> Loss | None:
     for seed in seeds:
         outcome = rehearse(captured, scenario, seed).outcome
         if outcome.committed_lost:
-            return Loss(scenario, seed, outcome.leader, outcome.committed_lost)
+            return LosingRun(scenario, seed, outcome.leader, outcome.committed_lost)
         if outcome.leader is None and gone:
-            return Loss(scenario, seed, None, gone)
+            return LosingRun(scenario, seed, None, gone)
     return None
 
 

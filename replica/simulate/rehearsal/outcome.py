@@ -64,7 +64,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RehearsedRun:
     """epoch: the leader's, None without a leader."""
 
     seed: int
@@ -72,13 +72,13 @@ class Run:
     epoch: int | None
 
 
-def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Run:
+def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> RehearsedRun:
     """Play all steps, from the captured disks on. Equal arguments give equal runs. The captured
     directories stay as they are."""
     quorum = _played(captured, scenario, seed)
     leader = quorum.leader()
     epoch = None if leader is None else leader.raft.role.epoch
-    return Run(seed, _outcome(quorum, leader), epoch)
+    return RehearsedRun(seed, _outcome(quorum, leader), epoch)
 
 
 def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:

@@ -24,13 +24,13 @@ from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterReque
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import SimulatedHost
 from replica.simulate.nemesis import MAX_DRIFT
-from replica.simulate.node import Layout, Node, new_disk
+from replica.simulate.node import Layout, SimulatedMachine, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
 from replica.simulate.rehearsal.former_self import ends_kafka, told
 from replica.simulate.rehearsal.position import NoClients
-from replica.simulate.rehearsal.step import StandIn, Step
-from replica.simulate.rehearsal.watch import Watch
+from replica.simulate.rehearsal.step import ScenarioStep, StandIn
+from replica.simulate.rehearsal.watch import RehearsalWatch
 from replica.simulate.scenarios.records import uuid_of
 from replica.simulate.schedule import Start
 from replica.simulate.simulation import Simulation
@@ -55,7 +55,7 @@ class RehearsedQuorum:
         self.failed: dict[int, str] = {}
         self.simulation = _Run(seed, self._nodes, self.failed)
         layout, static = self.simulation.layout, captured.static_voters
-        self.watch = Watch(layout.workload, captured.voters, static)
+        self.watch = RehearsalWatch(layout.workload, captured.voters, static)
         self.watch.begin({i: _end_of(captured, i) for i in captured.node_ids})
         self.simulation.invariants = self.watch
         self.refused: dict[int, str] = {}
@@ -63,7 +63,7 @@ class RehearsedQuorum:
         self._is_first = True
         self._starting_until = 0
 
-    def play(self, step: Step) -> None:
+    def play(self, step: ScenarioStep) -> None:
         """Carry out a step, and let the quorum run until it has settled or the step's time is
         over."""
         if step.heal:
@@ -128,7 +128,7 @@ class RehearsedQuorum:
             return False
         return True
 
-    def _started_by(self, step: Step) -> set[int]:
+    def _started_by(self, step: ScenarioStep) -> set[int]:
         is_first, self._is_first = self._is_first, False
         if step.start is not None:
             for node_id in self.simulation.ended & set(step.start):
@@ -185,10 +185,10 @@ class RehearsedQuorum:
         self.watch.kept[node_id] = end
         self.watch.replaced.pop(node_id, None)
 
-    def _rename(self, node: Node, key: ReplicaKey) -> None:
+    def _rename(self, node: SimulatedMachine, key: ReplicaKey) -> None:
         node.config = replace(node.config, local=replace(node.local, key=key))
 
-    def _change_voters(self, step: Step) -> None:
+    def _change_voters(self, step: ScenarioStep) -> None:
         """Ask the leader for the change of voters, and wait for it. Notes in `refused` what doesn't
         come."""
         if step.remove_voter is not None:
@@ -208,7 +208,7 @@ class RehearsedQuorum:
                 return
         self.refused[node_id] = f"it was not {what} the voters"
 
-    def _request(self, leader: Node, node_id: int, *, is_voter: bool) -> PeerRequest:
+    def _request(self, leader: SimulatedMachine, node_id: int, *, is_voter: bool) -> PeerRequest:
         local = self.simulation.nodes[node_id].local
         if is_voter:
             return AddVoterRequest(voter=local.key, endpoints=local.endpoints)
@@ -226,10 +226,10 @@ class RehearsedQuorum:
             return voters.voter(node_id) is None
         return voters.is_voter(self.simulation.nodes[node_id].local.key)
 
-    def _nodes(self, random: Random) -> dict[int, Node]:
+    def _nodes(self, random: Random) -> dict[int, SimulatedMachine]:
         return {node_id: self._node(node_id, random) for node_id in self.captured.node_ids}
 
-    def _node(self, node_id: int, random: Random) -> Node:
+    def _node(self, node_id: int, random: Random) -> SimulatedMachine:
         captured, node = self.captured, self.captured.nodes.get(node_id)
         known = captured.voters.voter(node_id)
         local = known or Voter(ReplicaKey(node_id))
@@ -246,7 +246,9 @@ class RehearsedQuorum:
         offset = captured.newest_timestamp + 1 + random.randrange(1000)
         drift = random.randint(-MAX_DRIFT, MAX_DRIFT)
         workload = NoClients()
-        return Node(node_id, disk, config, workload, offset, drift, log_config=LogConfig())
+        return SimulatedMachine(
+            node_id, disk, config, workload, offset, drift, log_config=LogConfig()
+        )
 
 
 class _Run(Simulation):
@@ -254,13 +256,16 @@ class _Run(Simulation):
     ended: the nodes whose process Kafka would end here; they may be started again."""
 
     def __init__(
-        self, seed: int, nodes: Callable[[Random], dict[int, Node]], failed: dict[int, str]
+        self,
+        seed: int,
+        nodes: Callable[[Random], dict[int, SimulatedMachine]],
+        failed: dict[int, str],
     ) -> None:
         self._failed = failed
         self.ended: set[int] = set()
         super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
 
-    def step(self, node: Node, event: Input) -> None:
+    def step(self, node: SimulatedMachine, event: Input) -> None:
         """Give a replica an input, but do as Kafka where Kafka's process ends and the engine goes
         on."""
         if node.host is not None and isinstance(event, Response):
@@ -273,19 +278,21 @@ class _Run(Simulation):
                 return
         super().step(node, event)
 
-    def _start(self, node: Node) -> None:
+    def _start(self, node: SimulatedMachine) -> None:
         try:
             super()._start(node)
         except KraftlakeError as error:
             self._fail(node, error)
 
-    def _do(self, node: Node, action: Callable[[SimulatedHost, int], Iterator[Effects]]) -> None:
+    def _do(
+        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], Iterator[Effects]]
+    ) -> None:
         try:
             super()._do(node, action)
         except KraftlakeError as error:
             self._fail(node, error)
 
-    def _fail(self, node: Node, error: KraftlakeError) -> None:
+    def _fail(self, node: SimulatedMachine, error: KraftlakeError) -> None:
         self._failed[node.node_id] = str(error).replace(f"{HOME}/", "")
         self.kill(node)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from replica.errors import UsageError
 from replica.simulate.rehearsal.captured import CapturedQuorum
-from replica.simulate.rehearsal.step import Link, Scenario, Step
+from replica.simulate.rehearsal.step import Link, Scenario, ScenarioStep
 
 MAX_FILE_BYTES = 16 * 1024
 """Far more than MAX_STEPS need. The time to read TOML's dotted keys grows with the square of their
@@ -55,7 +55,7 @@ def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
     return Scenario(tuple(reader.step(number, one) for number, one in enumerate(steps, start=1)))
 
 
-def toml_of(step: Step) -> str:
+def toml_of(step: ScenarioStep) -> str:
     """The step as a file has it, without stand-ins, which a file can't hold."""
     lines = ["[[step]]"]
     for name in FIELDS:
@@ -80,7 +80,7 @@ class _Reader:
         self._place = ""
         self._waits_ms = 0
 
-    def step(self, number: int, fields: dict[str, Any]) -> Step:
+    def step(self, number: int, fields: dict[str, Any]) -> ScenarioStep:
         self._place = f"{self._path}: step {number}"
         unknown = sorted(fields.keys() - set(FIELDS))
         if unknown:
@@ -96,7 +96,7 @@ class _Reader:
                     f"{self._place}: start: node {node_id} has no directory here: name the "
                     "directory, or let the step name the node in empty"
                 )
-        return Step(
+        return ScenarioStep(
             heal=self._flag(fields, "heal"),
             cut=self._links(fields),
             dead=dead,

@@ -21,7 +21,7 @@ class StandIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """One step, whose fields are carried out in their order. Then the quorum runs until a leader
     has committed its whole log and every node that it reaches has the same log, or time is over.
 
@@ -54,7 +54,7 @@ class Step:
 class Scenario:
     """The steps in order, at least one. By default all nodes start, and nothing goes wrong."""
 
-    steps: tuple[Step, ...] = (Step(),)
+    steps: tuple[ScenarioStep, ...] = (ScenarioStep(),)
 
     @property
     def replaced(self) -> frozenset[int]:

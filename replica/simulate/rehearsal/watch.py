@@ -11,7 +11,7 @@ from replica.simulate.invariants import Invariants
 from replica.simulate.node import key_of
 
 
-class Watch(Invariants):
+class RehearsalWatch(Invariants):
     """Observes a run without checking invariants: a rehearsal is to find out whether they hold.
 
     kept: by node, the end (exclusive) of what is left of its captured log. replaced: by node, the

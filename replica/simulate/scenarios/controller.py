@@ -11,7 +11,7 @@ from replica.simulate.scenarios.records import (
     topic_config,
     unfence_broker,
 )
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
 
 def _open_transaction(quorum: ScriptedQuorum) -> None:
@@ -51,14 +51,14 @@ def _recreated_topic(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "open-transaction",
         "The leader crashes in the midst of a metadata transaction that nobody has aborted yet.",
         ("KIP-868",),
         _open_transaction,
         findings=("open-transaction",),
     ),
-    Scenario(
+    NamedScenario(
         "stale-broker-epoch",
         "The log holds a broker's change under the epoch of its former registration: every replay "
         "stops there, so no controller stays up.",
@@ -66,7 +66,7 @@ SCENARIOS = (
         _stale_broker_epoch,
         findings=("unappliable-record",),
     ),
-    Scenario(
+    NamedScenario(
         "recreated-topic",
         "A topic is removed and made again under its name: the metadata is right, and a broker "
         "that was away still has the former incarnation's partitions.",

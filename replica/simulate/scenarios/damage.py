@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.records import create_topic, no_op, topic_config
-from replica.simulate.scenarios.scenario import Scenario, Tampering
+from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (
     empty_newest_snapshot,
     flip_bit,
@@ -58,7 +58,7 @@ def _two_epochs(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "checkpoint-corruption",
         "A bit of a snapshot has flipped at rest; its CRC tells, the other voters' are whole.",
         ("mojaloop/project#4259",),
@@ -68,7 +68,7 @@ SCENARIOS = (
             3, "a bit of node 3's newest snapshot is another", flip_bit_of_newest_snapshot(400)
         ),
     ),
-    Scenario(
+    NamedScenario(
         "empty-checkpoint",
         "After a power cut a snapshot has its name and no bytes; the node doesn't start.",
         ("mojaloop/project#4259",),
@@ -76,7 +76,7 @@ SCENARIOS = (
         findings=("snapshot-empty",),
         tampering=Tampering(3, "node 3's newest snapshot is empty", empty_newest_snapshot),
     ),
-    Scenario(
+    NamedScenario(
         "half-checkpoint",
         "A snapshot ends in its midst: whoever takes it for whole loses the rest of the metadata.",
         ("mojaloop/project#4259",),
@@ -84,7 +84,7 @@ SCENARIOS = (
         findings=("torn-segment",),
         tampering=Tampering(3, "node 3's newest snapshot is cut in half", halve_newest_snapshot),
     ),
-    Scenario(
+    NamedScenario(
         "flipped-bit",
         "A bit of a record has flipped in one replica's log; who doesn't check CRCs replays it.",
         ("KAFKA-14104",),
@@ -94,7 +94,7 @@ SCENARIOS = (
             2, "a bit of node 2's log is another", flip_bit("00000000000000000000.log", 1300)
         ),
     ),
-    Scenario(
+    NamedScenario(
         "power-cut",
         "The power went while the leader wrote: its log ends inside a batch, which nobody else "
         "has and the next start drops.",
@@ -102,7 +102,7 @@ SCENARIOS = (
         _power_cut,
         findings=("torn-tail",),
     ),
-    Scenario(
+    NamedScenario(
         "broken-epoch-checkpoint",
         "leader-epoch-checkpoint has lost its content in a crash of the system; the epochs are in "
         "the batches still.",
@@ -115,7 +115,7 @@ SCENARIOS = (
             replace_with("leader-epoch-checkpoint", b""),
         ),
     ),
-    Scenario(
+    NamedScenario(
         "stale-epoch-checkpoint",
         "leader-epoch-checkpoint wasn't cut with the log: it says that an epoch began where it "
         "didn't, so a follower would truncate to the wrong offset.",

@@ -11,7 +11,7 @@ from replica.simulate.scenarios.records import (
     feature,
     topic_config,
 )
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
 
 def _ghost_writes(quorum: ScriptedQuorum) -> None:
@@ -100,7 +100,7 @@ def _figure_8(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "ghost-writes",
         "A leader that was cut off keeps appending records that no other node gets, while the "
         "others elect another leader.",
@@ -108,7 +108,7 @@ SCENARIOS = (
         _ghost_writes,
         findings=("log-divergence", "quorum-state-ahead"),
     ),
-    Scenario(
+    NamedScenario(
         "split-brain",
         "The network between five voters and two brokers is cut in two: the old leader's side "
         "can't commit, and the other side elects a leader and commits.",
@@ -118,7 +118,7 @@ SCENARIOS = (
         layout=Layout(voters=5, observers=2),
         compare=(1, 3),
     ),
-    Scenario(
+    NamedScenario(
         "divergent-many-epochs",
         "Two voters win every other epoch by the third one's vote, and are cut off before they "
         "replicate anything: when one follows the other, it truncates in several rounds.",
@@ -127,7 +127,7 @@ SCENARIOS = (
         findings=("log-divergence", "quorum-state-ahead"),
         layout=Layout(voters=3, observers=1),
     ),
-    Scenario(
+    NamedScenario(
         "figure-8",
         "An entry of an older epoch is on a majority and not committed: Raft's figure 8, part c.",
         ("Raft, figure 8",),

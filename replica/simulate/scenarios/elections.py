@@ -10,7 +10,7 @@ from replica.simulate.scenarios.records import (
     no_op,
     topic_config,
 )
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
 _BATCH_LIMIT = 1024
 _FAILED_CONTROLLERS = 24
@@ -64,20 +64,20 @@ def _slow_follower(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "clean-failover",
         "The leader crashes, another is elected, the first comes back and follows.",
         ("KIP-595",),
         _clean_failover,
     ),
-    Scenario(
+    NamedScenario(
         "endless-elections",
         "A task needs a batch above the limit: each controller in turn fails at it and resigns.",
         ("KAFKA-14204", "AutoMQ/automq#2057", "bitnami/charts#20403"),
         _endless_elections,
         findings=("epoch-churn",),
     ),
-    Scenario(
+    NamedScenario(
         "slow-follower",
         "The fetches of a voter and a broker get lost: both lag behind, and no log diverges.",
         ("KIP-836",),

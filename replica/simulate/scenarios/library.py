@@ -10,9 +10,9 @@ from replica.simulate.scenarios import (
     membership,
     snapshots,
 )
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
-SCENARIOS: tuple[Scenario, ...] = (
+SCENARIOS: tuple[NamedScenario, ...] = (
     *divergence.SCENARIOS,
     *elections.SCENARIOS,
     *membership.SCENARIOS,

@@ -7,7 +7,7 @@ from replica.model.voters import VoterSet
 from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.records import create_topic, no_op, topic_config
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
 _STATIC = Layout(voters=3, observers=2, is_static=True)
 
@@ -151,7 +151,7 @@ def _restored_voter(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "wiped-voter",
         "A voter of a static quorum comes back with an empty disk, and has forgotten its votes "
         "and its log: with its vote a leader is elected that lacks committed records.",
@@ -162,7 +162,7 @@ SCENARIOS = (
         layout=_STATIC,
         is_safe=False,
     ),
-    Scenario(
+    NamedScenario(
         "restored-voter",
         "A voter's disk is restored from yesterday's backup, with the same directory id: the "
         "voter has forgotten what it acknowledged, and helps to elect a leader that lacks "
@@ -173,7 +173,7 @@ SCENARIOS = (
         compare=(1, 3),
         is_safe=False,
     ),
-    Scenario(
+    NamedScenario(
         "lost-disks",
         "The disks of all controllers are lost, and those of the brokers are not: the same leader "
         "is elected in the same epoch again, and writes other records at the same offsets.",
@@ -184,7 +184,7 @@ SCENARIOS = (
         compare=(1, 4),
         is_safe=False,
     ),
-    Scenario(
+    NamedScenario(
         "replaced-disk",
         "A voter's disk is replaced and formatted anew: its directory id isn't the one in the "
         "voter set, so its votes don't count, and one failure more leaves no majority.",
@@ -192,28 +192,28 @@ SCENARIOS = (
         _replaced_disk,
         findings=("quorum-state-ahead", "voter-directory-id"),
     ),
-    Scenario(
+    NamedScenario(
         "replaced-voter",
         "The right way: the voter is removed, gets an empty disk, catches up and is added. Only "
         "replicas that dropped no log still hold the former voter sets.",
         ("KIP-853", "KAFKA-19850"),
         _replaced_voter,
     ),
-    Scenario(
+    NamedScenario(
         "joined-voter",
         "A voter's disk is replaced, and its node joins the voters by itself: it has its older "
         "self removed, then adds itself (controller.quorum.auto.join.enable).",
         ("KIP-853", "KIP-1186", "KAFKA-19078"),
         _joined_voter,
     ),
-    Scenario(
+    NamedScenario(
         "removed-leader",
         "The leader is removed from the voters: it commits its own removal, resigns, and another "
         "voter is elected.",
         ("KAFKA-17608", "KAFKA-16963"),
         _removed_leader,
     ),
-    Scenario(
+    NamedScenario(
         "two-quorums",
         "A quorum of one is scaled to three by configuration alone: the two new voters make a "
         "majority without the first, and one cluster id has two histories.",

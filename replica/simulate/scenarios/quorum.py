@@ -20,7 +20,7 @@ from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
-from replica.simulate.node import QUORUM_CHARACTERS, Layout, Node
+from replica.simulate.node import QUORUM_CHARACTERS, Layout, SimulatedMachine
 from replica.simulate.node_files import Files, files_on, identify
 from replica.simulate.scenarios import records
 from replica.simulate.scenarios.records import Records, uuid_of
@@ -90,7 +90,7 @@ class ScriptedQuorum:
         self.run_ms(1)
 
     @property
-    def nodes(self) -> dict[int, Node]:
+    def nodes(self) -> dict[int, SimulatedMachine]:
         return self.simulation.nodes
 
     @property

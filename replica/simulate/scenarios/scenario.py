@@ -27,7 +27,7 @@ class Tampering:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class NamedScenario:
     """name: as users type it. story: one sentence. issues: keys of tracker issues about the
     incident. findings: all rules of `check` that report something, notes included. compare: two
     nodes whose `diff` shows the incident. is_safe: whether the invariants hold. They can't where

@@ -12,7 +12,7 @@ from replica.simulate.scenarios.records import (
     remove_topic,
     topic_config,
 )
-from replica.simulate.scenarios.scenario import Scenario, Tampering
+from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (
     move_newest_snapshot,
     remove_first_segment,
@@ -84,14 +84,14 @@ def _retention_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
 
 
 SCENARIOS = (
-    Scenario(
+    NamedScenario(
         "snapshot-fetch",
         "A voter was down while the others dropped the log it needs: it fetches a snapshot, and "
         "its log restarts behind it.",
         ("KIP-630",),
         _snapshot_fetch,
     ),
-    Scenario(
+    NamedScenario(
         "stale-snapshot",
         "A node whose state no longer follows the log still makes snapshots of it: a node that "
         "loads or fetches one would bring back a removed topic and lose another.",
@@ -102,7 +102,7 @@ SCENARIOS = (
             2, "node 2's newest snapshot holds what its older one holds", stale_newest_snapshot
         ),
     ),
-    Scenario(
+    NamedScenario(
         "snapshot-off-by-one",
         "A snapshot is named by the last offset in it, where the id's offset is exclusive: a "
         "follower that loads it fetches from inside a batch.",
@@ -113,7 +113,7 @@ SCENARIOS = (
             2, "the id of node 2's newest snapshot is one lower", move_newest_snapshot(-1)
         ),
     ),
-    Scenario(
+    NamedScenario(
         "snapshot-inside-transaction",
         "A snapshot was made between BEGIN and END of a metadata transaction: who loads it reads "
         "an END without its BEGIN.",
@@ -124,7 +124,7 @@ SCENARIOS = (
             2, "node 2's snapshot ends one offset later, behind BEGIN", move_newest_snapshot(1)
         ),
     ),
-    Scenario(
+    NamedScenario(
         "snapshot-log-hole",
         "Retention has deleted a segment past the newest snapshot: what was in it is nowhere on "
         "this node, which doesn't start any more.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from replica.consumer.records import take
-from replica.consumer.values import Position
+from replica.consumer.values import FetchPosition
 from replica.errors import DataError
 from replica.format.batch import CRC_START, HEADER, LENGTH_PREFIX, MAGIC, computed_crc
 from replica.format.compression import (
@@ -120,7 +120,7 @@ def _fetched(data: bytes) -> None:
         offsets = [batch.base_offset for batch in batches]
         require(offsets == sorted(set(offsets)), f"offsets go back: {offsets}")
     try:
-        read = take(records, Position(0, 0), ())
+        read = take(records, FetchPosition(0, 0), ())
     except DataError as error:
         refused(error, len(records))
         return

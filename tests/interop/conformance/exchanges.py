@@ -20,7 +20,7 @@ from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.model.voters import Endpoint
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.fetches import replica_id
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.node.translate.translation import Translation
 from replica.raft.messages import ApiVersionsRequest, FetchRequest, PeerRequest, PeerResponse
 from replica.wire.apis import APIS
@@ -29,7 +29,7 @@ from replica.wire.header import decode_request, decode_response
 
 NEVER = 2**63 - 1
 """A time that didn't come, in microseconds."""
-PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
+PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
 _BY_KEY: dict[int, Translation] = {
     each.api.key: each for each in TRANSLATIONS.values() if each.request is not ApiVersionsRequest
 }

@@ -22,8 +22,8 @@ from replica.raft.roles import (
     Leader,
     Prospective,
     Resigned,
-    Tally,
     Unattached,
+    VoteTally,
 )
 from replica.raft.transitions import Role
 from tests.interop.conformance.world import World
@@ -194,7 +194,7 @@ class Witness:
         self, world: World, endpoints: dict[int, Endpoints], log: LogState, until: int
     ) -> Iterator[Role]:
         epoch, own = self.epoch, self.key.node_id
-        tally = Tally(log.voters)
+        tally = VoteTally(log.voters)
         real = world.leaders.get(epoch, NO_NODE)
         if own in (self.leader_id, real):
             if not self.has_resigned and self.term is not None:

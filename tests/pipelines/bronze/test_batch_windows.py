@@ -45,6 +45,6 @@ def test_the_stretches_of_a_replica_have_each_offset_and_the_parts_that_hold_it(
                 assert part(number) in stretch.parts
 
 
-def _lies_in(stretch: batch_windows.Stretch, offset: int) -> bool:
+def _lies_in(stretch: batch_windows.LogStretch, offset: int) -> bool:
     begins = stretch.start is None or offset >= stretch.start
     return begins and (stretch.end is None or offset < stretch.end)

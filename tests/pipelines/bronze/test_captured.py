@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.bronze.captured import KnownCapture, place
 from pipelines.bronze.small_tables import capture_row
-from pipelines.capture.looks import Group, Options, look_at
+from pipelines.capture.looks import CaptureGroup, CaptureOptions, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 
@@ -18,13 +18,13 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def groups(data: Path, tmp_path: Path, captured_at: datetime | None) -> tuple[Group, ...]:
+def groups(data: Path, tmp_path: Path, captured_at: datetime | None) -> tuple[CaptureGroup, ...]:
     with Spool.below(Lake(tmp_path / "lake")) as spool:
         node = str(data / "kafka-3.7.2-static/live/1")
-        return look_at([node], Options(captured_at=captured_at), spool).rounds[0]
+        return look_at([node], CaptureOptions(captured_at=captured_at), spool).rounds[0]
 
 
-def known(group: Group, at: datetime) -> KnownCapture:
+def known(group: CaptureGroup, at: datetime) -> KnownCapture:
     return KnownCapture("another", group.looks[0].replica, at, 1, 0, ())
 
 
@@ -58,7 +58,7 @@ def test_a_capture_of_order_is_known_by_its_round_and_has_no_time_of_its_own(
     order = ("live", "split")
     folders = [str(data / "kafka-3.7.2-static" / name / "1") for name in order]
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at(folders, Options(order=order), spool)
+        looks = look_at(folders, CaptureOptions(order=order), spool)
         rows = [capture_row(one, {}) for round_ in looks.rounds for one in place(round_, [], NOON)]
     assert [(row["round_name"], row["has_own_time"]) for row in rows] == [
         ("live", False),
@@ -83,7 +83,7 @@ def test_a_round_of_order_with_a_capture_json_has_both_its_name_and_its_time(
     shutil.copytree(data / "kafka-3.7.2-static/split/1", nodes / "1")
     (nodes / "capture.json").write_text('{"version": 1, "captured_at": "2026-11-20T00:00:00Z"}')
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        (round_,) = look_at([str(nodes)], Options(order=("split",)), spool).rounds
+        (round_,) = look_at([str(nodes)], CaptureOptions(order=("split",)), spool).rounds
         (one,) = place(round_, [], NOON)
         row = capture_row(one, {})
     assert (row["round_name"], row["has_own_time"]) == ("split", True)

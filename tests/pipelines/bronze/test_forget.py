@@ -122,11 +122,14 @@ def test_one_replica_of_a_group_is_forgotten_and_damage_told_of_it_is_told_of_an
     for name in TIMES:
         paths = [str(sources / name / node) for node in ("1", "3")]
         assert (
-            ingest.run(paths, lake=Lake(lake), reading=ingest.Reading(captured_at=TIMES[name])) == 0
+            ingest.run(paths, lake=Lake(lake), reading=ingest.IngestSource(captured_at=TIMES[name]))
+            == 0
         )
         paths = paths[1:] if name == "live" else paths
         assert (
-            ingest.run(paths, lake=Lake(other), reading=ingest.Reading(captured_at=TIMES[name]))
+            ingest.run(
+                paths, lake=Lake(other), reading=ingest.IngestSource(captured_at=TIMES[name])
+            )
             == 0
         )
     captures = read(spark, Lake(lake), bronze.CAPTURES)
@@ -168,7 +171,10 @@ def test_after_a_vacuum_no_file_of_an_earlier_version_is_left(
 def _ingest(lake: Path, data: Path, name: str) -> None:
     nodes = [data / "kafka-3.7.2-static" / name / node for node in ("1", "2", "3", "12")]
     paths = [str(node) for node in nodes if node.exists()]
-    assert ingest.run(paths, lake=Lake(lake), reading=ingest.Reading(captured_at=TIMES[name])) == 0
+    assert (
+        ingest.run(paths, lake=Lake(lake), reading=ingest.IngestSource(captured_at=TIMES[name]))
+        == 0
+    )
 
 
 def _silent(table: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.lake.ingest import Reading, run
+from jobs.lake.ingest import IngestSource, run
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions, open_table, rows_of
 from pipelines.tables import bronze
@@ -30,8 +30,10 @@ def node(data: Path) -> Path:
 def lake(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """live and final of node 3. Tests below add to it, in their order."""
     lake = tmp_path_factory.mktemp("ingest") / "lake"
-    assert run([str(node / "live/3")], lake=Lake(lake), reading=Reading(captured_at=LIVE)) == 0
-    assert run([str(node / "final/3")], lake=Lake(lake), reading=Reading(captured_at=FINAL)) == 0
+    assert run([str(node / "live/3")], lake=Lake(lake), reading=IngestSource(captured_at=LIVE)) == 0
+    assert (
+        run([str(node / "final/3")], lake=Lake(lake), reading=IngestSource(captured_at=FINAL)) == 0
+    )
     return lake
 
 
@@ -61,7 +63,9 @@ def test_a_later_capture_adds_only_what_is_new(lake: Path) -> None:
 
 
 def test_a_capture_that_arrives_late_takes_its_place_in_time(lake: Path, node: Path) -> None:
-    assert run([str(node / "split/3")], lake=Lake(lake), reading=Reading(captured_at=SPLIT)) == 0
+    assert (
+        run([str(node / "split/3")], lake=Lake(lake), reading=IngestSource(captured_at=SPLIT)) == 0
+    )
     split = _rows(lake, bronze.LOG_BATCHES, "base_offset >= 750")
     assert _minute(min(row["first_seen"] for row in split)) == SPLIT
     removed = _rows(lake, bronze.LOG_BATCHES, "removed_at IS NOT NULL")

@@ -15,7 +15,7 @@ from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.findings import JudgedLook, judge_look
 from pipelines.bronze.small_tables import index_sanity
 from pipelines.capture.known import Base, KnownCaptures
-from pipelines.capture.looks import Look, Options, look_at
+from pipelines.capture.looks import CaptureOptions, Look, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.format.capture import canonical
@@ -49,7 +49,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def look(node: Path, spool: Spool, known: KnownCaptures | None = None) -> Look:
-    options = Options() if known is None else Options(known=known)
+    options = CaptureOptions() if known is None else CaptureOptions(known=known)
     ((group,),) = look_at([str(node)], options, spool).rounds
     return group.looks[0]
 

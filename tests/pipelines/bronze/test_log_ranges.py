@@ -13,7 +13,7 @@ from pyspark.sql.types import VariantVal
 from pipelines import delta
 from pipelines.bronze.log_ranges import LogRange, log_ranges
 from pipelines.bronze.new_records import decode
-from pipelines.delta import Append, Lake
+from pipelines.delta import Lake, PendingAppend
 from pipelines.sources import register
 from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
@@ -71,7 +71,7 @@ def write_directly(
 def append(
     spark: SparkSession, lake: Lake, parts: list[LogRange], redactor: Redactor | None
 ) -> delta.Written:
-    begun = Append.begun(lake, LOG_RECORDS)
+    begun = PendingAppend.begun(lake, LOG_RECORDS)
     decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=redactor), parts)
     return begun.commit([one.file for one in decoded if one.file is not None])
 

@@ -75,7 +75,7 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
         ingest.run(
             [str(captures / name)],
             lake=Lake(lake),
-            reading=ingest.Reading(captured_at=f"2026-11-21T0{hour}:00Z"),
+            reading=ingest.IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
             secrets=ingest.Secrets(keep="--keep-secrets" in options),
         )
     return tables(lake)
@@ -128,7 +128,7 @@ def test_a_capture_of_the_past_changes_the_rows_of_every_window(
             ingest.run(
                 [node],
                 lake=Lake(lake),
-                reading=ingest.Reading(captured_at=at),
+                reading=ingest.IngestSource(captured_at=at),
                 manner=ingest.Manner(accept_damage=True),
             )
         monkeypatch.setattr(batch_windows, "MOST_ROWS", 50)

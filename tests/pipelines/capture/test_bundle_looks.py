@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import Options, look_at
+from pipelines.capture.looks import CaptureOptions, look_at
 from pipelines.capture.spool import Spool
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
@@ -22,7 +22,7 @@ def test_a_bundle_is_looked_into_under_its_own_name(
     bundle = tmp_path / "c.tar.gz"
     with tarfile.open(bundle, "w:gz") as tar:
         tar.add(data / STATIC / "live", "live")
-    looks = look_at([str(bundle)], Options(), spool)
+    looks = look_at([str(bundle)], CaptureOptions(), spool)
     assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
     look = all_looks(looks)[0]
     segment = look.directory.segments[0].file
@@ -41,11 +41,11 @@ def test_a_bundle_of_absolute_names_is_looked_into_as_one_of_relative_names(
             tar.addfile(info, io.BytesIO(path.read_bytes()) if path.is_file() else None)
     bundle = tmp_path / "c.tar.zst"
     bundle.write_bytes(zstd(packed.getvalue()))
-    looks = look_at([str(bundle)], Options(), spool)
+    looks = look_at([str(bundle)], CaptureOptions(), spool)
     assert (nodes(looks), looks.damages) == ([[("gT", [1, 2, 3, 11])]], ())
     look = all_looks(looks)[0]
     assert look.shown_file("meta.properties") == f"{bundle}/var/lib/live/1/meta.properties"
-    plain = all_looks(look_at([str(data / STATIC / "live")], Options(), spool))
+    plain = all_looks(look_at([str(data / STATIC / "live")], CaptureOptions(), spool))
     assert [one.capture_id for one in all_looks(looks)] == [one.capture_id for one in plain]
 
 
@@ -62,6 +62,6 @@ def test_a_log_that_its_bundle_cuts_does_not_look_like_a_truncated_one(
             tar.addfile(info, io.BytesIO((source / name).read_bytes()))
     packed = bundle.read_bytes()
     bundle.write_bytes(packed[: len(packed.rstrip(b"\0")) - 5000])
-    (look,) = all_looks(look_at([str(bundle)], Options(), spool))
+    (look,) = all_looks(look_at([str(bundle)], CaptureOptions(), spool))
     hidden = [damage for damage in look.directory.damages if damage.kind is DamageKind.UNREADABLE]
     assert {damage.file for damage in hidden} == {f"{METADATA_FOLDER}/{LOG}"}

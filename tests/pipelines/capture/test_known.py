@@ -15,7 +15,7 @@ from pipelines.capture.known import KnownCaptures, known_column, seal_of
 from pipelines.lake import Lake
 from pipelines.lake.seal import OPEN, Seal
 from replica.errors import UsageError
-from replica.format.known_file import KnownFile, Place
+from replica.format.known_file import BatchPlace, KnownFile
 from replica.model.keys import ReplicaId
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -29,8 +29,8 @@ FILE = KnownFile(
     record_count=12,
     chunk_hash="bb" * 32,
     headers_hash="cc" * 32,
-    landmarks=(Place(0, 0, 200), Place(600, 10, 61)),
-    places=(Place(0, 0, 200),),
+    landmarks=(BatchPlace(0, 0, 200), BatchPlace(600, 10, 61)),
+    places=(BatchPlace(0, 0, 200),),
 )
 LOG = f"__cluster_metadata-0/{0:020d}.log"
 PLACES = pa.list_(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.capture.looks import Look, Looks, Options, look_at, next_free, parse_replica
+from pipelines.capture.looks import CaptureOptions, Look, Looks, look_at, next_free, parse_replica
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -65,7 +65,9 @@ def tree(root: Path) -> dict[str, tuple[int, str]]:
 def test_the_replicas_of_a_cluster_make_a_group_whatever_kafka_wrote_them(
     data: Path, spool: Spool
 ) -> None:
-    looks = look_at([str(data / STATIC / "live"), str(data / DYNAMIC / "live")], Options(), spool)
+    looks = look_at(
+        [str(data / STATIC / "live"), str(data / DYNAMIC / "live")], CaptureOptions(), spool
+    )
     assert nodes(looks) == [[("Lr", [1, 2, 3, 11]), ("gT", [1, 2, 3, 11])]]
     assert looks.damages == ()
     groups = looks.rounds[0]
@@ -78,7 +80,7 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
 ) -> None:
     before = tree(data / STATIC / "live")
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        (look,) = all_looks(look_at([str(data / STATIC / "live" / "3")], Options(), spool))
+        (look,) = all_looks(look_at([str(data / STATIC / "live" / "3")], CaptureOptions(), spool))
         for file in look.directory.files:
             original = (data / STATIC / "live" / "3" / file.path).read_bytes()
             assert Path(look.copy_of(file)).read_bytes() == original
@@ -89,7 +91,7 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
 
 
 def test_the_spool_goes_after_an_exception_too(data: Path, tmp_path: Path) -> None:
-    options = Options(order=("live", "split"))
+    options = CaptureOptions(order=("live", "split"))
     with pytest.raises(UsageError), Spool.below(Lake(tmp_path)) as spool:
         look_at([str(data / STATIC)], options, spool)  # reads some, then meets final
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +103,7 @@ def test_capture_json_in_the_nodes_folder_or_above_wins_over_the_option(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1")
     captured_at(tmp_path / place, "2026-11-20T00:00:00.125Z")
-    looks = look_at([str(tmp_path)], Options(captured_at=NOON), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
     expected = datetime(2026, 11, 20, 0, 0, 0, 125_000, tzinfo=UTC)
     assert [look.captured_at for look in all_looks(looks)] == [expected]
 
@@ -111,7 +113,7 @@ def test_a_broken_capture_json_is_one_damage_and_the_option_counts(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "capture.json").write_bytes(b'{"version": 1')
-    looks = look_at([str(tmp_path)], Options(captured_at=NOON), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
     assert damages(looks) == [(DamageKind.CONTENT, str(tmp_path / "capture.json"))]
     assert {look.captured_at for look in all_looks(looks)} == {NOON}
     assert nodes(looks) == [[("gT", [1, 2])]]
@@ -123,7 +125,7 @@ def test_each_capture_json_makes_a_group_oldest_first(
     copied(data / STATIC, tmp_path, "live", "split", "final")
     for hour, name in enumerate(("split", "final", "live")):
         captured_at(tmp_path / name, f"2026-11-20T0{hour}:00:00Z")
-    looks = look_at([str(tmp_path)], Options(), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
     first = [groups[0].looks[0].location.shown for groups in looks.rounds]
     assert [Path(name).parts[-3] for name in first] == ["split", "final", "live"]
 
@@ -136,13 +138,13 @@ def test_captures_of_a_replica_in_no_known_order_are_refused(
     for name in ("live", "split") if broken else ():
         (tmp_path / name / "capture.json").write_bytes(broken or b"")
     with pytest.raises(UsageError) as caught:
-        look_at([str(tmp_path)], Options(), spool)
+        look_at([str(tmp_path)], CaptureOptions(), spool)
     assert "--order live,split" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_order_makes_a_round_of_each_name(data: Path, spool: Spool) -> None:
-    options = Options(order=("final", "live", "split"))
+    options = CaptureOptions(order=("final", "live", "split"))
     looks = look_at([str(data / STATIC), str(data / DYNAMIC)], options, spool)
     rounds = [{look.batch for group in groups for look in group.looks} for groups in looks.rounds]
     assert rounds == [{"final"}, {"live"}, {"split"}]
@@ -155,13 +157,13 @@ def test_order_goes_by_the_folders_of_the_argument_too(
 ) -> None:
     monkeypatch.chdir(data / STATIC / "live")
     paths = [f"../split/1/{METADATA_FOLDER}", "."]
-    looks = look_at(paths, Options(order=("live", "split")), spool)
+    looks = look_at(paths, CaptureOptions(order=("live", "split")), spool)
     assert nodes(looks) == [[("gT", [1, 2, 3, 11])], [("gT", [1])]]
 
 
 def test_a_directory_outside_the_order_is_refused(data: Path, spool: Spool) -> None:
     with pytest.raises(UsageError, match=r"--order live,split: .*final.* lies in none of these"):
-        look_at([str(data / STATIC)], Options(order=("live", "split")), spool)
+        look_at([str(data / STATIC)], CaptureOptions(order=("live", "split")), spool)
 
 
 @pytest.mark.parametrize("second", ["same", "above", "link", "copy"])
@@ -172,7 +174,9 @@ def test_the_same_directory_or_content_twice_is_one_look(
     paths = {"same": "a/1", "above": "a", "link": "link", "copy": "b"}
     (tmp_path / "link").symlink_to(tmp_path / "a" / "1")
     copied(tmp_path / "a", tmp_path / "b", "1")
-    looks = look_at([str(tmp_path / "a" / "1"), str(tmp_path / paths[second])], Options(), spool)
+    looks = look_at(
+        [str(tmp_path / "a" / "1"), str(tmp_path / paths[second])], CaptureOptions(), spool
+    )
     assert nodes(looks) == [[("gT", [1])]]
 
 
@@ -190,7 +194,9 @@ def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
         return found
 
     monkeypatch.setattr(module, "read_directory", read_and_change)
-    assert len(all_looks(look_at([str(tmp_path), str(tmp_path / "1")], Options(), spool))) == 1
+    assert (
+        len(all_looks(look_at([str(tmp_path), str(tmp_path / "1")], CaptureOptions(), spool))) == 1
+    )
 
 
 def test_equal_content_under_two_capture_jsons_is_one_group(
@@ -199,7 +205,7 @@ def test_equal_content_under_two_capture_jsons_is_one_group(
     for name, day in (("a", 1), ("b", 2)):
         copied(data / STATIC / "live", tmp_path / name, "1")
         captured_at(tmp_path / name, f"2026-11-0{day}")
-    (look,) = all_looks(look_at([str(tmp_path)], Options(), spool))
+    (look,) = all_looks(look_at([str(tmp_path)], CaptureOptions(), spool))
     assert look.captured_at == datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -213,15 +219,15 @@ def test_a_capture_id_is_that_of_the_content_wherever_it_lies(
         tar.add(tmp_path / "1" / "meta.properties", "meta.properties")
     other = copied(tmp_path, tmp_path / "other", "1")
     (other / "1" / METADATA_FOLDER).rename(other / "1" / "renamed")
-    (original,) = all_looks(look_at([str(tmp_path / "1")], Options(), spool))
-    (renamed,) = all_looks(look_at([str(other)], Options(), spool))
-    (first,) = all_looks(look_at([str(flat)], Options(), spool))
-    (again,) = all_looks(look_at([str(flat)], Options(), spool))
+    (original,) = all_looks(look_at([str(tmp_path / "1")], CaptureOptions(), spool))
+    (renamed,) = all_looks(look_at([str(other)], CaptureOptions(), spool))
+    (first,) = all_looks(look_at([str(flat)], CaptureOptions(), spool))
+    (again,) = all_looks(look_at([str(flat)], CaptureOptions(), spool))
     assert renamed.capture_id == original.capture_id
     assert first.capture_id == again.capture_id, "whatever folder the bundle was unpacked to"
     log = other / "1" / "renamed" / LOG
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
-    (changed,) = all_looks(look_at([str(other)], Options(), spool))
+    (changed,) = all_looks(look_at([str(other)], CaptureOptions(), spool))
     assert changed.capture_id != original.capture_id
 
 
@@ -230,7 +236,7 @@ def test_a_directory_of_an_unknown_replica_is_left_out_and_named(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "2" / "meta.properties").write_bytes(b"\xff")
-    looks = look_at([str(tmp_path)], Options(), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
     assert nodes(looks) == [[("gT", [1])]]
     assert damages(looks) == [(DamageKind.UNIDENTIFIED, str(tmp_path / "2" / METADATA_FOLDER))]
     assert "--as" in looks.damages[0].detail
@@ -241,7 +247,7 @@ def test_as_names_the_replica_only_of_directories_without_meta_properties(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "2" / "meta.properties").unlink()
-    looks = look_at([str(tmp_path)], Options(replica=ReplicaId("x", 7)), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(replica=ReplicaId("x", 7)), spool)
     assert nodes(looks) == [[("gT", [1]), ("x", [7])]]
 
 
@@ -249,7 +255,7 @@ def test_single_files_of_a_folder_are_one_directory_of_as(data: Path, spool: Spo
     folder = data / DYNAMIC / "final" / "1" / METADATA_FOLDER
     paths = [str(path) for path in sorted(folder.glob("*.log"))]
     assert len(paths) > 1
-    looks = look_at([*paths, paths[0]], Options(replica=ReplicaId("x", 7)), spool)
+    looks = look_at([*paths, paths[0]], CaptureOptions(replica=ReplicaId("x", 7)), spool)
     (look,) = all_looks(looks)
     assert look.replica == ReplicaId("x", 7)
     assert [look.shown_file(segment.file) for segment in look.directory.segments] == paths
@@ -259,7 +265,7 @@ def test_single_files_of_a_folder_are_one_directory_of_as(data: Path, spool: Spo
 def test_a_single_file_without_as_is_refused(data: Path, spool: Spool) -> None:
     path = next((data / STATIC).rglob("*.log"))
     with pytest.raises(UsageError, match=f"{path}: .*--as CLUSTER:NODE"):
-        look_at([str(path)], Options(), spool)
+        look_at([str(path)], CaptureOptions(), spool)
 
 
 def test_files_that_are_not_kafkas_are_named_beside_the_rest(
@@ -270,7 +276,7 @@ def test_files_that_are_not_kafkas_are_named_beside_the_rest(
     empty = tmp_path / "empty.tar"
     tarfile.open(empty, "w").close()
     names = [str(path) for path in sorted(tmp_path.iterdir())]
-    looks = look_at([*names, str(data / STATIC / "live")], Options(), spool)
+    looks = look_at([*names, str(data / STATIC / "live")], CaptureOptions(), spool)
     assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
     assert sorted((Path(file).name, kind) for kind, file in damages(looks)) == [
         ("broken.tar.gz", DamageKind.CONTENT),
@@ -278,7 +284,7 @@ def test_files_that_are_not_kafkas_are_named_beside_the_rest(
         ("notes.txt", DamageKind.NOT_KAFKA),
         ("server.log", DamageKind.NOT_KAFKA),
     ]
-    alone = look_at(names, Options(), spool)
+    alone = look_at(names, CaptureOptions(), spool)
     assert alone.rounds == ()
     assert damages(alone) == damages(looks)
 
@@ -290,7 +296,7 @@ def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Pa
         os.utime(left)
         with Spool.below(Lake(lake)) as spool:
             copied(data / STATIC / "final", spool.new_folder(), "1")
-            looks = look_at([str(tmp_path)], Options(), spool)
+            looks = look_at([str(tmp_path)], CaptureOptions(), spool)
             assert [Path(look.location.shown) for look in all_looks(looks)] == [
                 tmp_path / "1" / METADATA_FOLDER
             ]
@@ -310,7 +316,7 @@ def test_a_folder_that_cannot_be_listed_costs_only_itself(
 
     monkeypatch.setattr(os, "scandir", lambda path: refuse(path, "/1", scandir))
     monkeypatch.setattr(os, "listdir", lambda path: refuse(path, f"2/{METADATA_FOLDER}", listdir))
-    looks = look_at([str(tmp_path)], Options(), spool)
+    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
     assert nodes(looks) == [[("gT", [3])]]
     assert damages(looks) == [
         (DamageKind.UNREADABLE, str(tmp_path / "1")),

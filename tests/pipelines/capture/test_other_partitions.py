@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import Options, look_at
+from pipelines.capture.looks import CaptureOptions, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -23,14 +23,14 @@ def test_a_partition_that_is_no_metadata_log_is_left_out_and_told(
     other = Path(shutil.copytree(node / "__cluster_metadata-0", node / "orders-0"))
     (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg")
     segment = min(other.glob("*.log"))
-    as_replica = Options(replica=ReplicaId("c", 1))
+    as_replica = CaptureOptions(replica=ReplicaId("c", 1))
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at([str(node)], Options(), spool)
+        looks = look_at([str(node)], CaptureOptions(), spool)
         ((group,),) = looks.rounds
         assert [look.location.shown for look in group.looks] == [f"{node}/__cluster_metadata-0"]
         (left_out,) = looks.left_out
         assert left_out.startswith(f"{other}: partition orders-0 is no metadata log; a lake holds ")
         with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
-            look_at([str(other)], Options(), spool)
+            look_at([str(other)], CaptureOptions(), spool)
         with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
             look_at([str(segment)], as_replica, spool)

@@ -18,7 +18,7 @@ import pytest
 from jobs.directories.check_inputs import find_inputs
 from jobs.directories.dump_files import WantedFiles, find_files
 from pipelines.capture import spool as spools
-from pipelines.capture.looks import Options, look_at
+from pipelines.capture.looks import CaptureOptions, look_at
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
 from pipelines.lake import Lake
@@ -94,7 +94,7 @@ def test_a_spool_is_its_owners_only_whatever_it_copies(data: Path, tmp_path: Pat
     remote = Path(shutil.copytree(data / LIVE / "3", tmp_path / "remote" / "3")).parent.as_uri()
     (tmp_path / "lake" / "_spool").mkdir(parents=True)  # as a release before this one made it
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at([str(data / LIVE / "1"), str(bundle), remote], Options(), spool)
+        looks = look_at([str(data / LIVE / "1"), str(bundle), remote], CaptureOptions(), spool)
         assert len(looks.rounds[0][0].looks) == 3
         assert modes(tmp_path / "lake" / "_spool") == PRIVATE
 

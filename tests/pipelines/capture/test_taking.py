@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.capture import taking
 from pipelines.capture.destination import _Folder
-from pipelines.capture.looks import Looks, Options, look_at
+from pipelines.capture.looks import CaptureOptions, Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.capture.taking import CapturedDirectory, directories, take
 from replica.errors import UnwritableFileError, UsageError
@@ -31,7 +31,7 @@ def capture(source: Path, destination: Path | str) -> tuple[CapturedDirectory, .
 
 def looks_at(*paths: Path | str) -> Looks:
     with Spool(Path(f"{paths[0]}-spool")) as spool:
-        return look_at([str(path) for path in paths], Options(), spool)
+        return look_at([str(path) for path in paths], CaptureOptions(), spool)
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ import pytest
 from jobs.asking.sql_views import VIEWS
 from jobs.sharing.register import views_of
 from pipelines.catalog.metastore import metastore_settings, properties_text
-from pipelines.catalog.registration import Entry, entry_of, explained, same_place
+from pipelines.catalog.registration import CatalogEntry, entry_of, explained, same_place
 from pipelines.catalog.statements import (
     LAYERS,
     NamedQuery,
@@ -69,12 +69,12 @@ def test_views_read_the_tables_of_their_own_prefix() -> None:
 
 
 def test_an_entry_of_the_catalog_is_read() -> None:
-    assert entry_of("gold.findings", INFORMATION) == Entry(
+    assert entry_of("gold.findings", INFORMATION) == CatalogEntry(
         "gold.findings", "table", "file:/data/the%20lake/gold/findings", is_external=True
     )
     view = "Type: VIEW\nTable Properties: [a=b, kraftlake.lake=/data/lake, view.x=y]\n"
-    assert entry_of("gold.v", view) == Entry("gold.v", "view", lake="/data/lake")
-    assert entry_of("gold.t", "Type: MANAGED\nLocation: s3a://b/t") == Entry(
+    assert entry_of("gold.v", view) == CatalogEntry("gold.v", "view", lake="/data/lake")
+    assert entry_of("gold.t", "Type: MANAGED\nLocation: s3a://b/t") == CatalogEntry(
         "gold.t", "table", "s3a://b/t"
     )
 

@@ -28,7 +28,9 @@ DYNAMIC, STATIC, TWIN = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw", "AAA
 def ingested(lake: Path, *paths: Path, at: str = "2026-11-21T01:00Z") -> None:
     assert (
         ingest.run(
-            [str(path) for path in paths], lake=Lake(lake), reading=ingest.Reading(captured_at=at)
+            [str(path) for path in paths],
+            lake=Lake(lake),
+            reading=ingest.IngestSource(captured_at=at),
         )
         == 0
     )

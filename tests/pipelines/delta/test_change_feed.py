@@ -95,7 +95,7 @@ def _files(lake: Lake, *rows: tuple[str, int | None, int | None]) -> list[delta.
     for row in rows:
         columns = dict(zip(LEADERS.column_names, ([value] for value in row), strict=True))
         table = pa.table(columns, LEADERS.arrow_schema)
-        file = delta.Target.of(lake, LEADERS).write(table.to_batches())
+        file = delta.WriteTarget.of(lake, LEADERS).write(table.to_batches())
         assert file is not None
         files.append(file)
     return files

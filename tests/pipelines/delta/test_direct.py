@@ -16,7 +16,7 @@ from pyspark.sql.types import VariantVal
 
 from jobs.asking.sql_delta_rs import answer
 from pipelines import delta
-from pipelines.delta import Append, Lake, NewFile, Target, Written
+from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.direct import refusal
 from pipelines.delta.small import in_contract_types
 from pipelines.tables.contract import Column, Contract
@@ -86,9 +86,9 @@ def write(
     lake: Lake,
     *parts: pa.RecordBatch,
     application: str | None = None,
-    append: Append | None = None,
+    append: PendingAppend | None = None,
 ) -> Written:
-    append = append or Append.begun(lake, RECORDS)
+    append = append or PendingAppend.begun(lake, RECORDS)
     one_each = lambda batch, target: target.write([batch])  # noqa: E731 - workers can't import this
     files = append.in_tasks(OnSpark(spark), one_each, parts)
     return append.commit([file for file in files if file is not None], application)
@@ -175,11 +175,11 @@ def test_nothing_to_write_commits_nothing(
 def test_spark_reads_a_table_by_the_checkpoint_that_delta_rs_writes(
     spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    target = Target.of(lake, RECORDS)
+    target = WriteTarget.of(lake, RECORDS)
     for number in range(6):
         file = target.write([rows(number)])
         assert file is not None
-        Append.begun(lake, RECORDS).commit([file], "ours")
+        PendingAppend.begun(lake, RECORDS).commit([file], "ours")
     for number in range(6, 11):
         one = in_contract_types(pa.Table.from_batches([rows(number)]), RECORDS)
         delta.merge_values(lake, RECORDS, one, number, columns=("epoch",))
@@ -196,7 +196,7 @@ def test_spark_reads_a_table_by_the_checkpoint_that_delta_rs_writes(
 def test_another_append_meanwhile_is_no_conflict(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    begun = Append.begun(lake, RECORDS)
+    begun = PendingAppend.begun(lake, RECORDS)
     assert write(spark, lake, rows(1), application="other").version == 1
     assert write(spark, lake, rows(2), application="feed", append=begun).version == 2
     assert offsets(lake) == [1, 2]
@@ -206,7 +206,7 @@ def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     write(spark, lake, rows(0), application="feed")
-    begun = Append.begun(lake, RECORDS)
+    begun = PendingAppend.begun(lake, RECORDS)
     write(spark, lake, rows(1), application="feed")
     with pytest.raises(CommitFailedError):
         write(spark, lake, rows(1), application="feed", append=begun)
@@ -217,10 +217,10 @@ def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
 def test_one_process_writes_the_same_rows_as_tasks(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    def one_each(batch: pa.RecordBatch, target: Target) -> NewFile | None:
+    def one_each(batch: pa.RecordBatch, target: WriteTarget) -> NewFile | None:
         return target.write([batch])
 
-    append = Append.begun(lake, RECORDS)
+    append = PendingAppend.begun(lake, RECORDS)
     files = append.in_tasks(Here(), one_each, [rows(0, 1, 2), rows(3)])
     assert append.commit([file for file in files if file is not None]).rows == 4
     here = contents(spark, lake)
@@ -240,11 +240,11 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
         if number:
             raise UnreadableFileError("x.log", "gone")
 
-    def fails(number: int, target: Target) -> NewFile | None:
+    def fails(number: int, target: WriteTarget) -> NewFile | None:
         return target.write(batches(number))
 
     with pytest.raises(UnreadableFileError, match=r"^x\.log: gone$"):
-        Append.begun(lake, RECORDS).in_tasks(OnSpark(spark), fails, [0, 1])
+        PendingAppend.begun(lake, RECORDS).in_tasks(OnSpark(spark), fails, [0, 1])
 
     assert offsets(lake) == [1]
     assert parquet_files(lake) > kept

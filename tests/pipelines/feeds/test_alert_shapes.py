@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.feeds.alert_shapes import Alert, slack
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.webhook import Endpoint, endpoint, webhook
+from pipelines.feeds.webhook import WebhookEndpoint, endpoint, webhook
 from replica.errors import UnreachablePeerError, UsageError
 from tests.pipelines.feeds.feed_table import FINDINGS, FeedTable, finding
 from tests.pipelines.feeds.receiver import Receiver
@@ -51,7 +51,7 @@ def table(tmp_path: Path) -> FeedTable:
 
 def run(table: FeedTable, url: str, form: str, *, least: str = "warning", **others: Any) -> int:
     key = "R0UTING-KEY" if form == "pagerduty" else ""
-    to = Endpoint(url, {}, 0.5, attempts=2, backoff_s=0.01, form=form, least=least,
+    to = WebhookEndpoint(url, {}, 0.5, attempts=2, backoff_s=0.01, form=form, least=least,
                   routing_key=key, **others)  # fmt: skip
     counts: list[int] = []
     sent = Path(table.path).parent / f"{form}.json"

@@ -12,11 +12,11 @@ import pytest
 
 from pipelines.feeds.files import file_target
 from pipelines.feeds.publishing import Start, publish
-from pipelines.feeds.values import Position
+from pipelines.feeds.values import FeedPosition
 from replica.errors import BusyError, DataError, UnwritableFileError, UsageError
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 
-Told = list[tuple[Position, int]]
+Told = list[tuple[FeedPosition, int]]
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def contents(folder: Path) -> dict[str, list[tuple[str, int]]]:
 def test_the_first_run_writes_all_rows_and_later_ones_what_changed(
     table: FeedTable, folder: Path
 ) -> None:
-    assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
+    assert run(table, folder) == [(FeedPosition(1, is_snapshot=True), 2)]
     assert run(table, folder) == []
     table.replace([change(2), change(3)])
     table.overwrite([change(3), change(2)])
     table.replace([change(3)])
-    assert run(table, folder) == [(Position(2), 2), (Position(3), 0), (Position(4), 1)]
+    assert run(table, folder) == [(FeedPosition(2), 2), (FeedPosition(3), 0), (FeedPosition(4), 1)]
     assert contents(folder) == {
         "00000000000000000001.snapshot.jsonl": [("read", 1), ("read", 2)],
         "00000000000000000002.jsonl": [("delete", 1), ("insert", 3)],
@@ -75,7 +75,7 @@ def test_from_latest_on_only_what_comes_after_the_first_run_is_published(
 ) -> None:
     assert run(table, folder, start="latest") == []
     table.replace([change(1)])
-    assert run(table, folder, start="latest") == [(Position(2), 1)]
+    assert run(table, folder, start="latest") == [(FeedPosition(2), 1)]
     assert contents(folder) == {"00000000000000000002.jsonl": [("delete", 2)]}
 
 
@@ -134,7 +134,7 @@ def test_a_folder_fed_from_another_table_is_refused_until_it_is_begun_anew(
     with pytest.raises(UsageError, match=r"out was fed from gold.metadata_changes \(Delta table "):
         run(findings, folder)
     rebuilt.replace([change(8)])
-    assert run(rebuilt, folder, restart=True) == [(Position(1, is_snapshot=True), 1)]
+    assert run(rebuilt, folder, restart=True) == [(FeedPosition(1, is_snapshot=True), 1)]
     assert run(rebuilt, folder) == []
 
 
@@ -176,7 +176,7 @@ def test_a_link_in_the_place_of_an_unfinished_file_is_never_written_through(
     folder.mkdir()
     for name in (f"{1:020d}.snapshot.jsonl", "progress.json"):
         (folder / f".{name}.part").symlink_to(tmp_path / "letter")
-    assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
+    assert run(table, folder) == [(FeedPosition(1, is_snapshot=True), 2)]
     assert (tmp_path / "letter").read_text() == "precious"
     assert not any(path.is_symlink() for path in folder.iterdir())
 
@@ -202,6 +202,6 @@ def test_files_of_a_run_that_ended_early_do_not_make_a_folder_foreign(
     folder.mkdir()
     for name in (".lock", "00000000000000000001.snapshot.jsonl", ".progress.json.part"):
         (folder / name).touch()
-    assert run(table, folder) == [(Position(1, is_snapshot=True), 2)]
+    assert run(table, folder) == [(FeedPosition(1, is_snapshot=True), 2)]
     (folder / "notes.txt").touch()  # beside a feed it is the user's own matter
     assert run(table, folder) == []

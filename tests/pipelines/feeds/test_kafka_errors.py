@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.feeds.kafka import Destination, kafka_target
+from pipelines.feeds.kafka import KafkaDestination, kafka_target
 from pipelines.feeds.tables import FEEDS
 from replica.errors import UsageError
 
@@ -33,7 +33,7 @@ _SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.username": "u1", "sasl.pas
     ],
 )
 def test_a_value_that_won_t_do_is_not_repeated(properties: dict[str, str], error: str) -> None:
-    to = Destination("changes", "progress", {"bootstrap.servers": "127.0.0.1:1", **properties})
+    to = KafkaDestination("changes", "progress", {"bootstrap.servers": "127.0.0.1:1", **properties})
     with pytest.raises(UsageError) as raised, kafka_target(to, _FEED, "table"):
         pass
     assert str(raised.value).startswith(error)

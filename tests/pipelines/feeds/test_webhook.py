@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.webhook import Endpoint, endpoint, webhook
+from pipelines.feeds.webhook import WebhookEndpoint, endpoint, webhook
 from replica.errors import (
     AuthenticationError,
     PeerError,
@@ -36,7 +36,9 @@ def sent(tmp_path: Path) -> Path:
 
 
 def run(table: FeedTable, url: str, sent: Path, *, tell: Tell | None = None) -> int:
-    to = Endpoint(url, {"Authorization": "Bearer T0P-SECRET"}, 0.2, attempts=3, backoff_s=0.01)
+    to = WebhookEndpoint(
+        url, {"Authorization": "Bearer T0P-SECRET"}, 0.2, attempts=3, backoff_s=0.01
+    )
     feed, counts = table.opened(), list[int]()
     with webhook(to, feed, str(sent), tell) as target:
         publish(feed, target, lambda _, count: counts.append(count))

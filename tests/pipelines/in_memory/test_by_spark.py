@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import Reading
+from jobs.lake.ingest import IngestSource
 from jobs.lake.ingest import run as ingest
 from pipelines.build import build
 from pipelines.delta import Lake, values
@@ -39,7 +39,9 @@ def captured(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     for name in SCENARIOS.values():
         for moment in play(SCENARIOS_BY_NAME[name]).moments:
             write_capture(moment.capture, str(folder / "captures" / moment.name / name))
-    ingest([str(folder / "captures")], lake=Lake(folder / "lake"), reading=Reading(order=ORDER))
+    ingest(
+        [str(folder / "captures")], lake=Lake(folder / "lake"), reading=IngestSource(order=ORDER)
+    )
     return folder / "lake"
 
 

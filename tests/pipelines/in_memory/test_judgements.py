@@ -10,7 +10,7 @@ import pytest
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.judgements import findings, refused_records
-from pipelines.in_memory.membership import Member, members_of, membership_findings
+from pipelines.in_memory.membership import RoundMember, members_of, membership_findings
 from pipelines.in_memory.replay import replayed
 from pipelines.in_memory.snapshots import (
     judged_snapshots,
@@ -252,7 +252,7 @@ def test_equal_bootstrap_broken_and_unreadable_snapshots_are_not_held_against_ea
 
 
 def members(captures: list[Row], **given: Any) -> list[tuple[str, str, int | None]]:
-    found: list[Member] = []
+    found: list[RoundMember] = []
     sets = given.pop("snapshot_sets", {})
     for cluster_id in {row["cluster_id"]: None for row in captures}:
         mine = [row for row in captures if row["cluster_id"] == cluster_id]

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from pipelines.in_memory.replay import is_unknown
 from pipelines.in_memory.replay import replayed as walked
-from pipelines.replay.plan import PlannedSnapshot, Run
+from pipelines.replay.plan import PlannedSnapshot, ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from replica.check.snapshots import compare_images
 from replica.format.control import KRaftVersion
 from replica.metadata.image import to_records
 from replica.metadata.record import UnknownRecord, new_record
 from tests.pipelines.in_memory.record_rows import CLUSTER, Row, branch, content, snapshot, tail
-from tests.pipelines.silver.parts import Placed, of_snapshot, snapshot_id
-from tests.pipelines.silver.test_metadata_replay import all_written, entities, log, state_at
+from tests.pipelines.replay.parts import Placed, of_snapshot, snapshot_id
+from tests.pipelines.replay.test_metadata_replay import all_written, entities, log, state_at
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 from tests.replica.metadata.image.test_properties import SEEDS, VOTERS, drawn, replayed
 
@@ -34,7 +34,7 @@ def by_kind(rows: list[Row]) -> dict[str, Counter[str]]:
     }
 
 
-def of_worker(placed: list[Placed], runs: list[Run], log_end: int | None = None) -> Any:
+def of_worker(placed: list[Placed], runs: list[ReplayRun], log_end: int | None = None) -> Any:
     rows = all_written(placed, runs, log_end=log_end)
     return {what: Counter(map(str, found)) for what, found in rows.items()}
 
@@ -60,7 +60,7 @@ def ranges(rows: list[Row]) -> list[tuple[int, int]]:
 @given(SEEDS)
 def test_a_whole_log_gives_the_rows_that_a_worker_of_spark_gives(seed: int) -> None:
     records = [*drawn(seed), VOTERS, KRaftVersion(0, 1)]
-    expected = of_worker(log(records), [Run(0, len(records), None)])
+    expected = of_worker(log(records), [ReplayRun(0, len(records), None)])
     assert by_kind(written(branch(records))) == expected
 
 
@@ -72,7 +72,7 @@ def test_a_log_without_its_head_begins_with_the_oldest_snapshot_within_it(
     records, held = drawn(seed), to_records(replayed(drawn(seed + 1)).image())
     base = snapshot_id(1000)
     placed = [*of_snapshot(base, held), *log(records, 990)]
-    runs = [Run(990, 990 + len(records), base)]
+    runs = [ReplayRun(990, 990 + len(records), base)]
     newer = snapshot(snapshot_id(1000 + count), [topic("never", OTHER_TOPIC)])
     found = written(branch(records, 990), snapshot(base, held), newer)
     assert len(records) > 40

@@ -11,7 +11,7 @@ import pytest
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.quality.admitted import Admitted
-from pipelines.replay.columns import RECORDS, Place, is_unknown, spread
+from pipelines.replay.columns import RECORDS, RecordPlace, is_unknown, spread
 from pipelines.replay.stored import bucket_of, stored_record
 from pipelines.tables import bronze
 from replica.metadata.image import BROADCAST, KEY_FIELDS, key_of
@@ -37,7 +37,7 @@ def _row(record: MetadataRecord | UnknownRecord, *, is_redacted: bool = False) -
 
 
 def _seen(rows: pa.Table, bucket: int, buckets: int = BUCKETS) -> list[int]:
-    place = Place(7, "2", None)
+    place = RecordPlace(7, "2", None)
     found = spread(rows, is_unknown(rows), "c", place, bucket, buckets)
     return [int(offset) for offset in found["offset"].to_pylist()]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from pipelines.replay import entries, partitions
 from pipelines.replay.compared import REPLAYED
-from pipelines.replay.plan import Run
+from pipelines.replay.plan import ReplayRun
 from pipelines.replay.walk import walk
 from pipelines.replay.written import WRITTEN
 from replica.message.primitives import uuid_text
@@ -24,7 +24,7 @@ from replica.model.keys import ZERO_UUID
 from replica.scan import partition_versions, version_tables
 from replica.scan.version_input import RECORD_TYPES
 from tests.examples import examples
-from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
+from tests.pipelines.replay.parts import Placed, of_snapshot, part, snapshot_id
 from tests.replica.metadata.image.test_properties import SEEDS, drawn
 
 _IDS = [uuid_text(bytes([n]) * 16) for n in range(1, 5)]
@@ -33,7 +33,7 @@ _INT32 = 1 << 31
 FEW = settings(max_examples=examples(20))  # each replays a hundred records twice
 
 
-def rows_of(placed: Sequence[Placed], runs: Sequence[Run], buckets: int = 1) -> Counter[str]:
+def rows_of(placed: Sequence[Placed], runs: Sequence[ReplayRun], buckets: int = 1) -> Counter[str]:
     """All rows of all parts, whatever their order."""
     found: Counter[str] = Counter()
     for bucket in range(buckets):
@@ -43,7 +43,9 @@ def rows_of(placed: Sequence[Placed], runs: Sequence[Run], buckets: int = 1) -> 
     return found
 
 
-def by_scalar(placed: Sequence[Placed], runs: Sequence[Run], buckets: int = 1) -> Counter[str]:
+def by_scalar(
+    placed: Sequence[Placed], runs: Sequence[ReplayRun], buckets: int = 1
+) -> Counter[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions.Partitions, "_begin", lambda *_: None)
         return rows_of(placed, runs, buckets)
@@ -151,7 +153,7 @@ _MADE = {
 @FEW
 def test_the_rows_of_a_busy_log_are_those_of_the_scalar_replay(seed: int) -> None:
     placed = log(busy(seed))
-    runs = [Run(0, len(placed), None)]
+    runs = [ReplayRun(0, len(placed), None)]
     assert rows_of(placed, runs) == by_scalar(placed, runs)
 
 
@@ -159,7 +161,7 @@ def test_the_rows_of_a_busy_log_are_those_of_the_scalar_replay(seed: int) -> Non
 @FEW
 def test_the_rows_of_any_log_are_those_of_the_scalar_replay_in_two_parts(seed: int) -> None:
     placed = log([*drawn(seed), *busy(seed, 40), *drawn(seed + 1)])
-    runs = [Run(0, len(placed), None)]
+    runs = [ReplayRun(0, len(placed), None)]
     assert rows_of(placed, runs, 2) == by_scalar(placed, runs, 2)
 
 
@@ -174,7 +176,7 @@ def test_a_run_that_begins_with_a_snapshot_has_the_rows_of_the_scalar_replay(see
     held = [*ids, *(r for r in busy(seed) if r.type == "PARTITION_RECORD")]
     placed = [*of_snapshot(base, held), *of_snapshot(later, held), *log(busy(seed + 1), 10)]
     fork = [Placed(50 + n, record, "1tail", 50) for n, record in enumerate(busy(seed + 2, 20))]
-    runs = [Run(10, 130, base)]
+    runs = [ReplayRun(10, 130, base)]
     assert rows_of([*placed, *fork], runs) == by_scalar([*placed, *fork], runs)
 
 
@@ -185,7 +187,7 @@ def test_nearly_all_records_of_partitions_are_the_kernels(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         entries.Entries, "entry", lambda self, row: singly.append(row) or entry(self, row)
     )
-    rows_of(log([*topics(), *records]), [Run(0, len(records) + 4, None)])
+    rows_of(log([*topics(), *records]), [ReplayRun(0, len(records) + 4, None)])
     assert len(singly) <= 1, "the first that can't be applied, for its reason"
 
 
@@ -203,5 +205,5 @@ def test_versions_that_overflow_one_call_of_the_kernel_come_from_several(
     ]
     records = busy(11)
     placed = log([*records[:60], *many, *records[60:]])
-    runs = [Run(0, len(placed), None)]
+    runs = [ReplayRun(0, len(placed), None)]
     assert rows_of(placed, runs) == by_scalar(placed, runs)

@@ -17,7 +17,7 @@ from pipelines.report import activity, axis, epoch_lanes, leader_lanes
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
 from pipelines.report.fills import HUES, Fills
 from pipelines.report.lanes import Block, merged
-from pipelines.report.losses import Loss, When
+from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.partings import Replica
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Figure
@@ -187,7 +187,7 @@ def test_changes_without_a_time_are_counted_and_in_no_bar() -> None:
         },
     ]
     (kind,) = activity.kinds(rows)
-    assert kind == activity.Kind("topic_created", 3, 1, 9, ((0, 2),))
+    assert kind == activity.ActivityKind("topic_created", 3, 1, 9, ((0, 2),))
     assert activity.draw("id", Activity(Figure("", tuple(rows[1:])), 0, 1, typed=True)) is None
 
 
@@ -227,7 +227,7 @@ def luminance(colour: str) -> float:
 
 
 def test_of_many_replicas_those_that_lost_records_and_voters_are_drawn() -> None:
-    lost = Loss((Replica(99, "d"),), When.GONE, 3, 2, 0, 0, 2, (1,))
+    lost = LostRecordCount((Replica(99, "d"),), When.GONE, 3, 2, 0, 0, 2, (1,))
     lanes = []
     told = epoch_lanes.Drawn((), [lost], (), Fills(()))
     for node in range(100):

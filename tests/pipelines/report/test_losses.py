@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipelines.report.losses import Loss, When, losses
-from pipelines.report.partings import Branch, Replica, partings_of
+from pipelines.report.losses import LostRecordCount, When, losses
+from pipelines.report.partings import ForkBranch, Replica, partings_of
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 LAST, GONE = WHEN + timedelta(hours=1), WHEN + timedelta(hours=2)
@@ -41,14 +41,16 @@ def test_replicas_that_hold_the_same_tail_are_one_branch_and_one_loss() -> None:
     assert [branch.epoch for branch in parting.branches] == [6, 5]
     assert parting.branches[1].replicas == (TWO, THREE)
     assert losses([], [parting], {TWO: "g2", THREE: "g2"}) == (
-        Loss((TWO, THREE), When.PENDING, 10, 4, 0, 0, 4, (5,), capture_group="g2"),
+        LostRecordCount((TWO, THREE), When.PENDING, 10, 4, 0, 0, 4, (5,), capture_group="g2"),
     )
 
 
 def test_a_divergence_that_was_truncated_since_is_told_by_the_truncation_alone() -> None:
     partings = partings_of([_pair(1, 2), _pair(1, 3)])
     found = losses([_truncation(2), _truncation(3)], partings, {TWO: "g3", THREE: "g3"})
-    gone = Loss((TWO, THREE), When.GONE, 10, 4, 0, 0, 4, (5,), end=14, between=(LAST, GONE))
+    gone = LostRecordCount(
+        (TWO, THREE), When.GONE, 10, 4, 0, 0, 4, (5,), end=14, between=(LAST, GONE)
+    )
     assert found == (gone,)
 
 
@@ -108,8 +110,8 @@ def test_replicas_in_conflict_are_told_apart_by_the_bytes_they_hold() -> None:
     ]
     told = parting.with_heads(heads)
     assert told.branches == (
-        Branch(6, (Replica(4, "d4"), Replica(6, "d6")), 9, 31),
-        Branch(6, (Replica(1, "d1"),), 7, 20),
+        ForkBranch(6, (Replica(4, "d4"), Replica(6, "d6")), 9, 31),
+        ForkBranch(6, (Replica(1, "d1"),), 7, 20),
     )
     assert told.is_conflict
     assert told.since_ms == 5

@@ -15,7 +15,7 @@ from pipelines.report.evidence import gather
 from pipelines.report.page import render
 from pipelines.report.travel.moments import Why, chosen, thinned
 from pipelines.report.travel.packed import LONGEST, in_script
-from pipelines.report.travel.steps import ABSENT, Followed, Steps, steps_of
+from pipelines.report.travel.steps import ABSENT, Followed, ReportSteps, steps_of
 from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip, gather_trip
 from tests.pipelines.report import small_lake
@@ -101,9 +101,9 @@ def test_health_and_exposure_are_those_of_the_moment(trip: Trip) -> None:
     assert by_end[15].moment.why is Why.NEWEST
 
 
-def _plain_steps(count: int) -> Steps:
+def _plain_steps(count: int) -> ReportSteps:
     numbers = tuple(range(count))
-    return Steps(numbers, numbers, (10, 20), Followed(), Followed())
+    return ReportSteps(numbers, numbers, (10, 20), Followed(), Followed())
 
 
 def test_of_many_moments_the_rules_choose_and_an_even_rest_fills_up() -> None:

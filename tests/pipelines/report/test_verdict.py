@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.losses import Loss, When
+from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.meaning import Effect, LostChange
-from pipelines.report.partings import Branch, Parting, Replica
+from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
-from pipelines.report.verdict import Facts, Level, RuleCount, verdict
+from pipelines.report.verdict import Level, ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
 
 ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
-HEALTHY = Facts(
+HEALTHY = ReportFacts(
     names=Names([ONE, TWO, THREE]),
     members=3,
     end_offset=100,
@@ -43,10 +43,10 @@ NAMED = Rounds(
     }
     for name, at in (("split", SPLIT), ("final", FINAL))
 )
-GHOSTS = Loss((TWO, THREE), When.GONE, 10, 22, 0, 0, 22, (7,))
+GHOSTS = LostRecordCount((TWO, THREE), When.GONE, 10, 22, 0, 0, 22, (7,))
 CONFLICT = Parting(
     *("conflict", 9, "group", datetime(2026, 1, 1, tzinfo=UTC), True),
-    (Branch(4, (ONE,), 11), Branch(4, (TWO, THREE), 12)),
+    (ForkBranch(4, (ONE,), 11), ForkBranch(4, (TWO, THREE), 12)),
     (),
 )
 SOUND, RECOVERED, ATTENTION, BROKEN = Level
@@ -298,7 +298,7 @@ def test_nothing_bad_is_ever_called_sound(
     now: int,
 ) -> None:
     records = committed + unproven + superseded
-    loss = Loss((TWO,), when, 10, records, committed, unproven, superseded, (1,))
+    loss = LostRecordCount((TWO,), when, 10, records, committed, unproven, superseded, (1,))
     facts = replace(
         HEALTHY,
         losses=(loss,) if records else (),

@@ -13,7 +13,7 @@ from replica.raft.messages import VoteResponse
 from replica.raft.roles import Leader
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
-from replica.simulate.ledger import Entry, Shadow, read_back
+from replica.simulate.ledger import LedgerBatch, Shadow, read_back
 from replica.simulate.node import key_of
 from replica.simulate.workload import Workload
 
@@ -57,7 +57,7 @@ class Chronicle(Invariants):
         self._static = static_voters
         self.begun: list[Begun] = []
         self.votes: set[tuple[int, int, int]] = set()
-        self.committed: dict[BatchId, Entry] = {}
+        self.committed: dict[BatchId, LedgerBatch] = {}
         self.lost: list[Lost] = []
 
     def opened(self, host: SimulatedHost) -> None:
@@ -101,9 +101,9 @@ class Chronicle(Invariants):
         if state is not None and state.voted is not None and state.voted.node_id == voter:
             self.votes.add((state.epoch, voter, voter))
 
-    def _lose(self, key: ReplicaKey, entries: list[Entry]) -> None:
+    def _lose(self, key: ReplicaKey, entries: list[LedgerBatch]) -> None:
         self.lost += [Lost(key, batch_id(entry)) for entry in entries]
 
 
-def batch_id(entry: Entry) -> BatchId:
+def batch_id(entry: LedgerBatch) -> BatchId:
     return BatchId(*entry[:4])

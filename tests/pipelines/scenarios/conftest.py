@@ -16,7 +16,7 @@ from pipelines.delta import Lake
 from pipelines.tables.bronze import CAPTURES
 from pipelines.tables.contract import Contract
 from replica.simulate.scenarios.library import SCENARIOS
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 from replica.simulate.scenarios.writing import write_capture
 from tests.pipelines.scenarios.played import ORDER, Played, play
 
@@ -58,7 +58,7 @@ class ScenarioLake:
 
 
 def each_scenario(
-    wanted: Callable[[Scenario], bool] = lambda _: True,
+    wanted: Callable[[NamedScenario], bool] = lambda _: True,
 ) -> pytest.MarkDecorator:
     """A test for each such scenario, by `name`."""
     return pytest.mark.parametrize("name", [one.name for one in SCENARIOS if wanted(one)])
@@ -87,7 +87,7 @@ def lake(
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
     from jobs.lake.build import run as build
-    from jobs.lake.ingest import Reading
+    from jobs.lake.ingest import IngestSource
     from jobs.lake.ingest import run as ingest
 
     names = set()
@@ -98,7 +98,7 @@ def built(plays: list[Played], folder: Path) -> ScenarioLake:
             write_capture(moment.capture, str(shown))
     order = [name for name in ORDER if name in names]
     lake = ScenarioLake(folder / "lake")
-    ingest([str(folder / "captures")], lake=Lake(lake.path), reading=Reading(order=order))
+    ingest([str(folder / "captures")], lake=Lake(lake.path), reading=IngestSource(order=order))
     assert build(lake=Lake(lake.path)) == 0
     for played in plays:
         for row in lake.rows(CAPTURES, played):

@@ -12,11 +12,11 @@ from replica.format import meta_properties
 from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.raft.roles import Candidate, Follower, Leader
-from replica.simulate.ledger import Entry
-from replica.simulate.node import Node, key_of
+from replica.simulate.ledger import LedgerBatch
+from replica.simulate.node import SimulatedMachine, key_of
 from replica.simulate.node_files import Files
 from replica.simulate.scenarios.quorum import Capture, ScriptedQuorum
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 from tests.pipelines.scenarios.chronicle import BatchId, Begun, Chronicle
 
 BEFORE, TOLD, HEALED = "before", "told", "healed"
@@ -69,11 +69,11 @@ class Played:
     """A scenario that has been played. moments: in their order, TOLD always among them. branch:
     what is committed in the end; where promises were broken, the log of the last leader."""
 
-    scenario: Scenario
+    scenario: NamedScenario
     cluster_id: str
     chronicle: Chronicle
     moments: tuple[Moment, ...]
-    branch: tuple[Entry, ...]
+    branch: tuple[LedgerBatch, ...]
 
     def at(self, name: str) -> Moment:
         """Raises KeyError where the scenario has no such moment."""
@@ -83,7 +83,7 @@ class Played:
 class _Captured(ScriptedQuorum):
     """Captures itself before the faults that its script brings."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: NamedScenario) -> None:
         super().__init__(scenario.name, scenario.layout, invariants=Chronicle)
         self.before: Moment | None = None
 
@@ -109,7 +109,7 @@ class _Captured(ScriptedQuorum):
         return Moment(name, capture, standings, len(chronicle.lost), committed)
 
 
-def play(scenario: Scenario) -> Played:
+def play(scenario: NamedScenario) -> Played:
     """The same each time."""
     quorum = _Captured(scenario)
     scenario.script(quorum)
@@ -164,7 +164,7 @@ def moment_of(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-def _heal(quorum: _Captured, scenario: Scenario) -> None:
+def _heal(quorum: _Captured, scenario: NamedScenario) -> None:
     """Links and power come back. Where promises were broken no replica goes back behind what it
     knows to be committed: an operator starts those that run anew, and leaves off those that don't.
     """
@@ -178,7 +178,7 @@ def _heal(quorum: _Captured, scenario: Scenario) -> None:
     quorum.settle()
 
 
-def _branch(quorum: _Captured, *, is_safe: bool) -> tuple[Entry, ...]:
+def _branch(quorum: _Captured, *, is_safe: bool) -> tuple[LedgerBatch, ...]:
     if is_safe:
         return tuple(sorted(quorum.chronicle.committed.values()))
     leader = quorum.simulation.leader()
@@ -186,7 +186,7 @@ def _branch(quorum: _Captured, *, is_safe: bool) -> tuple[Entry, ...]:
     return tuple(quorum.chronicle.shadows[key_of(leader.running)].entries)
 
 
-def _standing(node: Node) -> Standing:
+def _standing(node: SimulatedMachine) -> Standing:
     raft = node.running.raft
     voters = {(voter.key.node_id, voter.key.directory_id) for voter in raft.log.voters}
     return Standing(
@@ -200,7 +200,7 @@ def _standing(node: Node) -> Standing:
     )
 
 
-def _role(node: Node) -> str:
+def _role(node: SimulatedMachine) -> str:
     raft = node.running.raft
     match raft.role:
         case Leader():

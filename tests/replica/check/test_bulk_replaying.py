@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from replica.check.bulk_replaying import large_snapshot_image, replay_large_log
 from replica.check.examined import Examined, examine
-from replica.check.replay_fold import Replayed
+from replica.check.replay_fold import FoldedImages
 from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
@@ -44,11 +44,11 @@ def _some_ends(examined: Examined, chance: random.Random) -> set[OffsetAndEpoch]
     return ends
 
 
-def _entities(replayed: Replayed) -> dict[OffsetAndEpoch, list[object]]:
+def _entities(replayed: FoldedImages) -> dict[OffsetAndEpoch, list[object]]:
     return {end: list(image.entities()) for end, image in replayed.images.items()}
 
 
-def hold_equal(examined: Examined, chance: random.Random) -> Replayed:
+def hold_equal(examined: Examined, chance: random.Random) -> FoldedImages:
     ends = _some_ends(examined, chance)
     scalar = replay_log(examined, ends)
     bulk = replay_large_log(examined, ends, snapshot_image)
@@ -112,7 +112,7 @@ def test_large_directories_are_given_to_the_bulk_reader(monkeypatch: pytest.Monk
     scalar = replay_log(examined, ())
     taken: list[Examined] = []
 
-    def watched(one: Examined, *_: object, **__: object) -> Replayed:
+    def watched(one: Examined, *_: object, **__: object) -> FoldedImages:
         taken.append(one)
         return replay_large_log(one, (), snapshot_image)
 

@@ -12,7 +12,7 @@ import pytest
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined, examine
 from replica.check.landmarks import known_files
-from replica.check.replay_fold import Replayed
+from replica.check.replay_fold import FoldedImages
 from replica.format.byte_source import Source
 from replica.format.discovery import discover
 from replica.format.segment import SegmentScan
@@ -38,7 +38,7 @@ class Columns(FileRoom):
 def told(examined: Examined) -> tuple[object, ...]:
     """Whatever the rules say of a directory, and what need not be read again."""
     facts = gather(examined)
-    findings = [*judge_directory(facts, Replayed())]
+    findings = [*judge_directory(facts, FoldedImages())]
     verdicts = [*judge_snapshots(facts, {})]
     return findings, verdicts, known_files(facts, findings, {})
 

@@ -12,7 +12,7 @@ import pytest
 from replica.check import group as grouping
 from replica.check import lineage
 from replica.check.examined import Examined, examine
-from replica.check.membership import Member, judge_membership
+from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import discover
 from replica.history import commitment
 from replica.history.log import LogBatch, ReplicaLog
@@ -117,11 +117,11 @@ def test_a_log_that_holds_the_beginning_of_another_cluster_s_later_on_is_told() 
     assert [(member.replica.node_id, found.offset) for member, found in told] == [(2, 70)]
 
 
-def _member(number: int, first: LogBatch) -> Member:
+def _member(number: int, first: LogBatch) -> GroupMember:
     replica = ReplicaId(f"cluster{number:03}", number, f"directory{number}")
     names = (f"node{number}", f"node{number}/meta.properties", "quorum-state", "0-0.checkpoint")
     offset = first.base_offset
-    return Member(replica, *names, first_offset=offset, entries={offset: first})
+    return GroupMember(replica, *names, first_offset=offset, entries={offset: first})
 
 
 def test_a_log_that_holds_nothing_has_no_verdicts_and_changes_nobody_else_s() -> None:

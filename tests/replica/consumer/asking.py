@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from replica.consumer.selector import LeaderSelector, PartitionView, ReplicaView
-from replica.consumer.session import Session, Settings
+from replica.consumer.session import Session, SessionSettings
 from replica.consumer.values import (
     EndOfEpoch,
     EpochEnded,
     Fetched,
+    FetchPosition,
     Metadata,
     NoOffsetError,
-    Position,
     RefreshMetadata,
     ResetPolicy,
 )
@@ -69,7 +69,7 @@ class Asking:
     """now_ms moves on to the time at which the session asks next, as a host would wait for it."""
 
     def __init__(self, policy=ResetPolicy.EARLIEST, start=None, selector=None, known=None, rack=""):
-        self.session = Session(policy, selector or Chosen(), start, Settings(rack=rack))
+        self.session = Session(policy, selector or Chosen(), start, SessionSettings(rack=rack))
         self.now_ms = 0
         self.reports = []
         self.read = []
@@ -114,7 +114,7 @@ class Asking:
 def reading(offset, epoch=-1, **changes):
     """A session that fetches from a position which the leader of epoch 5 has confirmed."""
     changes.setdefault("known", metadata())
-    asking = Asking(start=Position(offset, epoch), **changes)
+    asking = Asking(start=FetchPosition(offset, epoch), **changes)
     if epoch >= 0:
         ask = asking.exchange(EpochEnded(end=OffsetAndEpoch(1000, epoch)))
         assert isinstance(ask, EndOfEpoch)

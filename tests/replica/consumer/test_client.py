@@ -7,12 +7,12 @@ import pytest
 
 from replica.consumer.client import AsyncConsumer, Consumer
 from replica.consumer.selector import LeaderSelector
-from replica.consumer.session import Session, Settings
+from replica.consumer.session import Session, SessionSettings
 from replica.consumer.values import (
     Fetch,
+    FetchPosition,
     NoOffsetError,
     OffsetReset,
-    Position,
     ResetPolicy,
 )
 from replica.errors import AuthenticationError
@@ -67,7 +67,7 @@ def replicate(partition):
 
 
 def session(policy=ResetPolicy.EARLIEST, start=None):
-    return Session(policy, LeaderSelector(), start, Settings(retry_backoff_ms=1))
+    return Session(policy, LeaderSelector(), start, SessionSettings(retry_backoff_ms=1))
 
 
 def offsets(polled):
@@ -87,7 +87,7 @@ def test_polls_return_records_in_order_to_the_end():
             assert consumer.position is None
             assert await read(consumer, 10) == list(range(10))
             assert consumer.is_at_end
-            assert consumer.position == Position(10, 1)
+            assert consumer.position == FetchPosition(10, 1)
             assert consumer.high_watermark == 10
 
     asyncio.run(main())
@@ -97,7 +97,7 @@ def test_a_poll_at_the_end_returns_nothing_and_its_fetch_goes_on_to_the_next_pol
     async def main():
         partition = ten_records()
         connections = InMemory(partition)
-        async with AsyncConsumer(session(start=Position(10)), connections) as consumer:
+        async with AsyncConsumer(session(start=FetchPosition(10)), connections) as consumer:
             assert not await consumer.poll(0)
             while not connections.waiting:
                 assert not await consumer.poll(1)
@@ -114,10 +114,10 @@ def test_a_poll_at_the_end_returns_nothing_and_its_fetch_goes_on_to_the_next_pol
 def test_a_seek_during_a_fetch_takes_effect_at_once():
     async def main():
         connections = InMemory(ten_records())
-        async with AsyncConsumer(session(start=Position(10)), connections) as consumer:
+        async with AsyncConsumer(session(start=FetchPosition(10)), connections) as consumer:
             while not connections.waiting:
                 await consumer.poll(1)
-            consumer.seek(Position(4))
+            consumer.seek(FetchPosition(4))
             assert offsets(await consumer.poll(PATIENT_MS))[0] == 4
             assert connections.waiting, "what was asked before isn't broken off"
         assert not connections.waiting
@@ -130,12 +130,12 @@ def test_iterating_gives_records_and_passes_reports_on():
     async def main():
         partition, reports = ten_records(), []
         partition.trim(partition.leader, 4)
-        consumer = AsyncConsumer(session(start=Position(1)), InMemory(partition))
+        consumer = AsyncConsumer(session(start=FetchPosition(1)), InMemory(partition))
         async with consumer:
             async for record in consumer.records(reports.append):
                 assert record.offset == 4
                 break
-        assert reports == [OffsetReset(Position(1), Position(4, 1))]
+        assert reports == [OffsetReset(FetchPosition(1), FetchPosition(4, 1))]
 
     asyncio.run(main())
 
@@ -174,7 +174,7 @@ def test_the_blocking_consumer_iterates_and_closes_its_connections():
             if consumer.is_at_end and record.offset == 9:
                 break
         assert found == list(range(10))
-        consumer.seek(Position(8))
+        consumer.seek(FetchPosition(8))
         assert offsets(consumer.poll(PATIENT_MS))[0] == 8
         consumer.reset(ResetPolicy.LATEST)
         assert consumer.position is None

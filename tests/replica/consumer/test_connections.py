@@ -7,9 +7,9 @@ import pytest
 from replica.consumer.client import AsyncConsumer
 from replica.consumer.connections import WireConnections
 from replica.consumer.selector import LeaderSelector, selector_named
-from replica.consumer.session import Session, Settings
+from replica.consumer.session import Session, SessionSettings
 from replica.consumer.translate import TopicPartition
-from replica.consumer.values import Position, RefreshMetadata, ResetPolicy
+from replica.consumer.values import FetchPosition, RefreshMetadata, ResetPolicy
 from replica.model.kafka_errors import ErrorCode
 from tests.replica.consumer.asking import Chosen
 from tests.replica.consumer.quorum import TOPIC, running
@@ -28,7 +28,7 @@ def run(test, folder):
 
 
 def consumer_of(quorum, selector=None, start=None, rack="", policy=ResetPolicy.EARLIEST):
-    session = Session(policy, selector or LeaderSelector(), start, Settings(rack=rack))
+    session = Session(policy, selector or LeaderSelector(), start, SessionSettings(rack=rack))
     return AsyncConsumer(session, WireConnections(quorum.bootstrap, PARTITION))
 
 
@@ -111,7 +111,7 @@ def test_the_latest_offset_and_a_seek_with_an_epoch(tmp_path):
             while consumer.position is None:
                 await consumer.poll(50)
             assert consumer.position.offset == end
-            consumer.seek(Position(end - 2, consumer.position.epoch))
+            consumer.seek(FetchPosition(end - 2, consumer.position.epoch))
             found = await read_to(consumer, end)
             assert [value for _, value in found] == VALUES[-2:]
 

@@ -8,12 +8,12 @@ from replica.consumer.values import (
     EpochEnded,
     Fetch,
     Fetched,
+    FetchPosition,
     LookedUp,
     LookUpOffset,
     Metadata,
     NoOffsetError,
     OffsetReset,
-    Position,
     RefreshMetadata,
     ResetPolicy,
 )
@@ -39,9 +39,9 @@ STILL_VALID = EpochEnded(end=OffsetAndEpoch(500, 5))
 def test_out_of_range_from_a_follower_is_taken_to_the_leader_and_never_resets(log_start):
     asking = reading(100, selector=Chosen(3))
     answer = Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=50, log_start=log_start)
-    assert asking.exchange(answer) == Fetch(3, Position(100), 5)
-    assert asking.session.position == Position(100)
-    assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, Position(100), 5)
+    assert asking.exchange(answer) == Fetch(3, FetchPosition(100), 5)
+    assert asking.session.position == FetchPosition(100)
+    assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, FetchPosition(100), 5)
     assert asking.read == [(100, 5)]
     assert not asking.reports
 
@@ -50,7 +50,7 @@ def test_out_of_range_from_a_follower_is_taken_to_the_leader_and_never_resets(lo
 def test_a_follower_said_out_of_range_and_the_leader_confirms_the_position_first():
     asking = reading(100, 5, selector=Chosen(3))
     asking.exchange(OUT_OF_RANGE)
-    assert asking.exchange(STILL_VALID) == EndOfEpoch(1, Position(100, 5), 5)
+    assert asking.exchange(STILL_VALID) == EndOfEpoch(1, FetchPosition(100, 5), 5)
     # case 4 of KIP-392: still valid, so the replicas in sync may be others now
     asking.known = metadata(in_sync=(1, 2))
     refreshed = asking.refreshed
@@ -76,10 +76,10 @@ def test_a_replica_that_failed_is_tried_again_when_the_picture_changes_or_a_leas
 def test_out_of_range_from_the_leader_resets_by_policy(policy):
     asking = reading(100, policy=policy)
     asking.exchange(OUT_OF_RANGE)
-    assert asking.session.state == AwaitReset(policy, lost=Position(100))
+    assert asking.session.state == AwaitReset(policy, lost=FetchPosition(100))
     assert asking.session.position is None
     assert asking.exchange(LookedUp(offset=20, epoch=5)) == LookUpOffset(1, policy, 5)
-    assert asking.reports == [OffsetReset(Position(100), Position(20, 5))]
+    assert asking.reports == [OffsetReset(FetchPosition(100), FetchPosition(20, 5))]
 
 
 @pytest.mark.scenario("K13")
@@ -89,9 +89,9 @@ def test_out_of_range_from_the_leader_without_policy_is_raised_on_every_poll():
     for _ in range(3):
         with pytest.raises(NoOffsetError, match=r"offset 100 .* 0 to 20 \(exclusive\)"):
             asking.session.next_ask(asking.now_ms + 1000)
-    assert asking.session.state == Fetching(Position(100))
-    asking.session.seek(Position(20))
-    assert asking.ask()[1] == Fetch(1, Position(20), 5)
+    assert asking.session.state == Fetching(FetchPosition(100))
+    asking.session.seek(FetchPosition(20))
+    assert asking.ask()[1] == Fetch(1, FetchPosition(20), 5)
 
 
 def test_without_policy_and_offset_there_is_nothing_to_ask():
@@ -105,9 +105,9 @@ def test_without_policy_and_offset_there_is_nothing_to_ask():
 def test_too_large_an_offset_at_the_leader_is_held_to_its_epochs_before_a_reset():
     asking = reading(100, 5)
     asking.exchange(OUT_OF_RANGE)
-    assert asking.session.state == AwaitValidation(Position(100, 5))
+    assert asking.session.state == AwaitValidation(FetchPosition(100, 5))
     asking.exchange(EpochEnded(end=OffsetAndEpoch(20, 5)))
-    assert asking.session.state == Fetching(Position(20, 5))
+    assert asking.session.state == Fetching(FetchPosition(20, 5))
     assert asking.reports[0].diverging == OffsetAndEpoch(20, 5)
 
 
@@ -116,24 +116,24 @@ def test_an_offset_that_the_leader_calls_valid_and_out_of_range_is_reset_in_the_
     asking.exchange(OUT_OF_RANGE)
     asking.exchange(STILL_VALID)
     asking.exchange(OUT_OF_RANGE)
-    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=Position(100, 5))
+    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=FetchPosition(100, 5))
 
 
 def test_an_offset_below_the_leaders_log_start_is_reset_without_asking_for_epochs():
     asking = reading(100, 5)
     answer = Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, high_watermark=500, log_start=200)
     asking.exchange(answer)
-    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=Position(100, 5))
+    assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, lost=FetchPosition(100, 5))
 
 
 @pytest.mark.scenario("K14")
 def test_out_of_range_that_comes_after_a_seek_is_discarded():
     asking = reading(100)
     stale, _ = asking.ask()
-    asking.session.seek(Position(10))
+    asking.session.seek(FetchPosition(10))
     asking.answer(stale, OUT_OF_RANGE)
-    assert asking.session.state == Fetching(Position(10))
-    assert asking.ask()[1] == Fetch(1, Position(10), 5)
+    assert asking.session.state == Fetching(FetchPosition(10))
+    assert asking.ask()[1] == Fetch(1, FetchPosition(10), 5)
 
 
 @pytest.mark.scenario("K15", "T19")
@@ -155,7 +155,7 @@ def test_an_error_that_passes_leads_to_a_look_at_the_metadata_and_no_reset(error
     asking = reading(100, selector=Chosen(node_id))
     asking.exchange(Fetched(error))
     before, refreshed = asking.now_ms, asking.refreshed
-    assert asking.session.position == Position(100)
+    assert asking.session.position == FetchPosition(100)
     asking.exchange(fetched(batch(100, 100)))
     assert asking.refreshed == refreshed + 1
     assert asking.now_ms == before + 100
@@ -174,14 +174,14 @@ def test_an_epoch_unknown_to_the_replica_is_waited_for():
     asking = reading(100)
     asking.exchange(Fetched(ErrorCode.UNKNOWN_LEADER_EPOCH))
     refreshed = asking.refreshed
-    assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, Position(100), 5)
+    assert asking.exchange(fetched(batch(100, 100))) == Fetch(1, FetchPosition(100), 5)
     assert asking.refreshed == refreshed
 
 
 @pytest.mark.scenario("K17")
 def test_the_replica_that_the_leader_prefers_is_fetched_from_next():
     asking = reading(100, rack="r1")
-    assert asking.exchange(fetched(preferred=2)) == Fetch(1, Position(100), 5, "r1")
+    assert asking.exchange(fetched(preferred=2)) == Fetch(1, FetchPosition(100), 5, "r1")
     assert asking.exchange(fetched(preferred=3)).node_id == 2
     assert asking.exchange(fetched()).node_id == 2, "only a leader's word counts"
 
@@ -212,7 +212,7 @@ def test_a_preferred_replica_that_fails_gives_way_to_the_leader(error):
     asking.exchange(fetched(preferred=2))
     assert asking.exchange(Fetched(error)).node_id == 2
     # without the rack, or the leader would only name it again
-    assert asking.ask()[1] == Fetch(1, Position(100), 5, "")
+    assert asking.ask()[1] == Fetch(1, FetchPosition(100), 5, "")
 
 
 def test_a_new_leader_ends_the_lease_of_a_preferred_replica():
@@ -226,7 +226,7 @@ def test_a_new_leader_ends_the_lease_of_a_preferred_replica():
 def test_the_position_carries_the_epoch_of_the_last_record_read():
     asking = reading(0)
     asking.exchange(fetched(batch(0, 2, 1)))
-    assert asking.session.position == Position(3, 1)
+    assert asking.session.position == FetchPosition(3, 1)
     assert asking.read == [(0, 1), (1, 1), (2, 1)]
 
 
@@ -243,7 +243,7 @@ def test_records_that_were_compacted_away_are_stepped_over():
     asking = reading(0)
     asking.exchange(fetched(batch(0, 9, 5, offsets=(2, 7))))
     assert asking.read == [(2, 5), (7, 5)]
-    assert asking.session.position == Position(10, 5)
+    assert asking.session.position == FetchPosition(10, 5)
 
 
 def test_a_batch_that_begins_below_the_position_gives_the_records_from_there():
@@ -255,7 +255,7 @@ def test_a_batch_that_begins_below_the_position_gives_the_records_from_there():
 def test_a_batch_that_is_cut_short_waits_for_the_next_fetch():
     asking = reading(0)
     asking.exchange(fetched(batch(0, 1), batch(2, 3)[:-1]))
-    assert asking.session.position == Position(2, 5)
+    assert asking.session.position == FetchPosition(2, 5)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_bytes_that_no_broker_should_send_are_an_error_and_keep_the_position(dat
     asking = reading(0, selector=Chosen(3))
     with pytest.raises(error, match=text):
         asking.exchange(fetched(data))
-    assert asking.session.position == Position(0)
+    assert asking.session.position == FetchPosition(0)
     assert asking.exchange(fetched(batch(0, 1))).node_id == 1
     assert len(asking.read) == 2
 
@@ -286,7 +286,7 @@ def test_metadata_is_asked_for_when_it_has_become_old():
 
 
 def test_without_metadata_nothing_else_is_asked():
-    asking = Asking(start=Position(3))
+    asking = Asking(start=FetchPosition(3))
     first, ask = asking.session.next_ask(0)
     assert ask == RefreshMetadata()
     asking.answer(first, metadata(leader=-1))
@@ -295,7 +295,7 @@ def test_without_metadata_nothing_else_is_asked():
     assert ask == RefreshMetadata()
     asking.now_ms = 100
     asking.answer(second, metadata())
-    assert asking.ask()[1] == Fetch(1, Position(3), 5)
+    assert asking.ask()[1] == Fetch(1, FetchPosition(3), 5)
 
 
 def test_reading_goes_on_by_what_is_known_where_nobody_answers_for_metadata():
@@ -305,7 +305,7 @@ def test_reading_goes_on_by_what_is_known_where_nobody_answers_for_metadata():
     ask_id, ask = asking.session.next_ask(asking.now_ms)
     assert ask == RefreshMetadata()
     asking.answer(ask_id, Metadata(None))
-    assert asking.exchange(fetched(batch(0, 0))) == Fetch(1, Position(0), 5)
+    assert asking.exchange(fetched(batch(0, 0))) == Fetch(1, FetchPosition(0), 5)
 
 
 def test_the_high_watermark_is_that_of_the_replica_that_was_read():

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from replica.consumer.connections import WireConnections
-from replica.consumer.values import Fetch, Position, RefreshMetadata
+from replica.consumer.values import Fetch, FetchPosition, RefreshMetadata
 from replica.errors import MisroutedConnectionError
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
@@ -129,7 +129,7 @@ OTHERS = {"kraftlake__topic__name": TOPIC}
 
 
 def _fetch(node_id):
-    return Fetch(node_id, Position(0), -1)
+    return Fetch(node_id, FetchPosition(0), -1)
 
 
 def _asked_for_metadata(quorum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.consumer.session import Fetching, Session, Settings
-from replica.consumer.values import OffsetReset, Position, ResetPolicy, Truncation
+from replica.consumer.session import Fetching, Session, SessionSettings
+from replica.consumer.values import FetchPosition, OffsetReset, ResetPolicy, Truncation
 from tests.examples import examples
 from tests.replica.consumer.asking import Chosen
 from tests.replica.consumer.partition import Partition
@@ -29,7 +29,7 @@ class Reader:
 
     def __init__(self, partition, wish, rack, policy=ResetPolicy.EARLIEST):
         self.partition = partition
-        self.session = Session(policy, Chosen(wish), None, Settings(rack=rack))
+        self.session = Session(policy, Chosen(wish), None, SessionSettings(rack=rack))
         self.now_ms = 0
         self.late = None
         self.view = {}
@@ -163,7 +163,7 @@ def test_a_seek_in_the_middle_of_anything_goes_on_there(script, seeks):
     part = len(script) // (len(seeks) + 1)
     for number, offset in enumerate(seeks):
         play(partition, reader, script[number * part : (number + 1) * part])
-        reader.session.seek(Position(offset))
+        reader.session.seek(FetchPosition(offset))
         reader.next_offset = offset
         reader.view.clear()
     settle(partition, reader)

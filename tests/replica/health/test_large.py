@@ -13,7 +13,7 @@ import pytest
 from replica.health.cluster import Cluster
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
-from replica.health.past import WATCHED, Step, look_back
+from replica.health.past import WATCHED, VisibleChange, look_back
 from replica.message.primitives import uuid_text
 from replica.metadata.image import VersionedReplay
 from replica.metadata.record import new_record
@@ -92,7 +92,7 @@ def test_finding_out_since_when_exposures_hold_takes_seconds(records: list[Any])
         writes = replay.apply(offset, record)
         watched = (write for write in writes if write.kind.table in WATCHED)
         before = tuple((write.kind.table, write.key, write.old) for write in watched)
-        steps.append(Step(offset, offset, before))
+        steps.append(VisibleChange(offset, offset, before))
     newest = cluster_after(whole, voters=VOTERS)
     began = time.process_time()
     past = look_back(newest, reversed(steps))

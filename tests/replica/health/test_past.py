@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Failure, exposures
-from replica.health.past import WATCHED, Beginning, Past, Step, does_harm, look_back
+from replica.health.past import WATCHED, Beginning, Past, VisibleChange, does_harm, look_back
 from replica.metadata.image import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
@@ -32,7 +32,7 @@ def looked_back(records: list[Any], kept: int = 0) -> Past:
             if write.kind.table in WATCHED
         )
         if offset >= kept:
-            steps.append(Step(offset, offset * MS, before))
+            steps.append(VisibleChange(offset, offset * MS, before))
     return look_back(cluster_after(records), reversed(steps))
 
 
@@ -125,7 +125,7 @@ def test_steps_are_read_only_until_all_questions_are_answered() -> None:
 
     def steps() -> Any:
         brokers = (("brokers", broker_id, None) for broker_id in (11, 12, 13))
-        yield Step(99, None, (("partitions", key, old), *brokers, ("voters", "", None)))
+        yield VisibleChange(99, None, (("partitions", key, old), *brokers, ("voters", "", None)))
         raise AssertionError("nobody asks for more")
 
     assert set(look_back(cluster, steps()).exposed.values()) == {Beginning(99, None)}

@@ -9,7 +9,7 @@ from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of
 from replica.format.whole_batch import value_batch
-from replica.host.host import Host, Place
+from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.writer import encode
@@ -35,7 +35,7 @@ LOCAL = Voter(ReplicaKey(1, "directoryofvoter00000A"), (Endpoint("CONTROLLER", "
 @pytest.fixture
 def place(tmp_path):
     folder = str(tmp_path / "__cluster_metadata-0")
-    place = Place(LocalDisk(), folder, LogConfig())
+    place = LogPlace(LocalDisk(), folder, LogConfig())
     place.files.make_directory(folder)
     log = open_log(place.files, folder, place.log)
     voters = KRaftVoters(voter_set([LOCAL]))
@@ -148,7 +148,7 @@ def follower_that_owes_a_flush(disk):
 
 
 def reopened(disk, config):
-    place = Place(disk, "node/topic-0", LogConfig())
+    place = LogPlace(disk, "node/topic-0", LogConfig())
     return Host(config, place, OpaqueMachine(), Random(1).randrange, 0)
 
 

@@ -7,7 +7,7 @@ import struct
 from hypothesis import strategies as st
 
 from replica.message.primitives import uuid_text
-from replica.message.program import Program, Step
+from replica.message.program import FieldStep, Program
 from replica.message.schema import Kind, Path, TaggedFields, Value
 from replica.metadata.programs import programs
 from replica.metadata.record import MetadataRecord
@@ -26,7 +26,7 @@ _UNKNOWN_TAGS: st.SearchStrategy[TaggedFields] = st.dictionaries(
 ).map(lambda tags: tuple(sorted(tags.items())))
 
 
-def _scalars(step: Step) -> st.SearchStrategy[Value]:
+def _scalars(step: FieldStep) -> st.SearchStrategy[Value]:
     if step.kind in _RANGES:
         low, high = _RANGES[step.kind]
         return st.one_of(st.integers(low, high), st.sampled_from([low, -1 if low else 0, 0, high]))
@@ -42,7 +42,7 @@ def _scalars(step: Step) -> st.SearchStrategy[Value]:
     return _TEXTS
 
 
-def _values(program: Program, step: Step) -> st.SearchStrategy[Value]:
+def _values(program: Program, step: FieldStep) -> st.SearchStrategy[Value]:
     one: st.SearchStrategy[Value]
     one = _fields(program, step.first, step.end) if step.kind is Kind.STRUCT else _scalars(step)
     if step.is_array:

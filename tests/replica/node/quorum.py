@@ -6,7 +6,7 @@ from random import Random
 
 from replica.errors import UnreachablePeerError
 from replica.format.whole_batch import value_batch
-from replica.host.host import Host, Place
+from replica.host.host import Host, LogPlace
 from replica.machines.opaque import OpaqueMachine
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
@@ -46,7 +46,7 @@ class Quorum:
         disk.make_directory(path)
         servers = tuple(-1 - voter_id for voter_id in self.voters.ids)
         config = Config("cluster", voter(node_id), self.voters, servers, **TIMES)
-        place, clock = Place(disk, path, LogConfig()), Clock()
+        place, clock = LogPlace(disk, path, LogConfig()), Clock()
         host = Host(config, place, self.machine(), Random(node_id).randrange, clock())
 
         async def call(send):

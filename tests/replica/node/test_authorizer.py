@@ -2,7 +2,7 @@
 
 import pytest
 
-from replica.node.authorizer import Role, authorizer_in
+from replica.node.authorizer import PrincipalRole, authorizer_in
 from tests.replica.node.server_properties import properties
 
 BY_NODE = "1@CN=node1,O=k; 2@CN=node2,O=k;3@CN=node2,O=k"
@@ -24,7 +24,7 @@ def authorizer(tmp_path, voters):
 def test_a_principal_named_with_its_node_speaks_for_that_node_alone(tmp_path, principal, nodes):
     found = authorizer(tmp_path, BY_NODE)
     assert {n for n in range(5) if found.speaks_for(principal, n)} == nodes
-    assert found.may(principal, Role.VOTER) is bool(nodes)
+    assert found.may(principal, PrincipalRole.VOTER) is bool(nodes)
 
 
 def test_a_principal_named_without_a_node_speaks_for_all(tmp_path):

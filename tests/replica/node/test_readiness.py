@@ -3,11 +3,11 @@
 import pytest
 
 from replica.node.heard import Heard
-from replica.node.readiness import Look, Readiness, Wedge
+from replica.node.readiness import Readiness, ReplicaSample, Wedge
 
 
 def look(at, *, leads=False, answered=None, described=None, mark=10, end=10, caught_up=True):
-    return at, Look(leads, answered, described, mark, end, caught_up)
+    return at, ReplicaSample(leads, answered, described, mark, end, caught_up)
 
 
 def wedges(*looks):

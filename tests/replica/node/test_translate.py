@@ -18,7 +18,11 @@ from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.model.voters import Endpoint, Voter, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.membership import InvalidFeatureError
-from replica.node.translate.partition import InvalidPartitionError, Partition, is_top_level
+from replica.node.translate.partition import (
+    InvalidPartitionError,
+    ReplicatedPartition,
+    is_top_level,
+)
 from replica.raft import messages as m
 from replica.storage.batches import batch_in
 from replica.wire.codec import decode, encode
@@ -28,7 +32,7 @@ DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w"
 VOTERS = voter_set(
     Voter(ReplicaKey(n, DIRECTORY), (Endpoint("CONTROLLER", "h", 9000 + n),)) for n in (1, 2)
 )
-PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID, "CONTROLLER", VOTERS)
+PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID, "CONTROLLER", VOTERS)
 RECORDS = value_batch(5, 3, 1000, [b"a", b"b"]) + value_batch(7, 3, 1001, [b"c"])
 BATCHES = tuple(batch_in(RECORDS, frame) for frame in frames(RECORDS, start=0, expected_offset=5))
 

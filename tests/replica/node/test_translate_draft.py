@@ -12,14 +12,14 @@ from replica.errors import UsageError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.node.translate.draft import translation
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
 from replica.wire.apis import APIS
 from replica.wire.codec import decode, encode
 from tests.replica.wire.loopback import SERVED, connected, running
 
 DRAFT = translation(1000)
-PARTITION = Partition("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")
+PARTITION = ReplicatedPartition("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")
 INT32, INT64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 REQUESTS = st.builds(
     FetchQuorumRecordsRequest,

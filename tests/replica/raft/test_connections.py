@@ -3,7 +3,7 @@
 import pytest
 
 from replica.raft.config import FOREVER
-from replica.raft.connections import Connections
+from replica.raft.connections import PeerConnections
 from replica.raft.messages import DescribeQuorumRequest
 
 ASK = DescribeQuorumRequest()
@@ -11,7 +11,7 @@ ASK = DescribeQuorumRequest()
 
 
 def connections():
-    return Connections(request_timeout_ms=500, retry_backoff_ms=20)
+    return PeerConnections(request_timeout_ms=500, retry_backoff_ms=20)
 
 
 def test_a_peer_is_ready_again_when_it_answered_or_its_time_is_over():

@@ -15,7 +15,15 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Tally, Unattached
+from replica.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Unattached,
+    VoteTally,
+)
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -209,7 +217,7 @@ def test_a_candidate_that_loses_keeps_its_vote_waits_and_tries_by_pre_vote():
     host.after(300)
     for send in host.take(VoteRequest):
         host.answer(send, VoteResponse(epoch=1, granted=True))
-    assert host.raft.role == Candidate(2, Tally(voters(1, 2, 3), frozenset({1})), 3300, key(1))
+    assert host.raft.role == Candidate(2, VoteTally(voters(1, 2, 3), frozenset({1})), 3300, key(1))
 
 
 @pytest.mark.scenario("C22")

@@ -3,10 +3,10 @@ C27-C29, D16)."""
 
 import pytest
 
-from replica.raft.roles import IllegalVoteError, Tally
+from replica.raft.roles import IllegalVoteError, VoteTally
 from tests.replica.raft.host import voters
 
-OWN = Tally(voters(1, 2, 3), frozenset({1}))
+OWN = VoteTally(voters(1, 2, 3), frozenset({1}))
 
 
 @pytest.mark.scenario("C27")

@@ -4,11 +4,19 @@ from itertools import product
 
 import pytest
 
-from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Tally, Unattached
-from replica.raft.transitions import IMPOSSIBLE, ROLES, TRANSITIONS, Cause, check
+from replica.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Unattached,
+    VoteTally,
+)
+from replica.raft.transitions import IMPOSSIBLE, ROLES, TRANSITIONS, TransitionCause, check
 from tests.replica.raft.host import key, voter, voters
 
-WON = Tally(voters(1, 2, 3), frozenset({1, 2}))
+WON = VoteTally(voters(1, 2, 3), frozenset({1, 2}))
 
 
 def role(kind, epoch, leader_id=2):
@@ -26,7 +34,7 @@ def role(kind, epoch, leader_id=2):
 
 
 def test_every_pair_of_role_and_cause_is_in_the_table_or_impossible():
-    pairs = set(product(ROLES, Cause))
+    pairs = set(product(ROLES, TransitionCause))
     assert set(TRANSITIONS) | IMPOSSIBLE == pairs
     assert not set(TRANSITIONS) & IMPOSSIBLE
 
@@ -55,52 +63,54 @@ def test_a_transition_leads_to_the_roles_of_the_table_and_to_no_other(before, ca
 
 @pytest.mark.scenario("C41")
 def test_a_candidate_without_a_majority_doesn_t_become_leader():
-    check(role(Candidate, 5), Cause.MAJORITY_GRANTED, role(Leader, 5), local_id=1)
-    alone = Candidate(5, Tally(voters(1, 2, 3), frozenset({1}), frozenset({3})), 0, key(1))
+    check(role(Candidate, 5), TransitionCause.MAJORITY_GRANTED, role(Leader, 5), local_id=1)
+    alone = Candidate(5, VoteTally(voters(1, 2, 3), frozenset({1}), frozenset({3})), 0, key(1))
     with pytest.raises(AssertionError, match="majority"):
-        check(alone, Cause.MAJORITY_GRANTED, role(Leader, 5), local_id=1)
+        check(alone, TransitionCause.MAJORITY_GRANTED, role(Leader, 5), local_id=1)
 
 
 @pytest.mark.scenario("C40")
 @pytest.mark.parametrize("before", ROLES)
 def test_no_role_goes_back_to_a_lower_epoch(before):
     for after in ROLES:
-        for cause in Cause:
+        for cause in TransitionCause:
             with pytest.raises(AssertionError):
                 check(role(before, 5), cause, role(after, 4), local_id=1)
 
 
 @pytest.mark.scenario("C42", "D19")
 def test_only_a_prospective_becomes_candidate_and_raises_the_epoch_by_one():
-    check(role(Prospective, 5), Cause.MAJORITY_GRANTED, role(Candidate, 6), local_id=1)
+    check(role(Prospective, 5), TransitionCause.MAJORITY_GRANTED, role(Candidate, 6), local_id=1)
     for epoch in (5, 7):
         with pytest.raises(AssertionError):
-            check(role(Prospective, 5), Cause.MAJORITY_GRANTED, role(Candidate, epoch), 1)
-    check(role(Candidate, 5), Cause.TIMEOUT, role(Prospective, 5), local_id=1)
+            check(role(Prospective, 5), TransitionCause.MAJORITY_GRANTED, role(Candidate, epoch), 1)
+    check(role(Candidate, 5), TransitionCause.TIMEOUT, role(Prospective, 5), local_id=1)
     with pytest.raises(AssertionError):
-        check(role(Candidate, 5), Cause.TIMEOUT, role(Prospective, 6), local_id=1)
+        check(role(Candidate, 5), TransitionCause.TIMEOUT, role(Prospective, 6), local_id=1)
 
 
 @pytest.mark.scenario("C36")
 def test_the_cause_higher_epoch_needs_a_higher_epoch():
-    check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(6, 100), local_id=1)
+    check(role(Follower, 5), TransitionCause.HIGHER_EPOCH, Unattached(6, 100), local_id=1)
     with pytest.raises(AssertionError):
-        check(role(Follower, 5), Cause.HIGHER_EPOCH, Unattached(5, 100), local_id=1)
+        check(role(Follower, 5), TransitionCause.HIGHER_EPOCH, Unattached(5, 100), local_id=1)
 
 
 @pytest.mark.scenario("C43")
 def test_no_role_follows_itself_and_only_a_candidate_votes_for_itself():
     with pytest.raises(AssertionError):
-        check(Unattached(5), Cause.LEADER_FOUND, role(Follower, 5, leader_id=1), local_id=1)
+        check(
+            Unattached(5), TransitionCause.LEADER_FOUND, role(Follower, 5, leader_id=1), local_id=1
+        )
     with pytest.raises(AssertionError):
-        check(Unattached(5), Cause.VOTED, Unattached(5, 0, voted=key(1)), local_id=1)
+        check(Unattached(5), TransitionCause.VOTED, Unattached(5, 0, voted=key(1)), local_id=1)
 
 
 @pytest.mark.scenario("C46")
 def test_a_replica_without_an_id_follows_but_takes_no_part_in_elections():
-    check(Unattached(5), Cause.LEADER_FOUND, role(Follower, 5), local_id=-1)
-    check(Unattached(5), Cause.HIGHER_EPOCH, Unattached(6), local_id=-1)
+    check(Unattached(5), TransitionCause.LEADER_FOUND, role(Follower, 5), local_id=-1)
+    check(Unattached(5), TransitionCause.HIGHER_EPOCH, Unattached(6), local_id=-1)
     with pytest.raises(AssertionError):
-        check(Unattached(5), Cause.VOTED, Unattached(5, 0, voted=key(2)), local_id=-1)
+        check(Unattached(5), TransitionCause.VOTED, Unattached(5, 0, voted=key(2)), local_id=-1)
     with pytest.raises(AssertionError):
-        check(role(Candidate, 5), Cause.MAJORITY_GRANTED, role(Leader, 5), local_id=-1)
+        check(role(Candidate, 5), TransitionCause.MAJORITY_GRANTED, role(Leader, 5), local_id=-1)

@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.engine.campaign_state import read_done, remembering
-from jobs.engine.simulate import Options, results
+from jobs.engine.simulate import SimulateOptions, results
 from jobs.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
 from replica.simulate.counts import ALL_TRANSITIONS, COUNTED
-from replica.simulate.guided import Corpus, Plan
+from replica.simulate.guided import Corpus, PlannedRun
 from replica.simulate.nemesis import FAULTS
 from replica.simulate.simulation import Result
 
@@ -80,7 +80,7 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
     began, runs, revision = time.monotonic(), 0, _revision()
     last = began
 
-    def plans() -> Iterator[Plan]:
+    def plans() -> Iterator[PlannedRun]:
         for number in seeds:
             if time.monotonic() - began >= within_s:
                 return
@@ -88,7 +88,7 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
                 yield corpus.plan(number)
 
     with remembering(str(state)) as remember:
-        for result in results(plans(), Options("", events, jobs=jobs)):
+        for result in results(plans(), SimulateOptions("", events, jobs=jobs)):
             remember(corpus.add(result))
             runs, now = runs + 1, time.monotonic()
             if now - last > _EVERY_S:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 from replica.simulate import nemesis
-from replica.simulate.guided import Corpus, Plan, carry_out
+from replica.simulate.guided import Corpus, PlannedRun, carry_out
 from replica.simulate.network import Network
 from replica.simulate.simulation import Fork, Result, Simulation, run
 
@@ -31,23 +31,23 @@ def test_a_forked_run_is_repeated_by_its_seed_and_forks():
     forks = (Fork(100, 7), Fork(250, 8))
     assert run(5, EVENTS, forks) == run(5, EVENTS, forks)
     assert run(5, EVENTS, forks).replay_command.endswith(" --forks 100.7,250.8")
-    assert carry_out(Plan(41, 5, forks), EVENTS) == replace(run(5, EVENTS, forks), number=41)
+    assert carry_out(PlannedRun(41, 5, forks), EVENTS) == replace(run(5, EVENTS, forks), number=41)
 
 
 def test_only_a_run_that_reached_something_new_is_forked_from():
     corpus = Corpus(EVENTS)
-    assert corpus.plan(1) == Plan(1, 1)
+    assert corpus.plan(1) == PlannedRun(1, 1)
     assert corpus.add(result(0, "a", "b")).reached == ("a", "b")
     assert corpus.add(result(2, "a")).reached == ()
     assert corpus.add(result(4, "b", "c")).reached == ("c",)
     assert {corpus.plan(number).seed for number in range(1, 99, 2)} == {0, 4}
-    assert all(corpus.plan(number) == Plan(number, number) for number in range(0, 99, 2))
+    assert all(corpus.plan(number) == PlannedRun(number, number) for number in range(0, 99, 2))
 
 
 def test_a_run_that_broke_an_invariant_is_not_forked_from():
     corpus = Corpus(EVENTS)
     corpus.add(result(0, "a", broken="votes: twice"))
-    assert corpus.plan(1) == Plan(1, 1)
+    assert corpus.plan(1) == PlannedRun(1, 1)
 
 
 def test_a_fork_of_a_forked_run_keeps_the_forks_before_it_and_no_later_one():
@@ -64,7 +64,11 @@ def test_a_fork_of_a_forked_run_keeps_the_forks_before_it_and_no_later_one():
 def test_without_guidance_each_run_is_that_of_its_number():
     corpus = Corpus(EVENTS, is_guided=False)
     corpus.add(result(0, "a"))
-    assert [corpus.plan(number) for number in (1, 2, 3)] == [Plan(1, 1), Plan(2, 2), Plan(3, 3)]
+    assert [corpus.plan(number) for number in (1, 2, 3)] == [
+        PlannedRun(1, 1),
+        PlannedRun(2, 2),
+        PlannedRun(3, 3),
+    ]
 
 
 def test_each_fault_exists_in_some_runs_and_is_missing_in_others():

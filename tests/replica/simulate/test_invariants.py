@@ -11,14 +11,14 @@ from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine, OpaqueState
 from replica.raft import core
 from replica.raft.leader import leading, replication
-from replica.raft.roles import Tally
+from replica.raft.roles import VoteTally
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
 from replica.storage.segment import ActiveSegment
 from tests.replica.simulate.finding import found
 
 
 def test_an_election_that_one_vote_wins_gives_an_epoch_two_leaders(monkeypatch):
-    monkeypatch.setattr(Tally, "is_won", property(lambda tally: len(tally.granted) > 0))
+    monkeypatch.setattr(VoteTally, "is_won", property(lambda tally: len(tally.granted) > 0))
     assert found("one leader", within_seeds=10)
 
 

@@ -11,7 +11,7 @@ from replica.raft.follower import fetching
 from replica.raft.leader import leading, replication
 from replica.raft.log_state import LogState
 from replica.simulate import nemesis
-from replica.simulate.node import Node
+from replica.simulate.node import SimulatedMachine
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from tests.replica.simulate.finding import found
@@ -156,7 +156,7 @@ def test_a_node_with_a_wiped_disk_that_counts_as_the_voter_it_was(monkeypatch):
 
 
 def test_an_epoch_that_is_used_again_because_a_wiped_disk_keeps_its_directory_id(monkeypatch):
-    monkeypatch.setattr(Node, "_name", lambda self: None)
+    monkeypatch.setattr(SimulatedMachine, "_name", lambda self: None)
     monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
     assert found("votes", within_seeds=5)
 

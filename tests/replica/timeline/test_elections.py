@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.timeline.elections import Cause, LostWrites, Won, cause_of, elections_of
+from replica.timeline.elections import ElectionCause, LostWrites, Won, cause_of, elections_of
 from tests.replica.timeline.test_branch import DYNAMIC, look, the_branch
 
 FORMER = Won(10, 1, 1_000, 1, (1, 2, 3), (1, 2), 900)
@@ -23,29 +23,32 @@ def next_won(**changed: object) -> Won:
 @pytest.mark.parametrize(
     ("won", "lost", "registered", "cause"),
     [
-        (next_won(), {}, [], Cause.SILENT),
-        (next_won(previous_at=48_001), {}, [], Cause.RESIGNED),
-        (next_won(previous_at=48_000), {}, [], Cause.SILENT),
-        (next_won(granting=(1, 2)), {}, [], Cause.RESIGNED),
-        (next_won(previous_at=None), {}, [], Cause.UNKNOWN),
-        (next_won(voters=(2, 3)), {}, [], Cause.REMOVED),
-        (next_won(), {1: LostWrites(3, 52_000)}, [], Cause.CUT_OFF),
-        (next_won(), {7: LostWrites(3, 52_000)}, [], Cause.SILENT),
-        (next_won(), {}, [(110_000, 1)], Cause.RESTARTED),
-        (next_won(), {}, [(110_001, 1)], Cause.SILENT),
-        (next_won(), {}, [(49_999, 1)], Cause.SILENT),
-        (next_won(), {}, [(51_000, 3)], Cause.SILENT),
-        (next_won(leader=1, granting=(1, 2)), {}, [(51_000, 1)], Cause.RESTARTED),
+        (next_won(), {}, [], ElectionCause.SILENT),
+        (next_won(previous_at=48_001), {}, [], ElectionCause.RESIGNED),
+        (next_won(previous_at=48_000), {}, [], ElectionCause.SILENT),
+        (next_won(granting=(1, 2)), {}, [], ElectionCause.RESIGNED),
+        (next_won(previous_at=None), {}, [], ElectionCause.UNKNOWN),
+        (next_won(voters=(2, 3)), {}, [], ElectionCause.REMOVED),
+        (next_won(), {1: LostWrites(3, 52_000)}, [], ElectionCause.CUT_OFF),
+        (next_won(), {7: LostWrites(3, 52_000)}, [], ElectionCause.SILENT),
+        (next_won(), {}, [(110_000, 1)], ElectionCause.RESTARTED),
+        (next_won(), {}, [(110_001, 1)], ElectionCause.SILENT),
+        (next_won(), {}, [(49_999, 1)], ElectionCause.SILENT),
+        (next_won(), {}, [(51_000, 3)], ElectionCause.SILENT),
+        (next_won(leader=1, granting=(1, 2)), {}, [(51_000, 1)], ElectionCause.RESTARTED),
     ],
 )
 def test_the_cause_is_told_by_what_the_logs_hold(
-    won: Won, lost: dict[int, LostWrites], registered: list[tuple[int, int]], cause: Cause
+    won: Won, lost: dict[int, LostWrites], registered: list[tuple[int, int]], cause: ElectionCause
 ) -> None:
     assert cause_of(FORMER, won, lost, registered)[0] is cause
 
 
 def test_the_first_election_has_no_cause_before_it() -> None:
-    assert cause_of(None, FORMER, {}, []) == (Cause.FIRST, "these logs tell of no leader before")
+    assert cause_of(None, FORMER, {}, []) == (
+        ElectionCause.FIRST,
+        "these logs tell of no leader before",
+    )
 
 
 nodes = st.integers(0, 4)
@@ -62,7 +65,7 @@ def test_every_election_has_a_cause_and_one_sentence(
     former: Won | None, won: Won, lost: dict[int, LostWrites]
 ) -> None:
     cause, because = cause_of(former, won, lost, [])
-    assert (cause is Cause.FIRST) == (former is None)
+    assert (cause is ElectionCause.FIRST) == (former is None)
     assert because
     assert "\n" not in because
 

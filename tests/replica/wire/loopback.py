@@ -8,12 +8,12 @@ import contextlib
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.limits import Limits
+from replica.wire.limits import ListenerLimits
 from replica.wire.server import Server, Service
 
 SERVED = {VOTE.key: VOTE.versions, FETCH.key: range(4, 13)}
 HOST = "127.0.0.1"
-DEFAULTS = Limits()
+DEFAULTS = ListenerLimits()
 
 
 async def echo(client, request):

@@ -15,10 +15,10 @@ from replica.errors import (
 )
 from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
-from replica.wire.limits import Limits
+from replica.wire.limits import ListenerLimits
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
-from replica.wire.sasl.server import PlainExchange, RefusedError, ScramExchange
+from replica.wire.sasl.server import PlainExchange, RefusedLoginError, ScramExchange
 from replica.wire.server import ANONYMOUS
 from tests.replica.wire.loopback import HOST, connected, running
 
@@ -78,7 +78,7 @@ def test_a_client_with_sasl_learns_that_the_server_has_none():
 
 def test_nothing_is_served_before_authentication():
     async def main():
-        limits = Limits(handshake_s=1.0)
+        limits = ListenerLimits(handshake_s=1.0)
         async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
             async with connected(server) as connection:
                 with pytest.raises(UnreachablePeerError):
@@ -114,7 +114,7 @@ def test_passwords_that_only_saslprep_makes_equal_are_different_ones_as_in_kafka
 
 def test_strangers_may_not_send_large_frames():
     async def main():
-        limits = Limits(unknown_max_bytes=100)
+        limits = ListenerLimits(unknown_max_bytes=100)
         async with running(whoami, limits, authenticator=AUTHENTICATOR) as server:
             reader, writer = await asyncio.open_connection(HOST, server.port)
             writer.write(b"\x00\x00\x00\x65")
@@ -173,7 +173,7 @@ def first_answer(user, credentials=None):
 
 def refusal(exchange, nonce):
     proof = scram.base64_of(bytes(32))
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RefusedLoginError) as refused:
         exchange.next(f"{scram.client_final(nonce)},p={proof}".encode())
     return str(refused.value)
 
@@ -197,7 +197,7 @@ def test_a_failed_login_is_told_with_its_name_and_address_and_answered_late(who)
     told = []
 
     async def main():
-        limits = Limits(failed_login_s=0.4)
+        limits = ListenerLimits(failed_login_s=0.4)
         asked = running(
             whoami,
             authenticator=AUTHENTICATOR,

@@ -28,7 +28,7 @@ from replica.wire.header import (
     decode_response,
     encode_request,
 )
-from replica.wire.limits import Limits
+from replica.wire.limits import ListenerLimits
 from replica.wire.server import Server, Service
 from replica.wire.versions import Features, Identity, supported_feature
 from tests.replica.wire.frames import encode_response
@@ -284,7 +284,7 @@ def test_random_frames_never_break_the_server():
 
 def test_idle_and_slow_connections_are_closed():
     async def main():
-        async with running(limits=Limits(idle_s=0.5, transfer_s=0.5)) as server:
+        async with running(limits=ListenerLimits(idle_s=0.5, transfer_s=0.5)) as server:
             first, one = await asyncio.open_connection(HOST, server.port)
             second, two = await asyncio.open_connection(HOST, server.port)
             two.write(b"\x00\x00\x00\x09ab")
@@ -298,7 +298,7 @@ def test_idle_and_slow_connections_are_closed():
 
 def test_a_connection_without_a_first_request_is_closed_in_time():
     async def main():
-        limits = Limits(handshake_s=0.3)
+        limits = ListenerLimits(handshake_s=0.3)
         async with running(limits=limits) as server, connected(server) as other:
             reader, writer = await asyncio.open_connection(HOST, server.port)
             assert await reader.read() == b""

@@ -15,10 +15,10 @@ from replica.wire.connections import (
     TOO_MANY,
     TOO_MANY_OF_ADDRESS,
     Connected,
-    Connections,
+    ListenerConnections,
     address_of,
 )
-from replica.wire.limits import Limits, NodeLimits
+from replica.wire.limits import ListenerLimits, NodeLimits
 from replica.wire.sharing import Shared
 from replica.wire.turns import Turns
 from tests.replica.wire.loopback import HOST, connected, running
@@ -28,7 +28,7 @@ class Crowd:
     """Connections that note when they are closed."""
 
     def __init__(self, **limits):
-        self.connections = Connections(NodeLimits(**limits))
+        self.connections = ListenerConnections(NodeLimits(**limits))
         self.closed = []
 
     def admit(self, name, address="a", listener="L", listener_max=100, **state):
@@ -168,7 +168,7 @@ def test_a_voters_connection_stays_while_strangers_come_and_go():
 
 def test_accepting_pauses_while_no_file_is_left_and_closes_an_idle_connection():
     async def main():
-        async with running(limits=Limits()) as server:
+        async with running(limits=ListenerLimits()) as server:
             _, idle = await asyncio.open_connection(HOST, server.port)
             await asyncio.sleep(0.02)
             (listening,) = server._acceptor.sockets

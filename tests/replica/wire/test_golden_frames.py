@@ -12,7 +12,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import TRANSLATIONS
-from replica.node.translate.partition import Partition
+from replica.node.translate.partition import ReplicatedPartition
 from replica.raft import messages as m
 from replica.wire.apis import APIS
 from replica.wire.header import (
@@ -25,7 +25,7 @@ from tests.replica.wire.frames import encode_response
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "wire.jsonl"
 FRAMES = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
-PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
+PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
 BY_NAME = {api.name: api for api in APIS.values()}
 
 

@@ -9,7 +9,7 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.frame import framed
 from replica.wire.header import WireRequest, encode_request
 from replica.wire.limits import NodeLimits
-from replica.wire.memory import FREE_BYTES, STALLED, Load, Memory
+from replica.wire.memory import FREE_BYTES, STALLED, Memory, MemoryShare
 from replica.wire.sharing import Shared
 from tests.replica.wire.loopback import HOST, connected, running
 
@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 
 
 def load(address="a", closed=None, **values):
-    return Load(address, (closed if closed is not None else []).append, **values)
+    return MemoryShare(address, (closed if closed is not None else []).append, **values)
 
 
 def small_node(**changed):

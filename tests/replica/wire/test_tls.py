@@ -23,7 +23,7 @@ from replica.wire.apis.quorum import VOTE
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.frame import framed
 from replica.wire.header import WireRequest, encode_request
-from replica.wire.limits import Limits
+from replica.wire.limits import ListenerLimits
 from replica.wire.server import Server, Service
 from replica.wire.tls import PemText, Tls, client_context, distinguished_name, server_context
 from tests.replica.wire.certificates import make_authority, make_certificate, openssl
@@ -61,7 +61,7 @@ async def principal_of(server_tls, client_tls, *, mutual=False):
         {VOTE.key: VOTE.versions},
         tls=server_context(server_tls, client_auth="required" if mutual else "none"),
     )
-    server = Server(service, Limits(handshake_s=5))
+    server = Server(service, ListenerLimits(handshake_s=5))
     port = await server.start(HOST, 0)
     tls = None if client_tls is None else client_context(client_tls)
     try:
@@ -125,7 +125,7 @@ def test_a_certificate_of_another_authority_is_refused_on_either_side(node, pem)
 def test_a_connection_without_a_tls_handshake_counts_and_is_closed_in_time(node):
     async def main():
         service = Service(None, {}, tls=server_context(node))
-        server = Server(service, Limits(handshake_s=1.5, max_connections=1))
+        server = Server(service, ListenerLimits(handshake_s=1.5, max_connections=1))
         port = await server.start(HOST, 0)
         silent, one = await asyncio.open_connection(HOST, port)
         await asyncio.sleep(0.05)
@@ -150,7 +150,7 @@ def test_a_connection_without_a_tls_handshake_counts_and_is_closed_in_time(node)
 
 def test_a_server_closes_while_hands_are_shaken(node):
     async def main():
-        server = Server(Service(None, {}, tls=server_context(node)), Limits(handshake_s=60))
+        server = Server(Service(None, {}, tls=server_context(node)), ListenerLimits(handshake_s=60))
         port = await server.start(HOST, 0)
         reader, writer = await asyncio.open_connection(HOST, port)
         await asyncio.sleep(0.05)
@@ -166,7 +166,7 @@ def test_a_client_that_reads_no_answers_is_disconnected_when_its_time_is_over(no
         return {"topics": [{"topicName": "x" * 30_000, "partitions": []}] * 1500}
 
     async def main(tls, client_tls):
-        limits = Limits(transfer_s=0.3, linger_s=0.3)
+        limits = ListenerLimits(transfer_s=0.3, linger_s=0.3)
         server = Server(Service(much, {VOTE.key: VOTE.versions}, tls=tls), limits)
         port = await server.start(HOST, 0)
         _, writer = await asyncio.open_connection(HOST, port, ssl=client_tls, limit=1024)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from replica.model.epochs import OffsetAndEpoch
-from replica.node.observer.progress import EVERY_S, Look, RecordingProgress
+from replica.node.observer.progress import EVERY_S, RecordingProgress, RecordingState
 
-EMPTY = Look(False, None, 0, 0, 0)
+EMPTY = RecordingState(False, None, 0, 0, 0)
 SNAPSHOT = OffsetAndEpoch(519, 5)
 
 
@@ -16,7 +16,7 @@ def told(first, *looks, every_s=1.0):
 
 
 def at(offset, watermark, start=0, **changed):
-    return Look(True, watermark, start, offset, offset, **changed)
+    return RecordingState(True, watermark, start, offset, offset, **changed)
 
 
 def test_a_start_from_a_snapshot_is_told_with_its_id():
@@ -50,7 +50,7 @@ def test_a_lag_is_told_every_so_often_and_its_end():
 
 
 def test_a_quorum_without_a_leader_is_told_every_so_often():
-    lost = Look(False, None, 0, 40, 40)
+    lost = RecordingState(False, None, 0, 40, 40)
     lines, _ = told(at(40, None), *[lost] * 4, every_s=EVERY_S)
 
     assert lines == [[], *[["at offset 40; no leader found yet"]] * 3]
@@ -60,5 +60,5 @@ def test_the_target_is_the_first_high_watermark_and_reached_once_flushed():
     _, progress = told(at(40, None), at(40, 45), at(44, 60))
 
     assert progress.target == 45
-    assert not progress.has_reached_target(Look(True, 60, 0, 45, 44))
-    assert progress.has_reached_target(Look(True, 60, 0, 45, 45))
+    assert not progress.has_reached_target(RecordingState(True, 60, 0, 45, 44))
+    assert progress.has_reached_target(RecordingState(True, 60, 0, 45, 45))

@@ -8,7 +8,7 @@ import pytest
 from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
-from replica.node.authorizer import Authorizer, Role
+from replica.node.authorizer import Authorizer, PrincipalRole
 from replica.node.rpcs import RPCS
 from replica.node.serve.forwarding import FORWARDER, Forwarder
 from replica.raft.roles import Leader, Resigned
@@ -109,8 +109,8 @@ def test_a_leader_trusts_those_alone_that_are_named_as_voters(tmp_path, voters, 
 
 
 def test_a_client_goes_to_the_leader_itself_where_that_refuses_the_forwarder(in_quorum):
-    everybody = {role: frozenset("*") for role in Role}
-    no_administrator = Authorizer({**everybody, Role.ADMINISTRATOR: frozenset()})
+    everybody = {role: frozenset("*") for role in PrincipalRole}
+    no_administrator = Authorizer({**everybody, PrincipalRole.ADMINISTRATOR: frozenset()})
 
     async def story(leader, followers):
         leader.dispatch._admission._authorizer = no_administrator

@@ -15,7 +15,7 @@ from replica.scan import compiled, frames, tables
 from replica.scan.kernels.checksum import ARM_CRC, SSE42, call_instruction, instructions
 from replica.scan.kernels.emit import target_machine
 from replica.scan.native import Kernel, Parameter
-from replica.scan.target import Target
+from replica.scan.target import CpuTarget
 from tests.bench.segments import batches
 from tests.replica.scan.kernels_made import by_numba, made
 
@@ -107,15 +107,15 @@ def test_a_kernel_that_allocates_is_refused() -> None:
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        (Target("x86_64-unknown-linux-gnu", "x86-64", "+sse4.2,+crc32"), SSE42),
-        (Target("x86_64-unknown-linux-gnu", "generic", "+sse4.2,-crc32"), None),
-        (Target("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+crc"), ARM_CRC),
-        (Target("arm64-apple-darwin", "apple-m1", "+crc"), ARM_CRC),
-        (Target("aarch64-unknown-linux-gnu", "generic", ""), None),
-        (Target("powerpc64le-unknown-linux-gnu", "pwr9", "+crc"), None),
+        (CpuTarget("x86_64-unknown-linux-gnu", "x86-64", "+sse4.2,+crc32"), SSE42),
+        (CpuTarget("x86_64-unknown-linux-gnu", "generic", "+sse4.2,-crc32"), None),
+        (CpuTarget("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+crc"), ARM_CRC),
+        (CpuTarget("arm64-apple-darwin", "apple-m1", "+crc"), ARM_CRC),
+        (CpuTarget("aarch64-unknown-linux-gnu", "generic", ""), None),
+        (CpuTarget("powerpc64le-unknown-linux-gnu", "pwr9", "+crc"), None),
     ],
 )
-def test_the_checksum_is_chosen_by_the_cpu(target: Target, expected: object) -> None:
+def test_the_checksum_is_chosen_by_the_cpu(target: CpuTarget, expected: object) -> None:
     assert instructions(target) == expected
 
 
@@ -125,12 +125,12 @@ _ELF_MACHINE = {"x86_64": b"\x3e\x00", "aarch64": b"\xb7\x00"}
 @pytest.mark.parametrize(
     ("target", "mnemonics"),
     [
-        (Target("x86_64-unknown-linux-gnu", "x86-64", "+sse4.2,+crc32"), ("crc32q", "crc32b")),
-        (Target("aarch64-unknown-linux-gnu", "generic", "+crc"), ("crc32cx", "crc32cb")),
+        (CpuTarget("x86_64-unknown-linux-gnu", "x86-64", "+sse4.2,+crc32"), ("crc32q", "crc32b")),
+        (CpuTarget("aarch64-unknown-linux-gnu", "generic", "+crc"), ("crc32cx", "crc32cb")),
     ],
     ids=["x86-64", "aarch64"],
 )
-def test_the_checksum_s_instructions_compile(target: Target, mnemonics: tuple[str, str]) -> None:
+def test_the_checksum_s_instructions_compile(target: CpuTarget, mnemonics: tuple[str, str]) -> None:
     """For ARM too, wherever this runs."""
     module = ir.Module()
     module.triple = target.triple

@@ -13,7 +13,7 @@ from replica.simulate.node import Layout, key_of
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.simulate.rehearsal.losing import smallest_loss
 from replica.simulate.rehearsal.outcome import rehearse
-from replica.simulate.rehearsal.step import Scenario, Step
+from replica.simulate.rehearsal.step import Scenario, ScenarioStep
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.records import create_topic
 from replica.storage.batches import bytes_of
@@ -80,7 +80,7 @@ def test_a_dynamic_quorum_loses_by_no_single_failure_what_two_voters_hold() -> N
     assert smallest_loss(quorum, 1, range(6)).loss is None
     loss = smallest_loss(quorum, 2, range(6)).loss
     assert loss is not None
-    assert loss.scenario == Scenario((Step(dead=(1, 2)),))
+    assert loss.scenario == Scenario((ScenarioStep(dead=(1, 2)),))
     assert loss.leader is None
 
 

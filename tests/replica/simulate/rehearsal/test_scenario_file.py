@@ -11,7 +11,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, voter_set
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.simulate.rehearsal.scenario_file import scenario_in, toml_of
-from replica.simulate.rehearsal.step import Scenario, Step
+from replica.simulate.rehearsal.step import Scenario, ScenarioStep
 
 NODES = (1, 2, 3, 11)
 KEYS = {node_id: ReplicaKey(node_id, f"directory{node_id}") for node_id in NODES}
@@ -32,11 +32,11 @@ links = st.tuples(ids, ids).filter(lambda link: link[0] != link[1])
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> Step:
+def steps(draw: st.DrawFn) -> ScenarioStep:
     """All steps that a file can hold."""
     dead = draw(nodes)
     others = nodes.map(lambda found: tuple(each for each in found if each not in dead))
-    return Step(
+    return ScenarioStep(
         heal=draw(st.booleans()),
         cut=tuple(draw(st.lists(links))),
         dead=tuple(dead),
@@ -49,6 +49,6 @@ def steps(draw: st.DrawFn) -> Step:
 
 
 @given(st.lists(steps(), min_size=1, max_size=MOST_STEPS))
-def test_the_steps_of_a_file_are_those_that_were_written(written: list[Step]) -> None:
+def test_the_steps_of_a_file_are_those_that_were_written(written: list[ScenarioStep]) -> None:
     text = "\n\n".join(map(toml_of, written))
     assert scenario_in(text, "scenario.toml", QUORUM) == Scenario(tuple(written))

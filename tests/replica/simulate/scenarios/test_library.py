@@ -23,7 +23,7 @@ from replica.metadata.record import MetadataRecord
 from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
-from replica.simulate.scenarios.scenario import Scenario
+from replica.simulate.scenarios.scenario import NamedScenario
 
 REPOSITORY = Path(__file__).parents[4]
 LOG = "__cluster_metadata-0/00000000000000000000.log"
@@ -40,7 +40,7 @@ tampered_ones = pytest.mark.parametrize(
 
 
 @cache
-def untampered(scenario: Scenario) -> Capture:
+def untampered(scenario: NamedScenario) -> Capture:
     return scenario.play().capture()
 
 
@@ -58,7 +58,7 @@ def test_scenario_names_are_words_and_unique() -> None:
 
 
 @every_scenario
-def test_a_scenario_has_a_story_and_its_issues(scenario: Scenario) -> None:
+def test_a_scenario_has_a_story_and_its_issues(scenario: NamedScenario) -> None:
     assert scenario.story.endswith(".")
     assert scenario.issues
     assert list(scenario.findings) == sorted(set(scenario.findings) & RULES_BY_ID.keys())
@@ -83,7 +83,7 @@ def test_a_scenario_gives_the_same_bytes_in_every_process() -> None:
 
 
 @every_scenario
-def test_each_node_has_an_ordinary_log_directory(scenario: Scenario) -> None:
+def test_each_node_has_an_ordinary_log_directory(scenario: NamedScenario) -> None:
     capture = scenario.tampered(untampered(scenario))
     assert len(capture.files) == scenario.layout.voters + scenario.layout.observers
     for files in capture.files.values():
@@ -93,7 +93,7 @@ def test_each_node_has_an_ordinary_log_directory(scenario: Scenario) -> None:
 
 
 @tampered_ones
-def test_tampering_concerns_one_file_of_one_node(scenario: Scenario) -> None:
+def test_tampering_concerns_one_file_of_one_node(scenario: NamedScenario) -> None:
     assert scenario.tampering is not None
     node_id = scenario.tampering.node_id
     before = untampered(scenario)
@@ -121,7 +121,7 @@ def types_in(data: bytes) -> Iterator[str]:
 
 
 @every_scenario
-def test_the_log_holds_metadata_that_a_controller_writes(scenario: Scenario) -> None:
+def test_the_log_holds_metadata_that_a_controller_writes(scenario: NamedScenario) -> None:
     """Brokers with their epochs, topics with partitions; every record decodes."""
     types = {
         record_type

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.replay.plan import Run
+from pipelines.replay.plan import ReplayRun
 from pipelines.replay.walk import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
 from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
 from replica.metadata.record import UnknownRecord
 from tests.examples import examples
-from tests.pipelines.silver.parts import Placed, of_snapshot, part, snapshot_id
+from tests.pipelines.replay.parts import Placed, of_snapshot, part, snapshot_id
 from tests.replica.metadata.image.made import (
     OTHER_TOPIC,
     change,
@@ -33,7 +33,7 @@ FEW = settings(max_examples=examples(30))  # each replays hundreds of records se
 
 
 def written(
-    placed: Iterable[Placed], runs: Sequence[Run], buckets: int = 1
+    placed: Iterable[Placed], runs: Sequence[ReplayRun], buckets: int = 1
 ) -> tuple[list[Row], list[Row]]:
     """(versions, changes) of all parts together."""
     rows = all_written(placed, runs, buckets)
@@ -41,7 +41,10 @@ def written(
 
 
 def all_written(
-    placed: Iterable[Placed], runs: Sequence[Run], buckets: int = 1, log_end: int | None = None
+    placed: Iterable[Placed],
+    runs: Sequence[ReplayRun],
+    buckets: int = 1,
+    log_end: int | None = None,
 ) -> dict[str, list[Row]]:
     """The rows of all parts together, by what they are."""
     placed = list(placed)
@@ -80,7 +83,7 @@ def entities(image: Image) -> dict[tuple[str, str], Any]:
 def test_the_versions_at_any_offset_are_the_state_there(seed: int, buckets: int) -> None:
     records: list[ReplayedRecord] = [*drawn(seed)]
     records.insert(len(records) // 2, VOTERS)
-    versions, changes = written(log(records), [Run(0, len(records), None)], buckets)
+    versions, changes = written(log(records), [ReplayRun(0, len(records), None)], buckets)
     replay = Replay()
     for offset, record in enumerate(records):
         replay.apply(offset, record)
@@ -99,7 +102,7 @@ def test_behind_a_hole_history_begins_again_with_a_snapshot(seed: int, buckets: 
     image = replayed(before).image()
     held = to_records(image)
     image = replayed(held).image()
-    runs = [Run(0, len(before), None), Run(990, 1000 + len(after), base)]
+    runs = [ReplayRun(0, len(before), None), ReplayRun(990, 1000 + len(after), base)]
     unread = log([topic("nobody", "A" * 22)], 995)
     placed = [*log(before), *of_snapshot(base, held), *unread, *log(after, 1000)]
     versions, changes = written(placed, runs, buckets)
@@ -123,16 +126,16 @@ def test_behind_a_hole_history_begins_again_with_a_snapshot(seed: int, buckets: 
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_a_log_that_goes_on_behind_the_last_run_leaves_no_version_open(buckets: int) -> None:
     # as where its last record is one that this release doesn't know
-    rows = all_written(log([topic(), config("1")]), [Run(0, 2, None)], buckets, log_end=3)
+    rows = all_written(log([topic(), config("1")]), [ReplayRun(0, 2, None)], buckets, log_end=3)
     assert {row["valid_to_offset"] for row in rows[VERSION]} == {2}
     assert [(r["valid_from_offset"], r["valid_to_offset"]) for r in rows[RANGE]] == [(0, 2)]
-    whole = all_written(log([topic(), config("1")]), [Run(0, 2, None)], buckets)
+    whole = all_written(log([topic(), config("1")]), [ReplayRun(0, 2, None)], buckets)
     assert {row["valid_to_offset"] for row in whole[VERSION]} == {None}
     assert len(whole[RANGE]) == 1
 
 
 def test_a_state_is_known_from_the_snapshot_on_with_which_a_run_begins() -> None:
-    runs = [Run(0, 2, None), Run(90, 101, snapshot_id(95)), Run(200, 210, None)]
+    runs = [ReplayRun(0, 2, None), ReplayRun(90, 101, snapshot_id(95)), ReplayRun(200, 210, None)]
     placed = [*of_snapshot(snapshot_id(95), [topic()]), *log([config("1")], 100)]
     rows = all_written(placed, runs)[RANGE]
     assert [(r["valid_from_offset"], r["valid_to_offset"]) for r in rows] == [(0, 2), (95, 101)]
@@ -141,20 +144,20 @@ def test_a_state_is_known_from_the_snapshot_on_with_which_a_run_begins() -> None
 def test_a_losing_branch_is_told_up_to_a_record_of_a_newer_kafka() -> None:
     tail = [topic("ghost", OTHER_TOPIC), UnknownRecord(99, 0, b""), config("1")]
     placed = [Placed(1 + n, record, "1capture", 1) for n, record in enumerate(tail)]
-    _, changes = written([*log([topic(), remove_topic()]), *placed], [Run(0, 2, None)])
+    _, changes = written([*log([topic(), remove_topic()]), *placed], [ReplayRun(0, 2, None)])
     lost = [c["change"] for c in changes if c["commitment"] == "superseded"]
     assert lost == ["topic_created"]
 
 
 def test_a_run_that_nothing_begins_has_no_history() -> None:
-    assert written(log([topic()], 100), [Run(100, 101, None)]) == ([], [])
+    assert written(log([topic()], 100), [ReplayRun(100, 101, None)]) == ([], [])
 
 
 def test_a_losing_branch_makes_changes_marked_as_such_and_no_version() -> None:
     agreed = log([topic(), partition(), change(leader=2), remove_topic()])
     ghosts = [change(leader=-1), config("1"), topic("ghost", OTHER_TOPIC)]
     tail = [Placed(2 + n, record, "1capture", 2) for n, record in enumerate(ghosts)]
-    runs = [Run(0, 4, None)]
+    runs = [ReplayRun(0, 4, None)]
     versions, changes = written([*agreed, *tail], runs, 2)
     assert sorted(map(str, versions)) == sorted(map(str, written(agreed, runs, 2)[0]))
     lost = sorted(
@@ -170,7 +173,7 @@ def test_a_losing_branch_makes_changes_marked_as_such_and_no_version() -> None:
 
 
 def test_versions_say_when_and_by_which_record() -> None:
-    versions, _ = written(log([config("1"), topic(), config("2")]), [Run(0, 3, None)])
+    versions, _ = written(log([config("1"), topic(), config("2")]), [ReplayRun(0, 3, None)])
     first, second = (v for v in versions if v["entity"] == "config")
     assert [first[name] for name in ("valid_from_offset", "valid_to_offset")] == [0, 2]
     assert [first[name].timestamp() for name in ("valid_from", "valid_to")] == [0, 2]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pipelines.replay.entries import batches_of_rows
 from pipelines.replay.parts import Part
-from pipelines.replay.plan import Plan, PlannedSnapshot, Run
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
 from pipelines.replay.stored import bucket_of
 from replica.format.control import encode_control, type_name
 from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
@@ -38,7 +38,7 @@ def of_snapshot(snapshot: PlannedSnapshot, records: Sequence[ReplayedRecord]) ->
 
 def part(
     placed: Iterable[Placed],
-    runs: Sequence[Run],
+    runs: Sequence[ReplayRun],
     bucket: int = 0,
     buckets: int = 1,
     log_end: int | None = None,
@@ -48,7 +48,7 @@ def part(
     rows = [_row(one, bucket) for one in placed if _is_in(one.record, bucket, buckets)]
     rows.sort(key=lambda row: row[2:5])
     bases = tuple(run.base for run in runs if run.base is not None)
-    plan = Plan(tuple(runs), bases, runs[-1].end if log_end is None else log_end)
+    plan = ReplayPlan(tuple(runs), bases, runs[-1].end if log_end is None else log_end)
     return Part(CLUSTER, bucket, buckets, plan, batches_of_rows(rows))
 
 
