@@ -83,6 +83,8 @@ IMPOSSIBLE: frozenset[tuple[type[Role], TransitionCause]] = frozenset(
         *((role, TransitionCause.RESIGNED) for role in ROLES if role is not Leader),
     }
 )
+"""The pairs of a role and a cause that never meet. The engine asks TRANSITIONS alone; this is for
+readers, and a test holds that each pair is in exactly one of the two, so that none is forgotten."""
 
 _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 

@@ -148,7 +148,8 @@ class SimulatedDisk(FileSystem):
 
     @property
     def is_armed(self) -> bool:
-        """Whether power will be lost."""
+        """Whether power will be lost: for a test that cuts it in the middle of a script, and must
+        tell whether the script ended before that."""
         return self._calls_left is not None
 
     def crash(self) -> None:
