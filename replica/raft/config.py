@@ -25,12 +25,12 @@ class Config:
     controller.quorum.bootstrap.servers. default_listener: the listener that peers connect to.
     append_linger_ms, max_pending_batches: of records that a leader's state machine appends, see
     BatchAccumulator. append_when_idle: whether such records wait for the end of the linger only
-    while others are uncommitted; False for Kafka's way. max_batch_bytes: of any batch that a leader appends. fetch_max_bytes,
-    fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219). response_max_bytes: of one
-    answer of this leader. auto_join: whether an observer that has endpoints makes itself a voter
-    (KIP-1186). retention_bytes, retention_ms: metadata.max.retention.*, -1 for no limit.
-    start_lag_ms: metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's
-    policy and not by Kafka's (see `log_start`).
+    while others are uncommitted; False for Kafka's way. max_batch_bytes: of any batch that a leader
+    appends. fetch_max_bytes, fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219).
+    response_max_bytes: of one answer of this leader. auto_join: whether an observer that has
+    endpoints makes itself a voter (KIP-1186). retention_bytes, retention_ms:
+    metadata.max.retention.*, -1 for no limit. start_lag_ms: metadata.start.offset.lag.time.max.ms;
+    if set, the log start moves by KIP-630's policy and not by Kafka's (see `log_start`).
     """
 
     cluster_id: str
