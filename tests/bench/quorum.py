@@ -194,7 +194,9 @@ def _observer(folder: Path, quorum: MixedQuorum) -> Iterator[Voter]:
     (port,) = free_ports(1)
     observer = Voter(4, OURS, folder / "4", port, NEWEST)
     ports = {node_id: voter.port for node_id, voter in quorum.voters.items()}
-    configure(observer, ports, FETCH_TIMEOUT_MS)
+    servers = ",".join(f"127.0.0.1:{voter}" for voter in ports.values())
+    properties = {"controller.quorum.bootstrap.servers": servers}
+    configure(observer, ports, FETCH_TIMEOUT_MS, properties)
     observer.start()
     try:
         yield observer
