@@ -155,7 +155,7 @@ class Watching:
         role = Leader(epoch, node.key, node.endpoints, start, FOREVER, FOREVER)
         log = known.latest_log
         term = Term(role, role).counted(log.log_end, self._voters_of(epoch, log), start)
-        return replace(known, log=log, pending=(), term=term)
+        return replace(known, log=log, pending=(), term=term, tail_epoch=epoch)
 
     def _voters_of(self, epoch: int, log: LogState) -> tuple[VoterSet, ...]:
         """The set that is in force by what is known of a leader's log, and the next one, which may
@@ -165,6 +165,7 @@ class Watching:
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
         """It has shown where its log ends."""
+        node = replace(node, tail_epoch=None)
         for log in (node.log, node.latest_log):
             if _position(log) == position:
                 return replace(node, log=log, pending=())
@@ -253,7 +254,7 @@ class Watching:
             if shows_it or has_shown:
                 known = self._leads(known, epoch)
             known = self._with_answer(known, exchange)
-            yield from known.states(self.world, self._endpoints, exchange.asked)
+            yield from known.states(self.world, self._endpoints, exchange.answered)
 
     def _with_answer(self, node: Witness, exchange: Exchange) -> Witness:
         """A leader has what its answer holds."""
