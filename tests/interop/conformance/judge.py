@@ -145,6 +145,9 @@ def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
     if reply is None:
         return _accepted(kafka)
     message = _filled(exchange, reply)
+    if isinstance(message, FetchResponse) and term is not None:
+        # the core has counted this fetch and all others that have come; Kafka may not have
+        message = replace(message, high_watermark=_watermark(case, state))
     found = _facts(exchange.request, message)
     if isinstance(message, DescribeQuorumResponse) and term is not None:
         found = (*found[:-1], ("log ends", _log_ends(exchange, state)))

@@ -206,7 +206,8 @@ class Witness:
                 yield Resigned(epoch, own, self.endpoints, FOREVER, frozenset())
         if self.leader_id == own:
             return
-        if real == own or (own, epoch) in world.stood:
+        may_stand = real == own or (own, epoch) in world.stood
+        if may_stand and self.leader_id == NO_NODE:
             yield Candidate(epoch, tally, FOREVER, self.key)
         known = [self.leader_id]
         if self.leader_id == NO_NODE:
