@@ -12,7 +12,8 @@ PYTHON :=
 # Made by `make setup`; holds a checksum of all that the environment was made from.
 STAMP := $(VENV)/.made-from
 
-.PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit clean
+.PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit \
+	fuzz-tool clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +95,12 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+# A folder of its own, which the fuzzer alone looks into: no environment that anybody installs has it.
+fuzz-tool: setup ## build/fuzz/atheris: what guides `python -m tests.fuzz.guided` (60 MB, Linux)
+	@test -d build/fuzz/atheris || $(BIN)/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes --target build/fuzz/atheris \
+		-r tests/fuzz/guided/requirements.lock
+
 # Each by itself: make bench BENCHES=decode. BENCH_FOLDER keeps the logs of `replay`, 2 GB.
 BENCHES := decode ingest lake replay sql
 BENCH_FOLDER := build/bench
@@ -130,7 +137,7 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
 		requirements.lock airflow/requirements.lock
 
-lock: ## make all five requirements.lock again, with the newest releases
+lock: ## make all six requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
@@ -147,6 +154,9 @@ lock: ## make all five requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile packaging/installers/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file packaging/installers/requirements.lock
+	@.venv-lock/bin/uv pip compile tests/fuzz/guided/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file tests/fuzz/guided/requirements.lock
 
 wheel: setup ## dist/: the wheel, the same bytes for the same commit, and the sdist
 	@$(BIN)/python -m tests.packages.building dist

@@ -47,6 +47,19 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set, so that running work is finished."""
+    stop = threading.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
 def started_spark(
     job: str, lake: Lake, extra_conf: Mapping[str, str] | None = None
 ) -> SparkSession:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from jobs.interrupts import interruptible, started_spark
+from jobs.interrupts import interruptible, started_spark, told_to_stop
 from jobs.lake.course import Course
-from jobs.lake.following import told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.output import complain, write_counts
 from pipelines.lake import Lake

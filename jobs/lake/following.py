@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile, log_files
@@ -35,19 +33,6 @@ def follow(
             ingest()
             seen = now
         stop.wait(every_s)
-
-
-@contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set, so that running work is finished."""
-    stop = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
-    try:
-        yield stop
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _marks(paths: Sequence[str]) -> Mapping[str, _Mark]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jobs.interrupts import interruptible, started_spark
+from jobs.interrupts import interruptible, started_spark, told_to_stop
 from jobs.lake import build
 from jobs.lake.course import Course, DecodedBytes
-from jobs.lake.following import follow, told_to_stop
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
 from jobs.output import complain, write_counts
@@ -120,6 +119,8 @@ def run(
         if stream is None or stream.every_s is None:
             total.update(work.run())
         else:
+            from jobs.lake.following import follow
+
             with told_to_stop() as stop:
                 follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.session import conf_directory, read_defaults
+from pipelines.conf_files import conf_directory, read_defaults
 
 FILE_VARIABLE = "KRAFTLAKE_LINEAGE"
 _CONFIG = "openlineage.yml"

@@ -57,11 +57,11 @@ def frames(
     """The whole batches of `data`, whose first byte is byte `start` of its file. It ends where the
     rest is shorter than a batch.
 
-    expected_offset: base offset of the first batch, None for any. epoch: the lowest epoch of the
-    first batch. holes: for other topics than the metadata log, which may be compacted: a batch may
-    begin at a later offset, and have any epoch. Raises DataError, with the byte in the file, for a
-    batch whose frame or CRC is wrong, whose offset doesn't follow the last one, or whose epoch is
-    lower than the last one.
+    expected_offset: base offset of the first batch, None for any that is not negative. epoch: the
+    lowest epoch of the first batch. holes: for other topics than the metadata log, which may be
+    compacted: a batch may begin at a later offset, and have any epoch. Raises DataError, with the
+    byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow the last
+    one, or whose epoch is lower than the last one.
     """
     view = memoryview(data)
     unpack, crc_of = HEADER.unpack_from, crc32c
@@ -69,7 +69,7 @@ def frames(
     while at + HEADER.size <= end:
         base, length, leader_epoch, magic, crc, attributes, delta, _, latest = unpack(view, at)[:9]
         if expected_offset is None:
-            expected_offset = base
+            expected_offset = max(base, 0)
         if magic != MAGIC or length < MIN_BATCH_LENGTH or delta < 0 or base < expected_offset:
             raise _misfit(view, at, start, expected_offset, holes=holes)
         if base != expected_offset and not holes:

@@ -29,8 +29,9 @@ class Config:
     appends. fetch_max_bytes, fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219).
     response_max_bytes: of one answer of this leader. auto_join: whether an observer that has
     endpoints makes itself a voter (KIP-1186). retention_bytes, retention_ms:
-    metadata.max.retention.*, -1 for no limit. start_lag_ms: metadata.start.offset.lag.time.max.ms;
-    if set, the log start moves by KIP-630's policy and not by Kafka's (see `log_start`).
+    metadata.max.retention.*, -1 for no limit. start_lag_ms:
+    metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's policy and not
+    by Kafka's (see `log_start`).
     """
 
     cluster_id: str

@@ -107,6 +107,8 @@ class _Opening:
     repairs: list[str] = field(default_factory=list)
     epochs: Epochs = ()
     control: list[Batch] = field(default_factory=list)
+    unread: DataError | None = None
+    """What is wrong with the first control batch that doesn't decode, though its CRC is right."""
 
     def run(self, bases: list[int], saved: Epochs | None) -> FileLog:
         if not bases:
@@ -222,6 +224,10 @@ class _Opening:
             if scanned.trusted is None or _holds(saved, [scanned.trusted]):
                 break
             scanned.segment.close()
+        if self.unread is not None:
+            scanned.segment.close()
+            path = segment_path(self.folder, base, FileKind.SEGMENT)
+            raise _refusal(self.unread.in_file(path)) from self.unread
         return scanned
 
     def _visit(self, run: Run, data: Buffer) -> None:
@@ -230,7 +236,11 @@ class _Opening:
         if run.is_control:
             start = run.position
             found = frames(data, start=start, expected_offset=run.base_offset, check_crc=False)
-            self.control += [batch_in(data, frame, start) for frame in found]
+            try:
+                self.control += [batch_in(data, frame, start) for frame in found]
+            except DataError as error:
+                # Told behind the walk, which takes a DataError for the segment's torn end.
+                self.unread = self.unread or error
 
     def _judge_end(self, scanned: ScannedSegment) -> None:
         """Refuse damage at the newest segment's end that a crash can't cause."""

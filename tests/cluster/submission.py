@@ -14,8 +14,8 @@ from pathlib import Path
 from sysconfig import get_path
 from typing import Any, TypeVar
 
+from pipelines.conf_files import read_properties
 from pipelines.jars import delta_jars
-from pipelines.session import read_properties
 from tests.cluster.standalone import Cluster, environment, send, told, wait_for
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports

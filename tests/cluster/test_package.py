@@ -81,7 +81,7 @@ def _sha256(path: Path) -> str:
 
 def test_the_settings_are_found_in_the_zip(archive: Path) -> None:
     code = (
-        "from pipelines.session import conf_directory, read_defaults, read_properties\n"
+        "from pipelines.conf_files import conf_directory, read_defaults, read_properties\n"
         "folder = conf_directory()\n"
         "print(folder, read_defaults(folder).cores_max)\n"
         "print(read_properties(folder / 'spark-defaults.conf')['spark.sql.shuffle.partitions'])\n"

@@ -17,7 +17,7 @@ from pipelines.catalog.statements import (
     create_table,
     create_view,
 )
-from pipelines.session import read_properties
+from pipelines.conf_files import read_properties
 from pipelines.tables.of_a_lake import TABLES
 from replica.errors import UsageError
 

@@ -57,6 +57,13 @@ def test_bytes_that_start_elsewhere_are_refused() -> None:
         batches_of(FETCHED, 6)
 
 
+@pytest.mark.parametrize("base_offset", [-1, -(2**63)])
+def test_a_negative_offset_is_refused_where_any_other_may_begin(base_offset: int) -> None:
+    data = base_offset.to_bytes(8, "big", signed=True) + on_disk(batches(0, 1))[8:]
+    with pytest.raises(CorruptDataError, match="byte 0: the base offset is negative"):
+        batches_of(data)
+
+
 def test_a_gap_between_batches_is_refused_at_its_byte() -> None:
     first = batch(0)
     with pytest.raises(CorruptDataError, match=f"byte {len(first.data)}: .* 2 instead of 1"):

@@ -8,8 +8,9 @@ from replica.errors import CorruptDataError, DataError
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.storage.log import FileLog
 from replica.storage.recovery import ADVICE
+from tests.replica.scan.damaging import with_right_crc
 from tests.replica.storage.conftest import Place
-from tests.replica.storage.content import batch, batches, offsets, on_disk
+from tests.replica.storage.content import batch, batches, leader_change, offsets, on_disk
 
 LOG = "00000000000000000000.log"
 INDEX = "00000000000000000000.index"
@@ -100,6 +101,24 @@ def test_a_log_that_lost_its_synced_end_is_refused(place: Place) -> None:
     place.put(LOG, data[: len(data) // 2])
     with pytest.raises(CorruptDataError, match="the file ends, yet all below offset"):
         place.open(index_interval_bytes=100)
+
+
+@pytest.mark.parametrize("behind", [0, 3])
+def test_a_control_batch_that_no_crash_has_damaged_is_refused_and_nothing_is_cut(
+    place: Place, behind: int
+) -> None:
+    odd = bytearray(on_disk([leader_change(2, epoch=2)]))
+    odd[-2] = 0x7F
+    sound = on_disk(batches(0, 2))
+    data = sound + with_right_crc(bytes(odd)) + on_disk(batches(3, behind, epoch=2))
+    place.put(LOG, data)
+    with pytest.raises(DataError) as refused:
+        place.open()
+    assert f"/{LOG}: byte " in str(refused.value)
+    assert refused.value.position is not None
+    assert refused.value.position >= len(sound)
+    assert ADVICE in str(refused.value)
+    assert place.content(LOG) == data
 
 
 def test_the_preallocated_index_of_a_running_kafka_says_nothing_of_syncs(place: Place) -> None:

@@ -1,0 +1,162 @@
+"""Runs the targets one after another under atheris, and keeps what is known of each.
+
+build/fuzz/TARGET holds seeds/, corpus/ (inputs that reached something new, from where the next run
+goes on), found/, and state.json: what all runs added up to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tests.fuzz.guided.catalogue import TARGETS
+from tests.fuzz.guided.corpus import write_seeds
+from tests.fuzz.guided.target import TESTS, Target
+
+REPOSITORY = TESTS.parent
+FOLDER = REPOSITORY / "build" / "fuzz"
+TOOL = FOLDER / "atheris"
+SHORTEST_S = 15
+MAX_RESIDENT_MIB = 700
+"""Of one process: Python, numba's and Arrow's code (160 MiB), and what one input may take."""
+MAX_INPUT_S = 20
+_STARTS_S = 60
+_PROGRESS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
+_MEMORY = re.compile(r"peak_rss_mb:\s+(\d+)")
+_SLOWEST = re.compile(r"slowest_unit_time_sec:\s+(\d+)")
+
+
+@dataclass(frozen=True)
+class State:
+    """Of one target, in all its runs. edges: branches of the instrumented code that inputs took.
+    features: these with how often each was taken. resident_mib, slowest_s: the most."""
+
+    seconds: float = 0
+    inputs: int = 0
+    edges: int = 0
+    features: int = 0
+    kept: int = 0
+    resident_mib: int = 0
+    slowest_s: int = 0
+    ends: tuple[str, ...] = ()
+
+
+def state_of(name: str, folder: Path = FOLDER) -> State:
+    path = folder / name / "state.json"
+    if not path.exists():
+        return State()
+    found = json.loads(path.read_text())
+    return State(**{**found, "ends": tuple(found["ends"])})
+
+
+def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
+    """Each target in turn, those with the fewest seconds first."""
+    least_first = sorted(names, key=lambda name: state_of(name).seconds)
+    each = max(seconds / len(names), SHORTEST_S)
+    for name in least_first:
+        if seconds < 1:
+            return
+        yield name, min(each, seconds)
+        seconds -= each
+
+
+def run(target: Target, seconds: float, folder: Path = FOLDER) -> State:
+    """One process for so long; what is known of the target then."""
+    place = folder / target.name
+    (place / "corpus").mkdir(parents=True, exist_ok=True)
+    (place / "found").mkdir(exist_ok=True)
+    write_seeds(target, place / "seeds")
+    words = place / "words.txt"
+    words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words))
+    command = [
+        *(sys.executable, "-m", "tests.fuzz.guided.worker", target.name, str(place)),
+        *(f"-max_total_time={seconds:.0f}", f"-max_len={target.max_bytes}"),
+        *((f"-dict={words}",) if target.words else ()),
+        *(f"-rss_limit_mb={MAX_RESIDENT_MIB}", f"-timeout={MAX_INPUT_S}"),
+        *("-print_final_stats=1", "-len_control=20", f"-artifact_prefix={place / 'found'}/"),
+    ]
+    path = os.pathsep.join((str(REPOSITORY), str(TOOL)))
+    ran = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=seconds + MAX_INPUT_S + _STARTS_S,
+    )
+    state = after(state_of(target.name, folder), ran.stderr + ran.stdout, ran.returncode, seconds)
+    (place / "state.json").write_text(json.dumps(asdict(state)) + "\n")
+    (place / "said.txt").write_text(ran.stdout + ran.stderr)
+    return state
+
+
+def after(before: State, said: str, code: int, seconds: float) -> State:
+    """What a run of so many seconds adds; said: what libFuzzer printed."""
+    progress = _PROGRESS.findall(said) or [("0", "0", "0", "0")]
+    inputs, edges, features, kept = map(int, progress[-1])
+    memory, slowest = (int((p.findall(said) or ["0"])[-1]) for p in (_MEMORY, _SLOWEST))
+    end = () if code == 0 else (f"exit code {code}: {_reason(said)}",)
+    return replace(
+        before,
+        seconds=before.seconds + seconds,
+        inputs=before.inputs + inputs,
+        edges=max(before.edges, edges),
+        features=max(before.features, features),
+        kept=kept,
+        resident_mib=max(before.resident_mib, memory),
+        slowest_s=max(before.slowest_s, slowest),
+        ends=before.ends + end,
+    )
+
+
+def findings(name: str, folder: Path = FOLDER) -> list[Path]:
+    """Inputs in found/ that still break their target, as the code is now. One that ended the
+    process is given to nobody again: it counts until somebody removes it."""
+    still = []
+    for path in sorted((folder / name / "found").glob("*")):
+        if path.suffix == ".txt":
+            continue
+        if path.suffix != ".bin" or breaks(TARGETS[name], path.read_bytes()):
+            still.append(path)
+    return still
+
+
+def breaks(target: Target, data: bytes) -> bool:
+    try:
+        target.run(data)
+    except Exception:  # noqa: BLE001 (any)
+        return True
+    return False
+
+
+def campaign(names: Sequence[str], minutes: float) -> None:
+    """Says a line for each target."""
+    for name, seconds in shares(names, minutes * 60):
+        began = time.monotonic()
+        state = run(TARGETS[name], seconds)
+        found = len(list((FOLDER / name / "found").glob("*.bin")))
+        sys.stdout.write(
+            f"{name}: {time.monotonic() - began:.0f} s, in all {state.inputs:,} inputs, "
+            f"{state.edges:,} edges, {state.kept} kept, {state.resident_mib} MiB, "
+            f"{found} kinds of exceptions{''.join(f'; {end}' for end in state.ends)}\n"
+        )
+        sys.stdout.flush()
+
+
+def _reason(said: str) -> str:
+    lines = [line for line in said.splitlines() if "ERROR" in line or "Error" in line]
+    return lines[-1][:200] if lines else (said.strip().splitlines() or ["nothing said"])[-1][:200]
+
+
+def _escaped(word: str) -> str:
+    return "".join(
+        char if " " <= char <= "~" and char not in '"\\' else f"\\x{ord(char):02X}" for char in word
+    )
