@@ -20,7 +20,11 @@ from replica.raft.election import (
     handle_vote_response,
 )
 from replica.raft.epoch_bounds import MAX_EPOCH
-from replica.raft.follower.fetching import handle_fetch_response, handle_fetch_snapshot_response
+from replica.raft.follower.fetching import (
+    handle_fetch_response,
+    handle_fetch_snapshot_response,
+    handle_refused_snapshot,
+)
 from replica.raft.follower.voter_updates import handle_change_response, handle_update_voter_response
 from replica.raft.inputs import Failed, Request, Response
 from replica.raft.leader.describing import handle_describe_quorum
@@ -66,6 +70,9 @@ _WITHOUT_EPOCH = (
     ErrorCode.INVALID_REQUEST,
 )
 """Errors with which a response may leave out epoch and leader."""
+_FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
+"""Kafka 4.4 answers this, without epoch and leader, in place of every refusal of FetchSnapshot: the
+refusal has no records, which FetchSnapshotResponseData.addSize takes for granted."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
@@ -126,6 +133,8 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
     if isinstance(message, VoteResponse) and message.error is ErrorCode.UNSUPPORTED_VERSION:
         handle_pre_vote_unsupported(core)
         return True
+    if isinstance(message, FetchSnapshotResponse) and message.error is _FAILED_REFUSAL:
+        return handle_refused_snapshot(core)
     if message.error in _WITHOUT_EPOCH and message.epoch < 0:
         return False
     match _learn_from(core, message):

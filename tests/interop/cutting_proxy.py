@@ -16,9 +16,10 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from replica.errors import KraftlakeError
 from replica.wire.frame import framed, read_frame
@@ -58,11 +59,38 @@ class Faults:
         self.lost = (time.monotonic() + 0.5, ways)
 
 
+class Link(Protocol):
+    """What is told of each frame of one connection, in order. An answer that is lost on its way was
+    answered, and is never told; a request that is lost was sent, and is never asked."""
+
+    def sent(self, frame: bytes) -> None:
+        """The client's request is here."""
+
+    def asked(self) -> None:
+        """The oldest request that was sent has gone on to the node."""
+
+    def answered(self, frame: bytes) -> None:
+        """The node's answer is here."""
+
+    def told(self) -> None:
+        """The oldest answer has gone on to the client."""
+
+
+class NobodyWatches(Link):
+    pass
+
+
+Watch = Callable[[int | None, int], Link]
+"""Called for each connection with the node that asks, None for anybody else, and the node that is
+asked."""
+
+
 @dataclass
 class CuttingProxies:
-    """faults: what happens on the ways, set by the test."""
+    """faults: what happens on the ways, set by the test. watch: who is told what passes."""
 
     faults: Faults = field(default_factory=Faults)
+    watch: Watch = lambda source, node_id: NobodyWatches()
     _random: random.Random = field(default_factory=lambda: random.Random(1))
 
     async def carry(
@@ -76,10 +104,16 @@ class CuttingProxies:
         there = back = None
         if source is not None:
             there, back = (source, node_id), (node_id, source)
+        link = self.watch(source, node_id)
+        link.sent(first)
         answers, requests = await asyncio.open_connection("127.0.0.1", target)
         try:
-            asking = asyncio.create_task(self._pump(reader, requests, there, first))
-            answering = asyncio.create_task(self._pump(answers, writer, back))
+            asking = asyncio.create_task(
+                self._pump(reader, requests, there, link.sent, link.asked, first)
+            )
+            answering = asyncio.create_task(
+                self._pump(answers, writer, back, link.answered, link.told)
+            )
             try:
                 await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
                 if asking.done() and asking.exception() is None:
@@ -97,18 +131,21 @@ class CuttingProxies:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         way: Way | None,
+        came: Callable[[bytes], None],
+        passed: Callable[[], None],
         first: bytes | None = None,
     ) -> None:
         """Frame by frame to the end; ConnectionResetError where one is lost."""
         frames: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
         if first is not None:
             frames.put_nowait((time.monotonic(), first))
-        reading = asyncio.create_task(_read(reader, frames))
+        reading = asyncio.create_task(_read(reader, frames, came))
         try:
             while (each := await frames.get()) is not None:
-                came, frame = each
+                at, frame = each
                 if way is not None:
-                    await self._wait(way, came)
+                    await self._wait(way, at)
+                passed()
                 writer.write(framed(frame))
                 await writer.drain()
                 self.faults.passed += 1
@@ -135,11 +172,14 @@ class CuttingProxies:
 
 
 async def _read(
-    reader: asyncio.StreamReader, frames: asyncio.Queue[tuple[float, bytes] | None]
+    reader: asyncio.StreamReader,
+    frames: asyncio.Queue[tuple[float, bytes] | None],
+    came: Callable[[bytes], None],
 ) -> None:
     """All frames, then None, also where the connection breaks."""
     with contextlib.suppress(OSError, KraftlakeError):
         while (frame := await read_frame(reader, MAX_BYTES)) is not None:
+            came(frame)
             frames.put_nowait((time.monotonic(), frame))
     frames.put_nowait(None)
 
@@ -153,8 +193,10 @@ def _source(frame: bytes) -> int | None:
 
 
 @contextmanager
-def cutting_proxies(targets: Mapping[int, tuple[int, int]]) -> Iterator[CuttingProxies]:
+def cutting_proxies(
+    targets: Mapping[int, tuple[int, int]], watch: Watch | None = None
+) -> Iterator[CuttingProxies]:
     """Proxies that listen while the block runs. targets: as of listening."""
-    found = CuttingProxies()
+    found = CuttingProxies() if watch is None else CuttingProxies(watch=watch)
     with listening(targets, found.carry):
         yield found

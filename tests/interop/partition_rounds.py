@@ -76,7 +76,7 @@ class Rounds:
             time.sleep(0.5)
         proxies.faults.heal(loses=choice.random() < 0.5)
         for node in killed:
-            node.process.start()
+            self.quorum.start_again(node)
         before = self.clients.acknowledged()
         self.quorum.wait_for_all(self.start_again)
         self.quorum.wait_until(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from replica.wire.apis.membership import REMOVE_RAFT_VOTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.schema import Message
-from tests.interop.cutting_proxy import CuttingProxies, cutting_proxies
+from tests.interop.cutting_proxy import CuttingProxies, Watch, cutting_proxies
 from tests.interop.kafka_cluster import STARTED
 from tests.interop.kafka_node import LISTENER, Controller, free_ports
 from tests.interop.kraftlake_quorum import CLUSTER_ID, Replica
@@ -92,10 +92,17 @@ class Node:
 
 @dataclass
 class PartitionedQuorum:
-    """Nodes by their ids; started by `partitioned`."""
+    """Nodes by their ids; started by `partitioned`. hear_start: told of each process that begins
+    anew."""
 
     nodes: dict[int, Node] = field(default_factory=dict)
     proxies: CuttingProxies | None = None
+    hear_start: Callable[[int], None] = lambda node_id: None
+
+    def start_again(self, node: Node) -> None:
+        """After it was ended."""
+        self.hear_start(node.node_id)
+        node.process.start()
 
     def newest_election(self) -> tuple[int, int]:
         """(epoch, leader id), the newest that a disk has."""
@@ -108,7 +115,7 @@ class PartitionedQuorum:
             return None
         request = {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{}]}]}
         try:
-            answer = asyncio.run(_asked(leader.port, DESCRIBE_QUORUM, request))
+            answer = asyncio.run(_asked(leader.advertised, DESCRIBE_QUORUM, request))
         except KraftlakeError:
             return None
         (found,) = answer["topics"][0]["partitions"]
@@ -131,7 +138,7 @@ class PartitionedQuorum:
             "voterDirectoryId": node.directory_id,
         }
         try:
-            answer = asyncio.run(_asked(leader.port, REMOVE_RAFT_VOTER, request))
+            answer = asyncio.run(_asked(leader.advertised, REMOVE_RAFT_VOTER, request))
         except KraftlakeError:
             return False
         return bool(answer["errorCode"] == ErrorCode.NONE)
@@ -159,7 +166,7 @@ class PartitionedQuorum:
             if voters and time.monotonic() - begins > _START_AGAIN_S:
                 for node_id in set(removed) - voters:
                     self.nodes[node_id].kill()
-                    self.nodes[node_id].process.start()
+                    self.start_again(self.nodes[node_id])
                 begins = time.monotonic()
             return voters == set(self.nodes)
 
@@ -198,8 +205,14 @@ async def _asked(port: int, api: object, request: Message) -> Message:
 
 
 @contextmanager
-def partitioned(folder: Path, kinds: tuple[str, ...]) -> Iterator[PartitionedQuorum]:
-    """Running, and all of them voters. kinds: of nodes 1, 2 and so on; the first is KAFKAS."""
+def partitioned(
+    folder: Path,
+    kinds: tuple[str, ...],
+    watch: Watch | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[PartitionedQuorum]:
+    """Running, and all of them voters. kinds: of nodes 1, 2 and so on; the first is KAFKAS. watch:
+    who is told what passes the proxies. settings: of Kafka's nodes."""
     assert kinds[0] == KAFKAS
     ids = range(1, len(kinds) + 1)
     ports = dict(zip(ids, free_ports(len(kinds)), strict=True))
@@ -207,10 +220,14 @@ def partitioned(folder: Path, kinds: tuple[str, ...]) -> Iterator[PartitionedQuo
     quorum = PartitionedQuorum()
     with ExitStack() as stack:
         targets = {node_id: (advertised[node_id], ports[node_id]) for node_id in ids}
-        quorum.proxies = stack.enter_context(cutting_proxies(targets))
+        quorum.proxies = stack.enter_context(cutting_proxies(targets, watch))
         for node_id, kind in zip(ids, kinds, strict=True):
-            made = _ours if kind == OURS else _kafkas
-            process = made(folder / str(node_id), node_id, ports[node_id], advertised)
+            place = folder / str(node_id)
+            process: Controller | Replica
+            if kind == OURS:
+                process = _ours(place, node_id, ports[node_id], advertised)
+            else:
+                process = _kafkas(place, node_id, ports[node_id], advertised, settings or {})
             node = Node(node_id, kind, ports[node_id], advertised[node_id], process)
             quorum.nodes[node_id] = node
             stack.callback(node.kill)
@@ -221,8 +238,15 @@ def partitioned(folder: Path, kinds: tuple[str, ...]) -> Iterator[PartitionedQuo
         yield quorum
 
 
-def _kafkas(folder: Path, node_id: int, port: int, advertised: dict[int, int]) -> Controller:
+def _kafkas(
+    folder: Path,
+    node_id: int,
+    port: int,
+    advertised: dict[int, int],
+    more: Mapping[str, object],
+) -> Controller:
     settings = {
+        **more,
         "listeners": f"{LISTENER}://127.0.0.1:{port}",
         "advertised.listeners": f"{LISTENER}://127.0.0.1:{advertised[node_id]}",
         **({} if node_id == 1 else JOINS),

@@ -111,6 +111,15 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
     return True
 
 
+def handle_refused_snapshot(core: Core) -> bool:
+    """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
+    say why. The answer of a replica that names no epoch is no sign that it leads."""
+    role = core.role
+    if isinstance(role, Follower):
+        core.keep(replace(role, fetching=None))
+    return False
+
+
 def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
     """Ask the leader for a change of the voter set. Returns when (ms) it can be asked again."""
     return core.send(role.leader_id, role.leader_endpoints, request)

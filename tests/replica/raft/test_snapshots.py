@@ -166,6 +166,18 @@ def test_a_follower_goes_back_to_plain_fetches_when_the_leader_has_deleted_the_s
     assert host.raft.role.fetching is None
 
 
+def test_a_follower_goes_back_to_plain_fetches_when_a_leader_of_kafka_fails_over_its_refusal():
+    """Kafka 4.4 says so, without epoch and leader, in place of each refusal of FetchSnapshot."""
+    host = fetching()
+    deadline = host.raft.role.fetch_deadline
+    send = host.take(FetchSnapshotRequest)[0]
+    host.answer(send, FetchSnapshotResponse(error=ErrorCode.UNKNOWN_SERVER_ERROR))
+    host.after(20)
+    assert host.take(FetchRequest)[0].message.fetch_offset == 0
+    assert host.raft.role.fetching is None
+    assert host.raft.role.fetch_deadline == deadline
+
+
 @pytest.mark.scenario("G07")
 def test_a_newer_epoch_ends_a_snapshot_fetch():
     host = fetching()

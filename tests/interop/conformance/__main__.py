@@ -1,0 +1,62 @@
+"""Real Kafka's answers, recorded under faults, before our core: tests/interop/CONFORMANCE.md.
+
+    python -m tests.interop.conformance --write
+
+It records quorums of three and of five of Kafka's controllers while faults strike, and one of three
+that is asked what no node asks; it keeps the traces in build/conformance, judges them all, and with
+--write makes the page's tables anew. Recording needs Java and the network once. --judge judges what
+the last recording has left, without Java.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.interop.conformance.exchanges import load
+from tests.interop.conformance.page import judge, tables, write
+from tests.interop.conformance.recording import record_faults, record_probes
+
+_KEPT = Path(__file__).parent.parent.parent.parent / "build" / "conformance"
+_FAULTS = {"three voters, faults": ("faults-3", 3), "five voters, faults": ("faults-5", 5)}
+_PROBES = {"three voters, probes": ("probes-3", 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0:20", metavar="A:B", help="rounds of faults")
+    parser.add_argument("--minutes", type=float, default=5.0, help="start no round after them")
+    parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    first, _, end = given.seeds.partition(":")
+    if not given.judge:
+        _record(range(int(first), int(end)), given.minutes * 60)
+    found = [
+        judge(name, load(_path(file)), are_rules_kept=name in _FAULTS)
+        for name, (file, _) in (_FAULTS | _PROBES).items()
+        if _path(file).exists()
+    ]
+    text = tables(found)
+    print(text)  # noqa: T201
+    if given.write:
+        write(text)
+
+
+def _record(seeds: range, within_s: float) -> None:
+    _KEPT.mkdir(parents=True, exist_ok=True)
+    for file, voters in _FAULTS.values():
+        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
+            record_faults(Path(folder), _path(file), voters, seeds, within_s)
+    for file, voters in _PROBES.values():
+        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
+            record_probes(Path(folder), _path(file), voters)
+
+
+def _path(file: str) -> Path:
+    return _KEPT / f"{file}.jsonl.gz"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""What passed between the nodes of a quorum, as values of the consensus core, and the file that
+keeps it.
+
+Real Kafka's frames are read by the tables and translations that a replica of kraftlake itself uses,
+so a trace of Kafka's and one of our own core have the same form.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.model.voters import Endpoint
+from replica.node.rpcs import TRANSLATIONS
+from replica.node.translate.fetches import replica_id
+from replica.node.translate.partition import Partition
+from replica.node.translate.translation import Translation
+from replica.raft.messages import (
+    ApiVersionsRequest,
+    DescribeQuorumResponse,
+    FetchRequest,
+    PeerRequest,
+    PeerResponse,
+)
+from replica.wire.apis import APIS
+from replica.wire.apis.fetching import FETCH
+from replica.wire.header import decode_request, decode_response
+
+NEVER = 2**63 - 1
+"""A time that didn't come, in microseconds."""
+PARTITION = Partition(METADATA_TOPIC, METADATA_TOPIC_ID)
+_BY_KEY: dict[int, Translation] = {
+    each.api.key: each for each in TRANSLATIONS.values() if each.request is not ApiVersionsRequest
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer, with the times at which a proxy between the two nodes saw them.
+
+    client: the node that asks, None for an administrator or a probe. The times are microseconds,
+    NEVER for what didn't happen: `sent` when the request left its client, `asked` when it went on
+    to the node, `answered` when the answer left the node, `told` when that went on to the client.
+    The node has handled the request, and was in the state that the answer shows, at some time
+    from `asked` to `answered`.
+    """
+
+    client: int | None
+    node: int
+    connection: int
+    sent: int
+    asked: int
+    answered: int
+    told: int
+    request: PeerRequest
+    reply: PeerResponse | None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A node's process has begun anew at `at`, after the former one was ended."""
+
+    at: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A node of the trace, and where it listens for its peers. first_voters: ids of the voters that
+    its bootstrap snapshot 0-0 names, none for a node that joined."""
+
+    key: ReplicaKey
+    endpoint: Endpoint
+    first_voters: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """exchanges: by the time at which they were asked. left_out: frames that no one judges, since
+    they can't be read as one of the core's messages, by API."""
+
+    cluster_id: str
+    replicas: Mapping[int, Replica]
+    exchanges: tuple[Exchange, ...]
+    starts: tuple[Started, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Frames:
+    """A request and its answer as bytes, while they pass; see Exchange."""
+
+    client: int | None
+    node: int
+    connection: int
+    sent: int
+    request: bytes
+    asked: int = NEVER
+    answered: int = NEVER
+    told: int = NEVER
+    reply: bytes | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether this is one of the quorum's RPCs; readers' fetches are none."""
+        key = int.from_bytes(self.request[:2], "big")
+        if key not in _BY_KEY:
+            return False
+        if key != FETCH.key:
+            return True
+        try:
+            found = decode_request(self.request)
+        except KraftlakeError:
+            return False
+        return replica_id(found.message, found.version) >= 0
+
+    def exchange(self) -> Exchange:
+        """Raises KraftlakeError where the core has no such message."""
+        found = decode_request(self.request)
+        rpc = _BY_KEY[found.api.key]
+        assert rpc.server is not None
+        request = rpc.server.read(PARTITION, found.message, found.version)
+        reply = None
+        if self.reply is not None and rpc.client is not None:
+            message = decode_response(found.api, found.version, self.reply)
+            reply = rpc.client.read(PARTITION, message, found.version)
+            if isinstance(reply, DescribeQuorumResponse) and reply.error is not ErrorCode.NONE:
+                # Kafka's refusal says epoch 0 and leader 0, whatever they are
+                reply = DescribeQuorumResponse(error=reply.error)
+        if isinstance(request, FetchRequest) and found.version < rpc.oldest:
+            request = replace(request, last_fetched_epoch=-1)
+        return Exchange(
+            self.client,
+            self.node,
+            self.connection,
+            self.sent,
+            self.asked,
+            self.answered,
+            self.told,
+            request,
+            reply,
+        )
+
+
+def read_trace(
+    cluster_id: str,
+    replicas: Mapping[int, Replica],
+    frames: Iterable[Frames],
+    starts: Iterable[Started],
+) -> Trace:
+    """The trace of what passed. A request that never reached its node says nothing of the node, but
+    of its client."""
+    exchanges, left_out = [], dict[str, int]()
+    for each in frames:
+        if not each.is_judged:
+            continue
+        try:
+            exchanges.append(each.exchange())
+        except KraftlakeError:
+            name = APIS[int.from_bytes(each.request[:2], "big")].name
+            left_out[name] = left_out.get(name, 0) + 1
+    exchanges.sort(key=lambda each: (each.asked, each.sent))
+    return Trace(cluster_id, replicas, tuple(exchanges), tuple(starts), left_out)
+
+
+def save(
+    path: Path,
+    cluster_id: str,
+    replicas: Mapping[int, Replica],
+    frames: Iterable[Frames],
+    starts: Iterable[Started],
+) -> None:
+    """JSON lines, compressed: the nodes, the starts, then a line for each request."""
+    nodes = {
+        str(node_id): [
+            each.key.directory_id,
+            each.endpoint.host,
+            each.endpoint.port,
+            each.first_voters,
+        ]
+        for node_id, each in replicas.items()
+    }
+    lines: list[object] = [{"cluster": cluster_id, "nodes": nodes}]
+    lines += [{"started": each.node, "at": each.at} for each in starts]
+    for each in frames:
+        if each.is_judged:
+            times = [each.sent, each.asked, each.answered, each.told]
+            lines.append([each.client, each.node, each.connection, *(_none(at) for at in times),
+                          _text(each.request), _text(each.reply)])  # fmt: skip
+    text = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def load(path: Path) -> Trace:
+    lines = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+    head = next(lines)
+    replicas = {
+        int(node_id): Replica(
+            ReplicaKey(int(node_id), directory),
+            Endpoint(PARTITION.listener, host, port),
+            tuple(first),
+        )
+        for node_id, (directory, host, port, first) in head["nodes"].items()
+    }
+    starts, frames = [], []
+    for line in lines:
+        if isinstance(line, dict):
+            starts.append(Started(line["at"], line["started"]))
+            continue
+        client, node, connection, sent, *times, request, reply = line
+        asked, answered, told = (NEVER if at is None else at for at in times)
+        found = Frames(client, node, connection, sent, base64.b64decode(request))
+        found.asked, found.answered, found.told = asked, answered, told
+        found.reply = None if reply is None else base64.b64decode(reply)
+        frames.append(found)
+    return read_trace(head["cluster"], replicas, frames, starts)
+
+
+def _none(at: int) -> int | None:
+    return None if at == NEVER else at
+
+
+def _text(frame: bytes | None) -> str | None:
+    return None if frame is None else base64.b64encode(frame).decode()

@@ -1,0 +1,173 @@
+"""Why the core answers some requests otherwise than Kafka: each reason with the answers that it
+explains, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from replica.raft.epoch_bounds import MOST_AT_ONCE
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchSnapshotRequest,
+    VoteRequest,
+)
+from tests.interop.conformance.exchanges import Exchange, Trace
+
+Answer = Mapping[str, object]
+"""An answer's facts by name (judge.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """explains: takes the trace, the exchange, Kafka's answer and all of the core's. kafka, ours:
+    what each does. why: with Kafka's class, and the place in the core."""
+
+    explains: Callable[[Trace, Exchange, Answer, Sequence[Answer]], bool]
+    kafka: str
+    ours: str
+    why: str
+
+
+def reason_of(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> str:
+    """The name of the reason for this difference; empty for none."""
+    for name, reason in REASONS.items():
+        if reason.explains(trace, exchange, kafka, ours):
+            return name
+    return ""
+
+
+def _only(ours: Sequence[Answer], **facts: object) -> bool:
+    """Whether all of the core's answers have these facts."""
+    return all(answer.get(name) == value for answer in ours for name, value in facts.items())
+
+
+def _refused_snapshot(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    is_snapshot = isinstance(exchange.request, FetchSnapshotRequest)
+    is_refused = all(answer["error"] != "NONE" for answer in ours)
+    return is_snapshot and kafka["error"] == "UNKNOWN_SERVER_ERROR" and is_refused
+
+
+def _own_id(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
+    request = exchange.request
+    is_own = isinstance(request, VoteRequest) and request.candidate.node_id == exchange.node
+    is_refused = kafka["error"] == "NONE" and kafka.get("granted") is False
+    return is_own and is_refused and _only(ours, error="INVALID_REQUEST")
+
+
+def _negative_epoch(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    request = exchange.request
+    is_negative = (
+        isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest) and request.epoch < 0
+    )
+    is_fenced = kafka["error"] == "FENCED_LEADER_EPOCH"
+    return is_negative and is_fenced and _only(ours, error="INVALID_REQUEST")
+
+
+def _stranger(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
+    request = exchange.request
+    is_leader = isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest)
+    is_stranger = is_leader and request.leader_id not in trace.replicas
+    return is_stranger and _only(ours, error="BROKER_NOT_AVAILABLE")
+
+
+def _stranger_raises(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    request = exchange.request
+    is_stranger = isinstance(request, VoteRequest) and request.candidate.node_id not in (
+        trace.replicas
+    )
+    is_refused = kafka.get("granted") is False and _only(ours, error="NONE", granted=False)
+    return is_stranger and is_refused and kafka.get("epoch") == request.epoch
+
+
+def _unexplained_epoch(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    request = exchange.request
+    if not isinstance(request, VoteRequest) or not _only(ours, error="INVALID_REQUEST"):
+        return False
+    is_far = all(request.epoch > int(str(answer["epoch"])) + MOST_AT_ONCE for answer in ours)
+    return is_far and kafka["epoch"] == request.epoch
+
+
+def _resigned_leader(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    """Only where the leader that the node knows has told it of its end."""
+    request = exchange.request
+    if not isinstance(request, VoteRequest) or not request.pre_vote:
+        return False
+    has_ended = any(
+        isinstance(each.request, EndQuorumEpochRequest)
+        and each.node == exchange.node
+        and each.request.epoch == request.epoch
+        and each.asked <= exchange.answered
+        for each in trace.exchanges
+    )
+    same = all({**answer, "granted": False} == dict(kafka) for answer in ours)
+    return has_ended and same and kafka.get("granted") is False
+
+
+REASONS: Mapping[str, Reason] = {
+    "refused snapshots": Reason(
+        _refused_snapshot,
+        "UNKNOWN_SERVER_ERROR, without epoch and leader, in place of every refusal of "
+        "FetchSnapshot",
+        "the refusal itself: SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, "
+        "FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH",
+        "a fault of Kafka 4.4.0: its refusal has no `unalignedRecords`, and "
+        "FetchSnapshotResponseData.addSize fails on that (NullPointerException in the log of "
+        "ControllerApis). kraftlake's follower takes that answer for a refusal "
+        "(raft/dispatch.py)",
+    ),
+    "a vote for itself": Reason(
+        _own_id,
+        "refuses the vote without an error",
+        "INVALID_REQUEST",
+        "no other node has this id, so the sender is a second node with the same node.id: "
+        "election.py counts it among illegal messages",
+    ),
+    "a negative epoch": Reason(
+        _negative_epoch,
+        "FENCED_LEADER_EPOCH",
+        "INVALID_REQUEST",
+        "no correct node sends it: quorum_epochs.py counts it among illegal messages",
+    ),
+    "a leader that is no voter": Reason(
+        _stranger,
+        "follows it (KafkaRaftClient.handleBeginQuorumEpochRequest asks only whether another "
+        "leader of the epoch is known)",
+        "BROKER_NOT_AVAILABLE, and stays in its epoch",
+        "a node that the log doesn't name must not depose a leader; a real new leader asks again "
+        "(request_checks.refused_as_stranger)",
+    ),
+    "a candidate that is no voter": Reason(
+        _stranger_raises,
+        "refuses the vote, and takes its epoch",
+        "refuses the vote, and stays in its epoch",
+        "a removed voter with an older log must not depose a leader "
+        "(request_checks.refused_as_stranger)",
+    ),
+    "an epoch that no election explains": Reason(
+        _unexplained_epoch,
+        "takes any epoch up to 2^31 - 1",
+        "INVALID_REQUEST, and stays in its epoch",
+        "one message would use the epochs up, after which nobody is elected any more "
+        "(epoch_bounds.py)",
+    ),
+    "the leader has said its end": Reason(
+        _resigned_leader,
+        "refuses pre-votes of the epoch (FollowerState.canGrantVote)",
+        "grants them",
+        "the leader itself has ended, so that nobody has to wait for the fetch timeout "
+        "(quorum_epochs.handle_end)",
+    ),
+}
+"""By name, as CONFORMANCE.md lists them."""

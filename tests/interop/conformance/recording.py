@@ -1,0 +1,180 @@
+"""Quorums of Kafka's controllers alone, recorded while ways between them are cut, leaders end, and
+voters go and come; and asked what no healthy quorum asks (probes.py)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from replica.format.meta_properties import decode
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import Endpoint, Voter
+from replica.raft.messages import DescribeQuorumRequest, PeerRequest
+from tests.interop.appending_clients import appending
+from tests.interop.conformance.exchanges import PARTITION, Replica, save
+from tests.interop.conformance.probes import Target, ask, harmless, lasting
+from tests.interop.conformance.recorder import Recorder
+from tests.interop.kafka_node import LISTENER, Controller
+from tests.interop.kraftlake_quorum import CLUSTER_ID
+from tests.interop.mixed_quorum import KAFKAS
+from tests.interop.partition_rounds import Rounds, between
+from tests.interop.partitioned_quorum import WITHIN_S, Node, PartitionedQuorum, partitioned
+
+_SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
+"""Small, so that a node that begins anew fetches a snapshot."""
+_BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
+_ENDS_WITHIN_S = 5.0
+"""A process of Kafka's that a request ends has ended by then."""
+
+
+def record_faults(folder: Path, trace: Path, voters: int, seeds: range, within_s: float) -> int:
+    """Rounds of partition_rounds, then a leader that ends in order and a voter that moves. Writes
+    the trace; returns how many rounds there were."""
+    began, rounds_done = time.monotonic(), 0
+    with _recorded(folder, trace, voters) as (quorum, recorder):
+        with appending(quorum, seeds[0]) as clients:
+            rounds = Rounds(quorum, clients)
+            for seed in seeds:
+                rounds.round(seed)
+                rounds_done = rounds.number
+                print(f"seed {seed}: {len(recorder.kept())} requests", flush=True)  # noqa: T201
+                if time.monotonic() - began > within_s:
+                    break
+        _end_leader_in_order(quorum)
+        _move_a_voter(quorum)
+    return rounds_done
+
+
+def record_probes(folder: Path, trace: Path, voters: int) -> None:
+    """The leader and a follower are asked everything; then the follower, which nobody else hears
+    any more, what changes it."""
+    with _recorded(folder, trace, voters) as (quorum, _):
+        leader = quorum.newest_election()[1]
+        follower = next(n for n in quorum.nodes if n != leader)
+        for node_id in (leader, follower):
+            _ask_all(quorum, node_id, harmless)
+        _lose_log(quorum, follower)
+        requests = tuple(lasting(_target(quorum, follower)))
+        assert quorum.proxies is not None
+        quorum.proxies.faults.cut = between([follower], [n for n in quorum.nodes if n != follower])
+        for request in requests:
+            if not _ask(quorum, quorum.nodes[follower], request):
+                _wait_for_answers(quorum.nodes[follower])
+
+
+def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
+    """A node starts with an empty log, and fetches a snapshot. It keeps its epoch, and forgets its
+    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter."""
+    node = quorum.nodes[node_id]
+    node.kill()
+    for path in node.partition.iterdir():
+        if path.name not in ("quorum-state", "partition.metadata", _BOOTSTRAP):
+            path.unlink()
+    state = node.partition / "quorum-state"
+    fields = json.loads(state.read_text()) | {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
+    state.write_text(json.dumps(fields))
+    quorum.start_again(node)
+    quorum.wait_for_all()
+
+
+def _ask_all(
+    quorum: PartitionedQuorum, node_id: int, probes: Callable[[Target], Iterator[PeerRequest]]
+) -> None:
+    """One after the other. Some end Kafka's process; it starts again, and is asked the next."""
+    node, at = quorum.nodes[node_id], 0
+    requests = tuple(probes(_target(quorum, node_id)))
+    while at < len(requests):
+        at += 1
+        if not _ask(quorum, node, requests[at - 1]):
+            requests = tuple(probes(_target(quorum, node_id)))
+
+
+def _ask(quorum: PartitionedQuorum, node: Node, request: PeerRequest) -> bool:
+    """Returns False where the request has ended the process, which starts again."""
+    if ask(node.advertised, request) or not _has_ended(node):
+        return True
+    print(f"node {node.node_id} was ended by {request}", flush=True)  # noqa: T201
+    quorum.start_again(node)
+    return False
+
+
+def _wait_for_answers(node: Node) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while not ask(node.advertised, DescribeQuorumRequest()):
+        assert time.monotonic() < deadline, f"no answer\n{node.said}"
+        time.sleep(0.2)
+
+
+def _has_ended(node: Node) -> bool:
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while node.is_running and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not node.is_running
+
+
+@contextmanager
+def _recorded(
+    folder: Path, trace: Path, voters: int
+) -> Iterator[tuple[PartitionedQuorum, Recorder]]:
+    recorder = Recorder()
+    with partitioned(folder, (KAFKAS,) * voters, recorder.watch, _SETTINGS) as quorum:
+        quorum.hear_start = recorder.started
+        replicas = {node_id: _replica(quorum, node_id) for node_id in quorum.nodes}
+        try:
+            yield quorum, recorder
+        finally:
+            kept = recorder.kept()
+            save(trace, CLUSTER_ID, replicas, kept, recorder.starts)
+
+
+def _replica(quorum: PartitionedQuorum, node_id: int) -> Replica:
+    node = quorum.nodes[node_id]
+    meta = decode((node.process.log_dir / "meta.properties").read_bytes())
+    key = ReplicaKey(node_id, str(meta.directory_id))
+    where = Endpoint(PARTITION.listener, "127.0.0.1", node.advertised)
+    return Replica(key, where, (1,) if node_id == 1 else ())
+
+
+def _target(quorum: PartitionedQuorum, node_id: int) -> Target:
+    end = quorum.wait_for_all()
+    epoch, leader_id = quorum.newest_election()
+    voters = {
+        each: Voter(found.key, (found.endpoint,))
+        for each in quorum.nodes
+        for found in (_replica(quorum, each),)
+    }
+    peer = next(each for each in quorum.nodes if each not in (node_id, leader_id))
+    return Target(CLUSTER_ID, voters[node_id], voters[leader_id], voters[peer], epoch, end, epoch)
+
+
+def _end_leader_in_order(quorum: PartitionedQuorum) -> None:
+    """By SIGTERM: it tells the others (EndQuorumEpoch). Then it starts again."""
+    epoch, leader_id = quorum.newest_election()
+    node = quorum.nodes[leader_id]
+    assert isinstance(node.process, Controller)
+    node.process.stop()
+    deadline = time.monotonic() + 60
+    while quorum.newest_election()[0] <= epoch and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3.0)
+    quorum.start_again(node)
+    quorum.wait_for_all()
+
+
+def _move_a_voter(quorum: PartitionedQuorum) -> None:
+    """It starts again, advertised by another name of the same address, and tells its leader
+    (UpdateRaftVoter)."""
+    leader_id = quorum.newest_election()[1]
+    node = quorum.nodes[next(each for each in quorum.nodes if each not in (1, leader_id))]
+    process = node.process
+    assert isinstance(process, Controller)
+    process.kill()
+    old = f"advertised.listeners={LISTENER}://127.0.0.1"
+    text = process.properties.read_text()
+    process.properties.write_text(text.replace(old, f"advertised.listeners={LISTENER}://localhost"))
+    quorum.start_again(node)
+    time.sleep(10.0)
+    quorum.wait_for_all()

@@ -1,0 +1,94 @@
+"""The RPCs of Kafka 4.4.0 controllers, recorded once, before our core as it is now.
+
+tests/golden/rpcs: `faults-3` is a quorum of three under faults, `probes-3` one that was asked what
+no node asks. `python -m tests.interop.conformance` records longer ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.interop.conformance.exchanges import Trace, load
+from tests.interop.conformance.judge import Outcome, Verdict, accused, judged, watermarks
+from tests.interop.conformance.page import api_of
+from tests.interop.conformance.reasons import REASONS
+from tests.interop.conformance.rules import check
+
+_GOLDEN = Path(__file__).parents[2] / "golden" / "rpcs"
+_SINGLE_STATE = 0.9
+
+
+@pytest.fixture(scope="module")
+def faults() -> Trace:
+    return load(_GOLDEN / "faults-3.jsonl.gz")
+
+
+@pytest.fixture(scope="module")
+def under_faults(faults: Trace) -> list[Verdict]:
+    return list(judged(faults))
+
+
+@pytest.fixture(scope="module")
+def probed() -> list[Verdict]:
+    return list(judged(load(_GOLDEN / "probes-3.jsonl.gz")))
+
+
+def test_every_answer_of_kafka_is_the_core_s_or_differs_for_a_stated_reason(
+    under_faults: list[Verdict], probed: list[Verdict]
+) -> None:
+    differing = [each for each in (*under_faults, *probed) if each.outcome is Outcome.DIFFERS]
+    assert not differing, differing[:3]
+
+
+def test_most_answers_leave_the_core_one_state_and_no_choice(
+    under_faults: list[Verdict], probed: list[Verdict]
+) -> None:
+    for verdicts in (under_faults, probed):
+        outcomes = Counter(each.outcome for each in verdicts)
+        agreed = outcomes[Outcome.SAME] + outcomes[Outcome.POSSIBLE]
+        assert outcomes[Outcome.SAME] > _SINGLE_STATE * agreed > 100
+
+
+def test_kafka_s_controllers_keep_the_invariants_under_faults(faults: Trace) -> None:
+    judged_by_name = check(faults)
+    for name in ("one leader", "epochs", "votes", "log matching", "committed", "high watermark"):
+        assert judged_by_name[name] > 10, name
+    assert judged_by_name["voter sets"] > 2
+
+
+def test_begin_quorum_epoch_is_answered_as_by_kafka_s_process(probed: list[Verdict]) -> None:
+    """Leaders, followers and unattached nodes were asked: of older, equal and newer epochs, for
+    other directories and other clusters, with endpoints and without."""
+    found = [each for each in probed if api_of(each) == "BeginQuorumEpoch"]
+    same = {each.kafka for each in found if each.outcome is Outcome.SAME}
+    errors = {text.split(",")[0] for text in same}
+    assert {"error NONE", "error FENCED_LEADER_EPOCH", "error INVALID_VOTER_KEY",
+            "error INVALID_REQUEST", "error INCONSISTENT_CLUSTER_ID"} <= errors  # fmt: skip
+    reasons = {each.reason for each in found if each.outcome is Outcome.ALLOWED}
+    assert reasons == {"a negative epoch", "a leader that is no voter"}
+
+
+def test_what_ends_a_process_of_kafka_s_is_refused_by_ours(probed: list[Verdict]) -> None:
+    ended = [each for each in probed if each.outcome is Outcome.ENDED]
+    assert {api_of(each) for each in ended} == {"BeginQuorumEpoch", "EndQuorumEpoch"}
+    for each in ended:
+        assert {text.split(",")[0] for text in each.ours} <= {"error INVALID_REQUEST"}
+
+
+def test_no_request_of_kafka_s_nodes_is_illegal_to_the_core(faults: Trace) -> None:
+    assert accused(faults) == []
+
+
+def test_most_high_watermarks_are_what_the_fetches_add_up_to(faults: Trace) -> None:
+    told, exact = watermarks(faults)
+    assert told > 100
+    assert exact > 0.75 * told
+
+
+def test_each_reason_explains_an_answer_that_was_recorded(
+    under_faults: list[Verdict], probed: list[Verdict]
+) -> None:
+    assert {each.reason for each in (*under_faults, *probed)} - {""} == set(REASONS)

@@ -1,0 +1,91 @@
+"""What a whole trace shows of all epochs: who led them, and what their leaders wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from replica.model.batch import Batch
+from replica.model.control import KRaftVoters, LeaderChange
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE
+from replica.model.voters import VoterSet
+from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse, VoteRequest
+from tests.interop.conformance.exchanges import Exchange, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """leaders: by epoch. starts: by epoch, the offset of its LeaderChange record. voter_sets: the
+    ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
+    the offsets. led_until: by
+    epoch, the newest time at which its leader has shown that it leads, in microseconds.
+    stood: (node id, epoch) of who asked for votes, which it does some time after it has voted for
+    itself."""
+
+    leaders: dict[int, int] = field(default_factory=dict)
+    starts: dict[int, int] = field(default_factory=dict)
+    voter_sets: list[tuple[int, int, VoterSet, int]] = field(default_factory=list)
+    led_until: dict[int, int] = field(default_factory=dict)
+    stood: set[tuple[int, int]] = field(default_factory=set)
+
+    def next_voters(self, epoch: int, log_end: int) -> tuple[VoterSet, int] | None:
+        """The next set that the leader of `epoch` appends at or above `log_end`, and when it was
+        first fetched; None for none."""
+        for of, offset, voters, at in self.voter_sets:
+            if of == epoch and offset >= log_end:
+                return voters, at
+        return None
+
+
+def world_of(trace: Trace) -> World:
+    world = World()
+    seen: dict[tuple[int, int], tuple[Batch, int]] = {}
+    for exchange in trace.exchanges:
+        for epoch, leader_id in _named(exchange):
+            world.leaders.setdefault(epoch, leader_id)
+        _note_leading(world, exchange)
+        request = exchange.request
+        if exchange.client is not None and isinstance(request, VoteRequest):
+            world.stood.update([] if request.pre_vote else [(exchange.client, request.epoch)])
+        if isinstance(exchange.reply, FetchResponse):
+            _read(exchange.reply.batches, exchange.answered, seen)
+    for (offset, epoch), (batch, at) in sorted(seen.items()):
+        for index, record in enumerate(batch.control):
+            if isinstance(record, LeaderChange):
+                world.leaders.setdefault(epoch, record.leader_id)
+                world.starts.setdefault(epoch, offset)
+            elif isinstance(record, KRaftVoters):
+                world.voter_sets.append((epoch, offset + index, record.voters, at))
+    return world
+
+
+def _note_leading(world: World, exchange: Exchange) -> None:
+    """A leader of an epoch that has resigned doesn't lead it again."""
+    request, reply, at = exchange.request, exchange.reply, 0
+    if exchange.client is not None and isinstance(request, BeginQuorumEpochRequest):
+        epoch, at = request.epoch, exchange.sent
+    elif isinstance(reply, FetchResponse) and reply.error is ErrorCode.NONE:
+        epoch, at = reply.epoch, exchange.asked
+    if at:
+        world.led_until[epoch] = max(world.led_until.get(epoch, 0), at)
+
+
+def _read(
+    batches: Iterable[Batch], at: int, seen: dict[tuple[int, int], tuple[Batch, int]]
+) -> None:
+    for batch in batches:
+        place = (batch.base_offset, batch.epoch)
+        known = seen.get(place, (batch, at))
+        seen[place] = (batch, min(known[1], at))
+
+
+def _named(exchange: Exchange) -> list[tuple[int, int]]:
+    """(epoch, leader id), as the nodes themselves say; not what a probe claims."""
+    found = []
+    request, reply = exchange.request, exchange.reply
+    if exchange.client is not None and isinstance(request, BeginQuorumEpochRequest):
+        found.append((request.epoch, request.leader_id))
+    if reply is not None and reply.leader_id != NO_NODE and reply.epoch >= 0:
+        found.append((reply.epoch, reply.leader_id))
+    return found
