@@ -1,4 +1,4 @@
-"""Strangers at the voters of kraftlake in a quorum with one of Kafka: the quorum goes on committing."""
+"""Strangers at the voters of kraftlake in a quorum with one of Kafka, which goes on committing."""
 
 import time
 
