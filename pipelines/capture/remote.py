@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipelines.capture.patience import patiently
 from pipelines.capture.private import make_folder, new_file
 from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
 from replica.errors import UnreadableFileError, UsageError
@@ -22,6 +25,13 @@ _BESIDE = (
 )  # fmt: skip
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
+GROWTH_BYTES = 64 * 1024 * 1024
+"""How much of a file is read behind the size in the listing, as a log may have grown since. A store
+that never ends an object fills no disk."""
+
+
+LISTING_S, CHUNK_S = 120.0, 300.0
+"""How long a listing may take, and 8 MiB of an object: a store may be slow, but not without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,8 @@ class RemoteFile:
     name: str
     path: str
     """The file's path in its store."""
+    size_bytes: int | None
+    """As the store lists it; None where it doesn't tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +59,20 @@ def download(uri: str, folder: str) -> Downloaded:
     """Copy the files of the metadata directories at or below the URI, with their relative paths.
 
     Raises UsageError for a scheme that pyarrow doesn't know, or a URI with nothing below it;
-    UnreadableFileError where the store refuses everything, or can't be reached. A single file that
-    can't be read is a damage.
+    UnreadableFileError where the store refuses everything, can't be reached, or lists more bytes
+    than half of the disk's free space. A single file that can't be read, or ends before the size
+    that is listed, is a damage.
     """
     files = remote_files(uri)
     if not files:
         raise UsageError(f"{shown_uri(uri)}: no Kafka metadata file below it")
+    _check_room(uri, sum(file.size_bytes or 0 for file in files), folder)
     damages = []
     with opened(uri) as (store, _):
         for file in files:
             shown = shown_uri(file.uri)
             try:
-                _copy(store, file, folder)
+                patiently(partial(_copy, store, file, folder), shown, CHUNK_S, "8 MiB of it")
             except OSError as error:
                 if is_unreachable(error):
                     raise
@@ -84,13 +98,24 @@ def remote_files(uri: str) -> list[RemoteFile]:
             check_bucket(store, root, uri)
             raise UsageError(f"{shown_uri(uri)}: no such file or directory")
         if info.type == fs.FileType.File:
-            return [RemoteFile(uri, "", PurePosixPath(root).name, root)]
-        entries = store.get_file_info(fs.FileSelector(root, recursive=True))
-        paths = sorted(entry.path for entry in entries if entry.type == fs.FileType.File)
+            return [RemoteFile(uri, "", PurePosixPath(root).name, root, info.size)]
+        below = fs.FileSelector(root, recursive=True)
+        entries = patiently(
+            lambda _: store.get_file_info(below), shown_uri(uri), LISTING_S, "its listing"
+        )
+        sizes = {each.path: each.size for each in entries if each.type == fs.FileType.File}
     prefix = root.rstrip("/") + "/"
-    relative = {path.removeprefix(prefix): path for path in paths if _is_below(path, prefix)}
+    relative = {
+        path.removeprefix(prefix): path for path in sorted(sizes) if _is_below(path, prefix)
+    }
     return [
-        RemoteFile(_joined(uri, name), name, PurePosixPath(name).name, relative[name])
+        RemoteFile(
+            _joined(uri, name),
+            name,
+            PurePosixPath(name).name,
+            relative[name],
+            sizes[relative[name]],
+        )
         for name in _wanted(relative)
     ]
 
@@ -144,12 +169,31 @@ def _joined(uri: str, relative: str) -> str:
     return f"{base.rstrip('/')}/{relative}{mark}{query}"
 
 
-def _copy(store: Any, file: RemoteFile, folder: str) -> None:
+def _check_room(uri: str, size: int, folder: str) -> None:
+    make_folder(Path(folder))
+    disk = os.statvfs(folder)
+    if size > disk.f_bavail * disk.f_frsize // 2:
+        raise UnreadableFileError(
+            shown_uri(uri),
+            f"the store lists {size} bytes here, more than half of the free space of {folder}: "
+            "name less of it, or have TMPDIR or the lake on a larger disk",
+        )
+
+
+def _copy(store: Any, file: RemoteFile, folder: str, step: Callable[[], None]) -> None:
+    """OSError, and no copy, where the store sends less than it lists."""
     target = Path(folder, file.relative or file.name)
     make_folder(target.parent)
+    listed, copied = file.size_bytes, 0
+    most = sys.maxsize if listed is None else listed + GROWTH_BYTES
     with store.open_input_stream(file.path) as source, new_file(target) as out:
-        while chunk := source.read(_CHUNK_BYTES):
+        while chunk := source.read(min(_CHUNK_BYTES, most - copied)):
             out.write(chunk)
+            copied += len(chunk)
+            step()
+    if listed is not None and copied < listed:
+        target.unlink()
+        raise OSError(f"the store lies: it sends {copied} bytes of {listed} that it lists")
 
 
 def file_name(path: str) -> str:

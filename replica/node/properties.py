@@ -103,12 +103,19 @@ class Properties:
 
 
 def read_properties(path: str, kind: str = "server.properties") -> Properties:
-    """Raises UsageError where the file can't be read or isn't a properties file."""
+    """Raises UsageError where the file can't be read or isn't a properties file, and for a value
+    with a zero byte: no call of the operating system takes a path with one."""
     try:
         text = Path(path).read_bytes().decode(ENCODING)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; name a {kind} file") from error
     try:
-        return Properties(path, {key: value for _, key, value in properties_in(text)})
+        values = {key: value for _, key, value in properties_in(text)}
     except DataError as error:
         raise UsageError(str(error.in_file(path))) from error
+    for key, value in values.items():
+        if "\0" in value:
+            raise UsageError(
+                f"{path}: {key}: a zero byte, which no path, name or password may hold"
+            )
+    return Properties(path, values)

@@ -4,8 +4,9 @@ so many records per second of so many bytes, and reports what became of them."""
 from __future__ import annotations
 
 import asyncio
-import math
+import itertools
 import os
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from replica.node.driver import Driver
@@ -29,19 +30,23 @@ class AppendLoad:
 
 @dataclass(slots=True)
 class Figures:
-    """What happened since the last report. Latencies are ms from append to commit; records that
-    were lost when the leadership ended have none."""
+    """What happened since the last report.
 
-    latencies: list[float] = field(default_factory=list)
+    commits: for each append the ms from append to commit, and how many records it had. A value for
+    each record would take so long to sort that the next records would wait for it. Records that
+    were lost when the leadership ended have none.
+    """
+
+    commits: list[tuple[float, int]] = field(default_factory=list)
 
     def notice(self, load: AppendLoad, took_s: float) -> Notice:
-        """Records and bytes per second, and the latencies at 75, 99 and 99.9 %."""
-        count = len(self.latencies)
-        rate = count / took_s
-        ordered = sorted(self.latencies)
+        """Records and bytes per second, and the latencies of records at 75, 99 and 99.9 %."""
+        ordered = sorted(self.commits)
+        counts = list(itertools.accumulate(count for _, count in ordered))
+        rate = counts[-1] / took_s
         shares = {
-            name: round(ordered[min(count - 1, math.ceil(count * share) - 1)], 1)
-            for name, share in (("p75", 0.75), ("p99", 0.99), ("p999", 0.999))
+            name: round(ordered[bisect_left(counts, -(-counts[-1] * share // 1000))][0], 1)
+            for name, share in (("p75", 750), ("p99", 990), ("p999", 999))
         }
         text = (
             f"{rate:.1f} records/s, {rate * load.record_bytes:.0f} bytes/s, latency (ms): "
@@ -73,9 +78,9 @@ async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
             pending.add(task)
             task.add_done_callback(pending.discard)
         if now - reported >= REPORT_EVERY_S:
-            if figures.latencies:
+            if figures.commits:
                 report(figures.notice(load, now - reported))
-            figures.latencies, reported = [], now
+            figures.commits, reported = [], now
         await asyncio.sleep(TICK_S)
 
 
@@ -86,4 +91,4 @@ async def _append(driver: Driver, epoch: int, values: tuple[bytes, ...], figures
         await driver.append(Append(epoch, values))
     except (NotLeaderError, BufferAllocationError):
         return
-    figures.latencies += [(loop.time() - began) * 1000] * len(values)
+    figures.commits.append(((loop.time() - began) * 1000, len(values)))

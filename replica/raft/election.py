@@ -25,6 +25,9 @@ from replica.raft.transitions import TransitionCause
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
     """Grant the vote or refuse it. A newer epoch is adopted in both cases."""
+    if _stands_again(core, request):
+        core.reply(request_id, core.signed(VoteResponse(granted=False)))
+        return
     illegal = _why_illegal(core, request)
     if illegal is not None:
         core.refuse_illegal(request_id, request, illegal)
@@ -217,6 +220,20 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
         core.become(TransitionCause.VOTED, voted)
     elif isinstance(role, Prospective):
         core.become(TransitionCause.VOTED, replace(role, voted=request.candidate))
+
+
+def _stands_again(core: Core, request: VoteRequest) -> bool:
+    """Whether the sender has a log of the very epoch in which it stands, and this replica knows no
+    leader of that epoch.
+
+    A voter of Kafka's does so after a restart, if it had stood in the epoch and then followed the
+    leader (QuorumState.initialize looks at the vote first). INVALID_REQUEST in an answer that names
+    no leader would end its process (KafkaRaftClient.maybeHandleCommonResponse).
+    """
+    is_real = not request.pre_vote and request.last_epoch == request.epoch
+    is_plausible = request.end_offset > 0 and request.candidate.node_id not in (-1, core.local_id)
+    knows_no_leader = (core.role.epoch, core.role.leader_id) == (request.epoch, NO_NODE)
+    return is_real and is_plausible and knows_no_leader
 
 
 def _why_illegal(core: Core, request: VoteRequest) -> str | None:

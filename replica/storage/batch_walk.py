@@ -56,6 +56,22 @@ def walk(
     return _walk(file, found, expected_offset, position, end, epoch, piece_bytes)
 
 
+def frame_at(
+    file: File, position: int, expected_offset: int | None = None, *, check_crc: bool = True
+) -> Frame:
+    """The batch that begins at byte `position`. Raises as `walk` does, also where no batch does."""
+    walked = walk(
+        file,
+        expected_offset=expected_offset,
+        position=position,
+        check_crc=check_crc,
+        piece_bytes=SEARCH_BYTES,
+    )
+    for frame, _ in walked:
+        return frame
+    raise TruncatedDataError("no batch begins at the end", position, file.path)
+
+
 def walk_runs(
     file: File,
     room: Callable[[], int],

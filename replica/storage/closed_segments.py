@@ -16,14 +16,8 @@ from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
 from replica.storage.filesystem import File, FileSystem, read_whole
-from replica.storage.segment import (
-    INDEXES,
-    MAX_INDEX_FILE_BYTES,
-    ClosedSegment,
-    LogConfig,
-    scan_segment,
-    segment_path,
-)
+from replica.storage.segment import ClosedSegment, LogConfig, scan_segment
+from replica.storage.segment_files import INDEXES, MAX_INDEX_FILE_BYTES, segment_path
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     ascending_prefix,

@@ -31,8 +31,8 @@ from replica.storage.segment import (
     ClosedSegment,
     LogConfig,
     create_segment,
-    remove_segment,
 )
+from replica.storage.segment_files import remove_segment
 from replica.storage.snapshots import SnapshotFiles
 
 READ_BYTES = 1024 * 1024

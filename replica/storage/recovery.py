@@ -38,15 +38,13 @@ from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
 from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
 from replica.storage.log import FileLog, OpenedFolder, Place
 from replica.storage.segment import (
-    INDEXES,
     ActiveSegment,
     LogConfig,
     ScannedSegment,
     create_segment,
-    remove_segment,
     scan_segment,
-    segment_path,
 )
+from replica.storage.segment_files import INDEXES, remove_segment, segment_path
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (

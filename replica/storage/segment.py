@@ -19,11 +19,13 @@ from replica.storage.batch_walk import (
     PIECE_BYTES,
     SEARCH_BYTES,
     BatchBytes,
+    frame_at,
     read_batches,
     walk,
     walk_runs,
 )
 from replica.storage.filesystem import File, FileSystem, read_whole
+from replica.storage.segment_files import INDEXES, KINDS, MAX_INDEX_FILE_BYTES, segment_path
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
@@ -32,12 +34,10 @@ from replica.storage.segment_index import (
     last_entry,
     position_before,
     resumed,
+    shared_prefix,
     synced_entries,
 )
 
-INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
-KINDS = (FileKind.SEGMENT, *INDEXES)
-MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
 _RENEWED_BYTES = 1024 * 1024
 
 
@@ -53,19 +53,6 @@ class LogConfig:
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes < 2**31, "positions in an index are int32"
-
-
-def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
-    return f"{folder}/{segment_file_name(base_offset, kind)}"
-
-
-def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
-    """Remove all files of a segment durably, also Kafka's producer snapshot."""
-    there = set(files.names(folder))
-    for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
-        if segment_file_name(base_offset, kind) in there:
-            files.remove(segment_path(folder, base_offset, kind))
-    files.sync_directory(folder)
 
 
 @dataclass(slots=True)
@@ -189,14 +176,37 @@ class ActiveSegment:
         )
 
     def truncate_to(self, end_offset: int) -> None:
-        """Cut durably each batch that holds offsets at or above `end_offset`."""
-        walked = walk(self._log, expected_offset=self.base_offset, end=self.size, check_crc=False)
-        kept = takewhile(lambda found: found[0].end_offset <= end_offset, walked)
-        self.index = SegmentIndex(self.base_offset, self.config.index_interval_bytes)
-        self.size, self.end_offset, self.first_timestamp = 0, self.base_offset, -1
-        for frame, _ in kept:
+        """Cut durably each batch that holds offsets at or above `end_offset`.
+
+        The index says where to begin, so that a large segment isn't read as a whole.
+        """
+        end = self.size
+        self._go_back(end_offset)
+        walked = walk(
+            self._log,
+            expected_offset=self.end_offset,
+            position=self.size,
+            end=end,
+            check_crc=False,
+            piece_bytes=SEARCH_BYTES,
+        )
+        for frame, _ in takewhile(lambda found: found[0].end_offset <= end_offset, walked):
             self.add(run_of(frame, self.index.room))
         self.cut()
+
+    def _go_back(self, end_offset: int) -> None:
+        """Count only the batches up to the last one below `end_offset` that has an entry in the
+        index; none where no batch there has one."""
+        interval, found = self.config.index_interval_bytes, None
+        offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
+        if offsets:
+            last = frame_at(self._log, last_entry(offsets)[1], check_crc=False)
+            found = resumed(self.base_offset, interval, offsets, bytes(self.index.times), last)
+        if found is None:
+            self.index = SegmentIndex(self.base_offset, interval)
+            self.size, self.end_offset, self.first_timestamp = 0, self.base_offset, -1
+        else:
+            self.index, self.size, self.end_offset = found, last.end_position, last.end_offset
 
     def cut(self) -> None:
         """Cut the log durably at `size`, and the indexes to the batches before that.
@@ -206,7 +216,7 @@ class ActiveSegment:
         for kind, content in self._indexes():
             file = self.opened[kind]
             size = file.size()
-            shared = _shared_prefix(file.read(0, size), content)
+            shared = shared_prefix(file.read(0, size), content)
             if shared < size:
                 file.truncate(shared)
                 file.sync()
@@ -271,14 +281,6 @@ class ActiveSegment:
             if written < len(content):
                 self.opened[kind].write(written, bytes(content[written:]))
                 self._written[kind] = len(content)
-
-
-def _shared_prefix(one: bytes, other: bytes | bytearray) -> int:
-    """How many bytes at the beginning of both contents are the same."""
-    shortest = min(len(one), len(other))
-    if one[:shortest] == other[:shortest]:
-        return shortest
-    return next(at for at in range(shortest) if one[at] != other[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,9 +359,8 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
         return None
     relative, position = last_entry(offsets)
     try:
-        first, _ = next(walk(log, expected_offset=base, piece_bytes=SEARCH_BYTES))
-        last, _ = next(walk(log, expected_offset=None, position=position, piece_bytes=SEARCH_BYTES))
-    except (DataError, StopIteration):
+        first, last = frame_at(log, 0, base), frame_at(log, position)
+    except DataError:
         return None
     file = segment.opened[FileKind.TIME_INDEX]
     times = file.read(0, file.size())

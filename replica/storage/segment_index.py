@@ -157,3 +157,11 @@ def ascending_prefix(offsets: bytes) -> bytes:
             return offsets[: number * OFFSET_ENTRY.size]
         last_relative, last_position = relative, position
     return offsets[:used]
+
+
+def shared_prefix(one: bytes, other: bytes | bytearray) -> int:
+    """How many bytes at the beginning of both contents are the same."""
+    shortest = min(len(one), len(other))
+    if one[:shortest] == other[:shortest]:
+        return shortest
+    return next(at for at in range(shortest) if one[at] != other[at])

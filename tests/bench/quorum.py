@@ -1,11 +1,15 @@
 """A quorum of three under load: ours beside kafka.tools.TestRaftServer, both with the same linger.
 
-python -m tests.bench.quorum FOLDER [--rounds N] [--seconds N] [--write]
+python -m tests.bench.quorum FOLDER [--part PART] [--seconds N] [--warm-up N]
 
-Each round runs one quorum after the other: 20,000 records a second of 256 bytes, which is what a
-TestRaftServer writes. Rates are those of the high watermark, which both tell in the same way;
-latencies, from append to commit, are what each leader prints. Then ours is given more and more
-until it doesn't hold it. FOLDER decides which disk is measured. --write: into QUORUM.md.
+Three parts, each of some minutes. `latency`: 20,000 records a second of 256 bytes, which is what a
+TestRaftServer writes, by both kinds in turn, with several lingers. `rate`: ours is given more and
+more until it doesn't hold it. `observer`: a fourth node of ours follows, and how far it lags behind
+the leader is looked at every tenth of a second.
+
+Rates are those of the high watermark, which both tell in the same way; latencies, from append to
+commit, are what each leader prints. FOLDER decides which disk is measured. The rows go to standard
+output, and into QUORUM.md by hand, beside what explains them.
 """
 
 from __future__ import annotations
@@ -17,107 +21,208 @@ import shutil
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.interop.mixed_quorum import MixedQuorum
+from tests.bench.processes import cpu_seconds
+from tests.interop.kafka_jars import NEWEST
+from tests.interop.kafka_node import free_ports
+from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum, Voter, configure
 
 RATE, BYTES = 20_000, 256
-MORE = (30_000, 40_000, 50_000, 60_000, 80_000, 100_000)
+MORE = (100_000, 150_000, 200_000)
+OBSERVED = 100_000
+LINGERS_MS = (25, 5)
 HELD = 0.98
 """Of the rate asked for: what counts as held."""
-WARM_UP_S = 20.0
 FETCH_TIMEOUT_MS = 10_000
 """Of both. As often a TestRaftServer tells its leader of itself (UpdateRaftVoter), and the leader,
 which doesn't know that, closes the connection that the fetches use."""
-RECORD = Path(__file__).with_name("QUORUM.md")
+LOOK_EVERY_S = 0.1
+_LINGER, _IDLE = "controller.quorum.append.linger.ms", "kraftlake.append.when.idle"
 _LATENCY = {
-    "kafka": re.compile(r"Latency \(ms\): ([\d.]+) p75 ([\d.]+) p99 ([\d.]+) p999"),
-    "kraftlake": re.compile(r"latency \(ms\): p75 ([\d.]+), p99 ([\d.]+), p999 ([\d.]+)"),
+    KAFKAS: re.compile(r"Latency \(ms\): ([\d.]+) p75 ([\d.]+) p99 ([\d.]+) p999"),
+    OURS: re.compile(r"latency \(ms\): p75 ([\d.]+), p99 ([\d.]+), p999 ([\d.]+)"),
 }
 
 
 @dataclass(frozen=True)
-class Load:
-    """What one quorum did: committed records a second, and latencies in ms."""
+class Case:
+    """What is run. is_patient: our leader waits for the end of the linger, as Kafka's does."""
 
     kind: str
-    asked: int
+    rate: int
+    linger_ms: int = 25
+    is_patient: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, {_IDLE}=false" if self.is_patient else self.kind
+
+    @property
+    def properties(self) -> dict[str, object]:
+        ours = {_IDLE: str(not self.is_patient).lower()} if self.kind == OURS else {}
+        return {_LINGER: self.linger_ms, **ours}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a quorum did: committed records a second, the leader's seconds of CPU for each second,
+    latencies in ms."""
+
+    case: Case
     rate: float
+    cpu: float
     p75: float
     p99: float
     p999: float
 
     @property
     def is_held(self) -> bool:
-        return self.rate >= HELD * self.asked
+        return self.rate >= HELD * self.case.rate
 
     @property
     def row(self) -> str:
         latencies = " | ".join(f"{ms:.1f}" for ms in (self.p75, self.p99, self.p999))
         held = "yes" if self.is_held else "no"
-        return f"| {self.kind} | {self.asked:,} | {self.rate:,.0f} | {held} | {latencies} |"
+        return (
+            f"| {self.case.name} | {self.case.linger_ms} | {self.case.rate:,} | {self.rate:,.0f} | "
+            f"{held} | {latencies} | {self.cpu:.2f} |"
+        )
+
+
+@dataclass(frozen=True)
+class Times:
+    """In seconds."""
+
+    warm_up: float
+    measured: float
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--part", choices=("latency", "rate", "observer"), action="append")
+    parser.add_argument("--seconds", type=float, default=25.0)
+    parser.add_argument("--warm-up", type=float, default=15.0)
     options = parser.parse_args()
-    folder = options.folder / "quorum-bench"
-    rows = [
-        loaded(folder, kind, RATE, options.seconds)
-        for _ in range(options.rounds)
-        for kind in ("kafka", "kraftlake")
-    ]
-    for rate in MORE:
-        rows.append(loaded(folder, "kraftlake", rate, options.seconds))
-        if not rows[-1].is_held:
-            break
-    text = page(rows, options.rounds, options.seconds)
-    sys.stdout.write(text)
-    if options.write:
-        RECORD.write_text(text)
+    folder, times = options.folder / "quorum-bench", Times(options.warm_up, options.seconds)
+    print(  # noqa: T201
+        f"{options.seconds:g} s each after {options.warm_up:g} s, {os.cpu_count()} cores, "
+        f"{datetime.now(UTC).date()}, load {os.getloadavg()[0]:.1f} before"
+    )
+    for part in options.part or ("latency", "rate", "observer"):
+        for row in {"latency": latency_rows, "rate": rate_rows, "observer": observer_rows}[part](
+            folder, times
+        ):
+            print(row, flush=True)  # noqa: T201
     return 0
 
 
-def loaded(folder: Path, kind: str, rate: int, seconds: float) -> Load:
+def latency_rows(folder: Path, times: Times) -> Iterator[str]:
+    for linger_ms in LINGERS_MS:
+        for kind in (KAFKAS, OURS):
+            yield loaded(folder, Case(kind, RATE, linger_ms), times).row
+    yield loaded(folder, Case(OURS, RATE, is_patient=True), times).row
+
+
+def rate_rows(folder: Path, times: Times) -> Iterator[str]:
+    for rate in MORE:
+        load = loaded(folder, Case(OURS, rate), times)
+        yield load.row
+        if not load.is_held:
+            break
+
+
+def observer_rows(folder: Path, times: Times) -> Iterator[str]:
+    with _running(folder, Case(OURS, OBSERVED)) as quorum, _observer(folder, quorum) as observer:
+        time.sleep(times.warm_up)
+        leader = quorum.leader()
+        began, first, cpu = time.monotonic(), leader.size, _cpu_of(observer)
+        lags: list[int] = []
+        while time.monotonic() < began + times.measured:
+            has = observer.size
+            lags.append(max(0, leader.size - has))
+            time.sleep(LOOK_EVERY_S)
+        took = time.monotonic() - began
+        rate = (leader.size - first) / took
+        share = (_cpu_of(observer) - cpu) / took
+    ordered = [lag / rate * 1000 for lag in sorted(lags)]
+    yield (
+        f"observer of {OBSERVED:,} records/s ({rate / 1e6:.1f} MB/s): behind by "
+        f"{statistics.median(ordered):.0f} ms in the median, {ordered[-1]:.0f} ms at most "
+        f"({len(ordered)} looks), by {lags[-1] / rate * 1000:.0f} ms at the end; "
+        f"{share:.2f} s of CPU a second"
+    )
+
+
+def loaded(folder: Path, case: Case, times: Times) -> Load:
     """Run a quorum of one kind for so long, after it has warmed up; again where its leader changed
     meanwhile."""
     while True:
-        folder.mkdir(parents=True)
-        try:
-            count = 3 if kind == "kraftlake" else 0
-            with MixedQuorum(
-                folder, count, workload=(rate, BYTES), fetch_timeout_ms=FETCH_TIMEOUT_MS
-            ) as quorum:
-                measured = _measured(quorum, seconds)
-        finally:
-            shutil.rmtree(folder)
+        with _running(folder, case) as quorum:
+            measured = _measured(quorum, times)
         if measured is not None:
-            committed, said = measured
-            load = Load(kind, rate, committed / seconds, *_latencies(kind, said))
-            sys.stderr.write(load.row + "\n")
-            return load
-        sys.stderr.write(f"{kind}: the leader changed; again\n")
+            rate, cpu, said = measured
+            return Load(case, rate, cpu, *_latencies(case.kind, said))
+        sys.stderr.write(f"{case.name}: the leader changed; again\n")
 
 
-def _measured(quorum: MixedQuorum, seconds: float) -> tuple[float, str] | None:
-    """(records committed in so many seconds, what the leader printed meanwhile); None where it
-    didn't stay the leader."""
-    quorum.wait_for_commits(0)
-    time.sleep(WARM_UP_S)
+@contextmanager
+def _running(folder: Path, case: Case) -> Iterator[MixedQuorum]:
+    folder.mkdir(parents=True)
+    try:
+        with MixedQuorum(
+            folder,
+            3 if case.kind == OURS else 0,
+            workload=(case.rate, BYTES),
+            fetch_timeout_ms=FETCH_TIMEOUT_MS,
+            properties=case.properties,
+        ) as quorum:
+            quorum.wait_for_commits(0)
+            yield quorum
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _observer(folder: Path, quorum: MixedQuorum) -> Iterator[Voter]:
+    """A node that is none of the voters."""
+    (port,) = free_ports(1)
+    observer = Voter(4, OURS, folder / "4", port, NEWEST)
+    ports = {node_id: voter.port for node_id, voter in quorum.voters.items()}
+    servers = ",".join(f"127.0.0.1:{voter}" for voter in ports.values())
+    properties = {"controller.quorum.bootstrap.servers": servers}
+    configure(observer, ports, FETCH_TIMEOUT_MS, properties)
+    observer.start()
+    try:
+        yield observer
+    finally:
+        observer.kill()
+
+
+def _measured(quorum: MixedQuorum, times: Times) -> tuple[float, float, str] | None:
+    """(records committed a second, the leader's CPU time a second, what it printed meanwhile); None
+    where it didn't stay the leader."""
+    time.sleep(times.warm_up)
     leader, epoch = quorum.leader(), quorum.leader().election
     output = leader.folder / "output.txt"
-    told, before, began = output.stat().st_size, quorum.committed(), time.monotonic()
-    time.sleep(seconds)
+    told, cpu = output.stat().st_size, _cpu_of(leader)
+    before, began = quorum.committed(), time.monotonic()
+    time.sleep(times.measured)
     after, took = quorum.committed(), time.monotonic() - began
     if quorum.leader().election != epoch:
         return None
-    return (after - before) * seconds / took, output.read_bytes()[told:].decode()
+    said = output.read_bytes()[told:].decode()
+    return (after - before) / took, (_cpu_of(leader) - cpu) / took, said
+
+
+def _cpu_of(voter: Voter) -> float:
+    assert voter.process is not None
+    return cpu_seconds(voter.process.pid)
 
 
 def _latencies(kind: str, said: str) -> tuple[float, float, float]:
@@ -125,26 +230,6 @@ def _latencies(kind: str, said: str) -> tuple[float, float, float]:
     found = [tuple(map(float, texts)) for texts in _LATENCY[kind].findall(said)]
     p75, p99, p999 = (statistics.median(values) for values in zip(*found, strict=True))
     return p75, p99, p999
-
-
-def page(rows: list[Load], rounds: int, seconds: float) -> str:
-    return "\n".join(
-        [
-            "# A quorum of three under load\n",
-            f"`python -m tests.bench.quorum FOLDER`: {rounds} rounds in turn, {seconds:g} s each "
-            f"after {WARM_UP_S:g} s, on {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} in "
-            f"the last five minutes, {datetime.now(UTC).date()}. Records of {BYTES} bytes, linger "
-            "25 ms. Rates are of committed records, latencies in ms from append to commit.\n",
-            "| quorum | asked for, records/s | committed, records/s | held | p75 | p99 | p999 |",
-            "|---|---|---|---|---|---|---|",
-            *(row.row for row in rows),
-            "",
-            f"Fetch timeout of both {FETCH_TIMEOUT_MS} ms. TestRaftServer's histogram ends at "
-            "249 ms: what is more counts as that. On a busy machine start this by `chrt -r 1`, "
-            "which puts it before all others.",
-            "",
-        ]
-    )
 
 
 if __name__ == "__main__":

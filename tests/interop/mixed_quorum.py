@@ -11,10 +11,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from replica.errors import KraftlakeError
 from replica.format.quorum_state import decode
@@ -40,8 +41,8 @@ _BLOCK_BYTES = 16 * 1024 * 1024
 OURS, KAFKAS = "kraftlake", "kafka"
 _SERVER = "kafka.tools.TestRaftServer"
 _HEAP = "2g"
-"""It writes 20,000 records of 256 bytes a second, whatever its options say, and its reader keeps a
-buffer for each size of batch that it has seen."""
+"""Its reader keeps a buffer for each size of batch that it has seen. Kafka 4.4.0's writes 5,000
+records of 256 bytes a second where no option says otherwise."""
 
 
 @dataclass
@@ -113,7 +114,7 @@ class Voter:
             rate, size = self.workload or (RATE, BYTES)
             load = ("--workload", f"{rate},{size}")
             return command_line("replica", "run", "-c", self.properties, *load)
-        options = map(str, server_options(self.node_id, self.properties))
+        options = map(str, server_options(self.node_id, self.properties, self.workload))
         quick = self.workload is None
         return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)
 
@@ -123,7 +124,7 @@ class MixedQuorum:
     """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
 
     The kind that there is one of notices a lost leader earlier than the others, as it would hardly
-    ever lead otherwise.
+    ever lead otherwise. properties: further ones of all voters.
     """
 
     folder: Path
@@ -131,6 +132,7 @@ class MixedQuorum:
     version: str = NEWEST
     workload: tuple[int, int] | None = None
     fetch_timeout_ms: int | None = None
+    properties: Mapping[str, object] = field(default_factory=dict)
     voters: dict[int, Voter] = field(default_factory=dict)
     _ends: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _alike: set[tuple[int, int, int]] = field(default_factory=set)
@@ -144,7 +146,7 @@ class MixedQuorum:
             )
             others = self.kraftlake if kind == KAFKAS else 3 - self.kraftlake
             fetch_timeout_ms = self.fetch_timeout_ms or (2000 if others == 1 else 1000)
-            _configure(voter, ports, fetch_timeout_ms)
+            configure(voter, ports, fetch_timeout_ms, self.properties)
             self.voters[node_id] = voter
         if self.kraftlake < len(self.voters):
             _archive_classes(self.folder / "training", self.version)
@@ -247,11 +249,24 @@ def part(data: bytes, end_offset: int) -> bytes | None:
     return None if last is None else data[: last.position + last.header.size_bytes]
 
 
-def server_options(node_id: int, properties: Path) -> tuple[object, ...]:
-    return ("--config", properties, "--replica-directory-id", f"{'kafka' * 4}{node_id}A")
+def server_options(
+    node_id: int, properties: Path, workload: tuple[int, int] | None = None
+) -> tuple[object, ...]:
+    """workload: records a second, and bytes of each; None for the server's own."""
+    load: tuple[object, ...] = ()
+    if workload is not None:
+        load = ("--throughput", workload[0], "--record-size", workload[1])
+    directory_id = f"{'kafka' * 4}{node_id}A"
+    return ("--config", properties, "--replica-directory-id", directory_id, *load)
 
 
-def _configure(voter: Voter, ports: dict[int, int], fetch_timeout_ms: int) -> None:
+def configure(
+    voter: Voter,
+    ports: dict[int, int],
+    fetch_timeout_ms: int,
+    properties: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    """Make its folder. ports: of the voters, by their ids; another node is an observer."""
     named = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
     lines = {
         "process.roles": "controller",
@@ -266,6 +281,7 @@ def _configure(voter: Voter, ports: dict[int, int], fetch_timeout_ms: int) -> No
         "kraftlake.topic.name": TOPIC,
         "kraftlake.topic.id": TOPIC_ID,
         "kraftlake.principals.administrator": "*",
+        **properties,
     }
     (voter.folder / "log").mkdir(parents=True)
     voter.properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
@@ -278,7 +294,7 @@ def _archive_classes(folder: Path, version: str) -> None:
     """A lone TestRaftServer loads all that one in a quorum does, but what speaks to others."""
     (port,) = free_ports(1)
     lone = Voter(1, KAFKAS, folder, port, version)
-    _configure(lone, {1: port}, 2000)
+    configure(lone, {1: port}, 2000)
     options = server_options(1, lone.properties)
     make_archive(version, _SERVER, *options, until=lone.partition / "quorum-state")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replica.errors import KraftlakeError
+from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.model.voters import Endpoint
@@ -22,7 +23,13 @@ from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.fetches import replica_id
 from replica.node.translate.partition import ReplicatedPartition
 from replica.node.translate.translation import Translation
-from replica.raft.messages import ApiVersionsRequest, FetchRequest, PeerRequest, PeerResponse
+from replica.raft.messages import (
+    ApiVersionsRequest,
+    DescribeQuorumResponse,
+    FetchRequest,
+    PeerRequest,
+    PeerResponse,
+)
 from replica.wire.apis import APIS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.header import decode_request, decode_response
@@ -125,6 +132,9 @@ class Frames:
         if self.reply is not None and rpc.client is not None:
             message = decode_response(found.api, found.version, self.reply)
             reply = rpc.client.read(PARTITION, message, found.version)
+            if isinstance(reply, DescribeQuorumResponse) and reply.error is not ErrorCode.NONE:
+                # Kafka's refusal says epoch 0 and leader 0, whatever they are
+                reply = DescribeQuorumResponse(error=reply.error)
         if isinstance(request, FetchRequest) and found.version < rpc.oldest:
             request = replace(request, last_fetched_epoch=-1)
         return Exchange(

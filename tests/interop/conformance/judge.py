@@ -82,12 +82,46 @@ def _verdict(trace: Trace, case: Case) -> Verdict:
     return Verdict(exchange, outcome, _text(kafka), texts, reason)
 
 
+def accused(trace: Trace) -> list[Exchange]:
+    """Requests of Kafka's nodes that the core counts as illegal in every state in which the node
+    that was asked may have been."""
+    found = []
+    for case in Watching(trace).cases():
+        exchange = case.exchange
+        replica = trace.replicas[exchange.node]
+        local = Voter(replica.key, (replica.endpoint,))
+        judgements = [
+            _answer_in(trace.cluster_id, local, state, exchange.request)[1] for state in case.states
+        ]
+        if exchange.client is not None and judgements and all(judgements):
+            found.append(exchange)
+    return found
+
+
+def watermarks(trace: Trace) -> tuple[int, int]:
+    """How many high watermarks leaders have told, and how many of them are exactly what the fetches
+    that had come add up to."""
+    told = exact = 0
+    for case in Watching(trace).cases():
+        reply = case.exchange.reply
+        if isinstance(reply, FetchResponse) and (reply.high_watermark or -1) >= 0:
+            told += 1
+            exact += any(
+                state.term is not None and state.term.highest == reply.high_watermark
+                for state in case.states
+            )
+    return told, exact
+
+
 Facts = tuple[tuple[str, object], ...]
 """What is compared of an answer, by name."""
 
 
-def answer_in(cluster_id: str, local: Voter, state: State, request: PeerRequest) -> Reply | None:
-    """The core's answer in a state; None where it takes the request, and answers later."""
+def _answer_in(
+    cluster_id: str, local: Voter, state: State, request: PeerRequest
+) -> tuple[Reply | None, bool]:
+    """The core's answer in a state, None where it takes the request and answers later; and whether
+    it counts the request as illegal."""
     config = Config(cluster_id, local)
     core = Core(config, state.role, state.log, lambda bound: 0)
     core.now = 1
@@ -96,7 +130,7 @@ def answer_in(cluster_id: str, local: Voter, state: State, request: PeerRequest)
         request = replace(request, max_wait_ms=min(request.max_wait_ms, 0))
     handle_request(core, Request("asked", request))
     replies = [each for each in core.effects.taken().replies if each.request_id == "asked"]
-    return replies[0] if replies else None
+    return (replies[0] if replies else None), bool(core.illegal)
 
 
 def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
@@ -107,10 +141,13 @@ def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
     if isinstance(role, Leader) and term is not None:
         role = replace(role, high_watermark=_watermark(case, state))
         state = replace(state, role=role)
-    reply = answer_in(trace.cluster_id, local, state, exchange.request)
+    reply, _ = _answer_in(trace.cluster_id, local, state, exchange.request)
     if reply is None:
         return _accepted(kafka)
     message = _filled(exchange, reply)
+    if isinstance(message, FetchResponse) and term is not None:
+        # the core has counted this fetch and all others that have come; Kafka may not have
+        message = replace(message, high_watermark=_watermark(case, state))
     found = _facts(exchange.request, message)
     if isinstance(message, DescribeQuorumResponse) and term is not None:
         found = (*found[:-1], ("log ends", _log_ends(exchange, state)))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from replica.node.rpcs import TRANSLATIONS
 from replica.simulate.broken import INVARIANTS
-from tests.interop.conformance.exchanges import Trace
-from tests.interop.conformance.judge import Outcome, Verdict, judged
+from tests.interop.conformance.exchanges import Exchange, Trace
+from tests.interop.conformance.judge import Outcome, Verdict, accused, judged, watermarks
 from tests.interop.conformance.reasons import REASONS
 from tests.interop.conformance.rules import check
 
@@ -22,7 +22,8 @@ _SHOWN = 3
 @dataclass
 class Judged:
     """What became of a trace. counts: by API and outcome. reasons: by name, and API. examples: of
-    what differs, and of what ended Kafka's process."""
+    what differs, and of what ended Kafka's process. watermarks: told, and known exactly. accused:
+    requests of Kafka's nodes that the core counts as illegal."""
 
     name: str
     requests: int
@@ -33,6 +34,8 @@ class Judged:
     ended: list[Verdict] = field(default_factory=list)
     differing: list[Verdict] = field(default_factory=list)
     invariants: Mapping[str, int] = field(default_factory=dict)
+    watermarks: tuple[int, int] = (0, 0)
+    accused: list[Exchange] = field(default_factory=list)
 
 
 def judge(name: str, trace: Trace, *, are_rules_kept: bool) -> Judged:
@@ -49,6 +52,7 @@ def judge(name: str, trace: Trace, *, are_rules_kept: bool) -> Judged:
             found.ended.append(verdict)
         if verdict.outcome is Outcome.DIFFERS:
             found.differing.append(verdict)
+    found.watermarks, found.accused = watermarks(trace), accused(trace)
     if are_rules_kept:
         found.invariants = check(trace)
     return found
@@ -74,7 +78,10 @@ def _answers(trace: Judged) -> str:
     lines = [
         f"{trace.name}: {trace.requests:,} requests of the quorum's RPCs, {trace.unanswered:,} of "
         f"them without an answer; {trace.left_out:,} more that name another partition or can't be "
-        "read.\n",
+        f"read. Of {trace.watermarks[0]:,} high watermarks that were told, {trace.watermarks[1]:,} "
+        "are exactly what the fetches that had come add up to; the others lie between that and "
+        f"what the answered ones do. The core counts {len(trace.accused):,} requests of Kafka's "
+        "nodes as illegal.\n",
         f"| API | judged | {' | '.join(each.value for each in Outcome)} |",
         f"|---|---{'|---' * len(Outcome)}|",
     ]

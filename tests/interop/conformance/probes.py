@@ -85,7 +85,8 @@ def lasting(about: Target) -> Iterator[PeerRequest]:
         other = replace(newer, candidate=about.leader.key)
         elsewhere = replace(newer, candidate=ReplicaKey(peer.node_id, _OTHER_DIRECTORY))
         stranger = replace(newer, candidate=_STRANGER)
-        yield from (vote, newer, newer, vote, other, elsewhere, stranger)
+        again = replace(newer, last_epoch=epoch, pre_vote=False)
+        yield from (vote, again, newer, newer, vote, other, elsewhere, stranger)
         begin = BeginQuorumEpochRequest(
             cluster_id=cluster,
             epoch=epoch,

@@ -58,6 +58,15 @@ def _own_id(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answ
     return is_own and is_refused and _only(ours, error="INVALID_REQUEST")
 
 
+def _stands_again(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
+    request = exchange.request
+    if not isinstance(request, VoteRequest) or request.pre_vote:
+        return False
+    is_again = request.last_epoch == request.epoch == kafka.get("epoch") and kafka["leader"] == -1
+    is_illegal = kafka["error"] == "INVALID_REQUEST"
+    return is_again and is_illegal and _only(ours, error="NONE", granted=False)
+
+
 def _negative_epoch(
     trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
 ) -> bool:
@@ -133,6 +142,14 @@ REASONS: Mapping[str, Reason] = {
         "INVALID_REQUEST",
         "no other node has this id, so the sender is a second node with the same node.id: "
         "election.py counts it among illegal messages",
+    ),
+    "a candidate with a log of its epoch": Reason(
+        _stands_again,
+        "INVALID_REQUEST (KafkaRaftClient.handleVoteRequest)",
+        "refuses the vote without an error, where it knows no leader to name",
+        "a voter of Kafka's stands so after a restart (QuorumState.initialize looks at its vote "
+        "before it looks at the leader), and that error would end its process "
+        "(election.py, `_stands_again`)",
     ),
     "a negative epoch": Reason(
         _negative_epoch,

@@ -3,13 +3,14 @@ voters go and come; and asked what no healthy quorum asks (probes.py)."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from replica.format.meta_properties import decode
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from replica.raft.messages import DescribeQuorumRequest, PeerRequest
 from tests.interop.appending_clients import appending
@@ -65,12 +66,16 @@ def record_probes(folder: Path, trace: Path, voters: int) -> None:
 
 
 def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
-    """A node starts with an empty log, and fetches a snapshot. It keeps its vote."""
+    """A node starts with an empty log, and fetches a snapshot. It keeps its epoch, and forgets its
+    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter."""
     node = quorum.nodes[node_id]
     node.kill()
     for path in node.partition.iterdir():
         if path.name not in ("quorum-state", "partition.metadata", _BOOTSTRAP):
             path.unlink()
+    state = node.partition / "quorum-state"
+    fields = json.loads(state.read_text()) | {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
+    state.write_text(json.dumps(fields))
     quorum.start_again(node)
     quorum.wait_for_all()
 

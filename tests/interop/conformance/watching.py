@@ -18,7 +18,7 @@ from replica.model.log_facts import LogFacts, SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.config import FOREVER
-from replica.raft.log_state import LogState, opened
+from replica.raft.log_state import HistoryEntry, LogState, opened
 from replica.raft.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumResponse,
@@ -34,6 +34,10 @@ from replica.raft.roles import Leader
 from tests.interop.conformance.exchanges import NEVER, Exchange, Replica, Trace
 from tests.interop.conformance.witness import EMPTY_LOG, State, Term, Witness
 from tests.interop.conformance.world import World, world_of
+
+_UNFETCHED_US = 1_000_000
+"""A record of a leader's may lie so long before anybody fetches it: a follower asks again within
+500 ms, and the machine may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +159,17 @@ class Watching:
         role = Leader(epoch, node.key, node.endpoints, start, FOREVER, FOREVER)
         log = known.latest_log
         term = Term(role, role).counted(log.log_end, self._voters_of(epoch, log), start)
-        return replace(known, log=log, pending=(), term=term)
+        return replace(known, log=log, pending=(), term=term, tail_epoch=epoch)
 
     def _voters_of(self, epoch: int, log: LogState) -> tuple[VoterSet, ...]:
         """The set that is in force by what is known of a leader's log, and the next one, which may
         be."""
         following = self.world.next_voters(epoch, log.log_end)
-        return (log.voters,) if following is None else (log.voters, following)
+        return (log.voters,) if following is None else (log.voters, following[0])
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
         """It has shown where its log ends."""
+        node = replace(node, tail_epoch=None)
         for log in (node.log, node.latest_log):
             if _position(log) == position:
                 return replace(node, log=log, pending=())
@@ -235,7 +240,8 @@ class Watching:
         now = self._nodes[exchange.node]
         states: list[State] = []
         for node in (before, now):
-            for state in self._states_of(node.without(number), exchange):
+            for each in self._states_of(node.without(number), exchange):
+                state = _between(each, before, now)
                 if state not in states:
                     states.append(state)
         return Case(exchange, tuple(states), told)
@@ -253,7 +259,17 @@ class Watching:
             if shows_it or has_shown:
                 known = self._leads(known, epoch)
             known = self._with_answer(known, exchange)
-            yield from known.states(self.world, self._endpoints, exchange.asked)
+            yield from known.states(self.world, self._endpoints, exchange.answered)
+            if known.term is not None and not isinstance(exchange.request, FetchRequest):
+                yield from self._with_next_voters(known, exchange.answered)
+
+    def _with_next_voters(self, node: Witness, until: int) -> Iterator[State]:
+        """A leader may just have appended a voter set that nobody has fetched yet."""
+        following = self.world.next_voters(node.epoch, node.log.log_end)
+        if following is not None and following[1] < until + _UNFETCHED_US:
+            entry = HistoryEntry(node.log.log_end, following[0])
+            log = replace(node.log, voter_sets=(*node.log.voter_sets, entry))
+            yield from replace(node, log=log).states(self.world, self._endpoints, until)
 
     def _with_answer(self, node: Witness, exchange: Exchange) -> Witness:
         """A leader has what its answer holds."""
@@ -328,6 +344,20 @@ class Watching:
         known = min(reply.high_watermark or 0, node.latest_log.log_end)
         node = replace(node, committed=max(node.committed, known))
         self._nodes[exchange.client] = node
+
+
+def _between(state: State, before: Witness, now: Witness) -> State:
+    """A leader's state with the bounds of its high watermark that hold for all of the exchange: the
+    lowest is that of when it was asked, the highest that of when it answered."""
+    term, terms = state.term, (before.term, now.term)
+    if term is None:
+        return state
+    first, last = (
+        None if each is None or each.arrived.epoch != term.arrived.epoch else each for each in terms
+    )
+    lowest = None if first is None else first.lowest
+    highest = term.highest if last is None else last.highest
+    return replace(state, term=replace(term, lowest=lowest, highest=highest))
 
 
 def _formatted(trace: Trace, replica: Replica) -> LogState:

@@ -99,7 +99,8 @@ class Witness:
     node hasn't shown yet that it has it. heard_end: whether its leader has told it of its end.
     has_resigned: whether it led this epoch and doesn't any more. committed: what it must know to be
     committed. heard_of: what others have told it, and it may believe: epoch, leader id (NO_NODE for
-    none), and the number of the exchange. term: while it leads."""
+    none), and the number of the exchange. tail_epoch: the epoch that it led, where it may have
+    written records since that nobody fetched; None otherwise. term: while it leads."""
 
     key: ReplicaKey
     endpoints: Endpoints
@@ -113,6 +114,7 @@ class Witness:
     has_resigned: bool = False
     committed: int = 0
     heard_of: frozenset[tuple[int, int, int]] = frozenset()
+    tail_epoch: int | None = None
     term: Term | None = None
 
     def at(self, epoch: int) -> Witness:
@@ -127,6 +129,7 @@ class Witness:
             pending=self.pending,
             committed=self.committed,
             heard_of=self.heard_of,
+            tail_epoch=self.tail_epoch,
         )
 
     def hearing(self, epoch: int, leader_id: int, number: int) -> Witness:
@@ -187,8 +190,8 @@ class Witness:
             for role in self._roles(world, endpoints, log, until):
                 term = self.term if isinstance(role, Leader) else None
                 yield State(role, log, self.committed, term)
-                if isinstance(role, Resigned):
-                    yield State(role, _with_tail(log, self.epoch), self.committed)
+                if self.tail_epoch is not None and term is None:
+                    yield State(role, _with_tail(log, self.tail_epoch), self.committed)
 
     def _roles(
         self, world: World, endpoints: dict[int, Endpoints], log: LogState, until: int
@@ -203,7 +206,8 @@ class Witness:
                 yield Resigned(epoch, own, self.endpoints, FOREVER, frozenset())
         if self.leader_id == own:
             return
-        if real == own or (own, epoch) in world.stood:
+        may_stand = real == own or (own, epoch) in world.stood
+        if may_stand and self.leader_id == NO_NODE:
             yield Candidate(epoch, tally, FOREVER, self.key)
         known = [self.leader_id]
         if self.leader_id == NO_NODE:

@@ -17,28 +17,30 @@ from tests.interop.conformance.exchanges import Exchange, Trace
 @dataclass(frozen=True, slots=True)
 class World:
     """leaders: by epoch. starts: by epoch, the offset of its LeaderChange record. voter_sets: the
-    ones that leaders appended, as (epoch, offset, set), in the order of the offsets. led_until: by
+    ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
+    the offsets. led_until: by
     epoch, the newest time at which its leader has shown that it leads, in microseconds.
     stood: (node id, epoch) of who asked for votes, which it does some time after it has voted for
     itself."""
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
-    voter_sets: list[tuple[int, int, VoterSet]] = field(default_factory=list)
+    voter_sets: list[tuple[int, int, VoterSet, int]] = field(default_factory=list)
     led_until: dict[int, int] = field(default_factory=dict)
     stood: set[tuple[int, int]] = field(default_factory=set)
 
-    def next_voters(self, epoch: int, log_end: int) -> VoterSet | None:
-        """The next set that the leader of `epoch` appends at or above `log_end`; None for none."""
-        for of, offset, voters in self.voter_sets:
+    def next_voters(self, epoch: int, log_end: int) -> tuple[VoterSet, int] | None:
+        """The next set that the leader of `epoch` appends at or above `log_end`, and when it was
+        first fetched; None for none."""
+        for of, offset, voters, at in self.voter_sets:
             if of == epoch and offset >= log_end:
-                return voters
+                return voters, at
         return None
 
 
 def world_of(trace: Trace) -> World:
     world = World()
-    seen: dict[tuple[int, int], Batch] = {}
+    seen: dict[tuple[int, int], tuple[Batch, int]] = {}
     for exchange in trace.exchanges:
         for epoch, leader_id in _named(exchange):
             world.leaders.setdefault(epoch, leader_id)
@@ -47,14 +49,14 @@ def world_of(trace: Trace) -> World:
         if exchange.client is not None and isinstance(request, VoteRequest):
             world.stood.update([] if request.pre_vote else [(exchange.client, request.epoch)])
         if isinstance(exchange.reply, FetchResponse):
-            _read(exchange.reply.batches, seen)
-    for (offset, epoch), batch in sorted(seen.items()):
+            _read(exchange.reply.batches, exchange.answered, seen)
+    for (offset, epoch), (batch, at) in sorted(seen.items()):
         for index, record in enumerate(batch.control):
             if isinstance(record, LeaderChange):
                 world.leaders.setdefault(epoch, record.leader_id)
                 world.starts.setdefault(epoch, offset)
             elif isinstance(record, KRaftVoters):
-                world.voter_sets.append((epoch, offset + index, record.voters))
+                world.voter_sets.append((epoch, offset + index, record.voters, at))
     return world
 
 
@@ -69,9 +71,13 @@ def _note_leading(world: World, exchange: Exchange) -> None:
         world.led_until[epoch] = max(world.led_until.get(epoch, 0), at)
 
 
-def _read(batches: Iterable[Batch], seen: dict[tuple[int, int], Batch]) -> None:
+def _read(
+    batches: Iterable[Batch], at: int, seen: dict[tuple[int, int], tuple[Batch, int]]
+) -> None:
     for batch in batches:
-        seen.setdefault((batch.base_offset, batch.epoch), batch)
+        place = (batch.base_offset, batch.epoch)
+        known = seen.get(place, (batch, at))
+        seen[place] = (batch, min(known[1], at))
 
 
 def _named(exchange: Exchange) -> list[tuple[int, int]]:

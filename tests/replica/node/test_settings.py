@@ -29,6 +29,14 @@ def test_a_minimal_file_has_kafkas_defaults(tmp_path):
     assert found.unknown == ()
 
 
+@pytest.mark.parametrize("written", ["\\u0000", "\0"])
+@pytest.mark.parametrize("key", ["ssl__keystore__location", "log__dirs"])
+def test_a_zero_byte_is_refused_by_file_and_key(tmp_path, key, written):
+    place = f"{tmp_path / 'server.properties'}: {key.replace('__', '.')}: a zero byte"
+    with pytest.raises(UsageError, match=place):
+        settings(tmp_path, **{key: f"/a{written}b"})
+
+
 def test_a_leader_can_be_told_to_wait_for_the_end_of_the_linger_as_kafkas_does(tmp_path):
     found = settings(tmp_path, kraftlake__append__when__idle="false")
     assert not found.config(ReplicaId("c", 1, "d" * 21 + "A")).append_when_idle

@@ -18,7 +18,8 @@ from replica.simulate.disk import SimulatedDisk
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
-from replica.storage.segment import LogConfig, scan_segment, segment_path
+from replica.storage.segment import LogConfig, scan_segment
+from replica.storage.segment_files import segment_path
 from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "__cluster_metadata-0"

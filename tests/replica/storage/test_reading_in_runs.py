@@ -21,7 +21,8 @@ from replica.message.primitives import Buffer
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
-from replica.storage.segment import KINDS, LogConfig, scan_segment, segment_path
+from replica.storage.segment import LogConfig, scan_segment
+from replica.storage.segment_files import KINDS, segment_path
 from tests.examples import examples
 from tests.replica.storage.content import FIRST_TIME, leader_change
 

@@ -1,0 +1,23 @@
+"""The files of one segment: their kinds, their paths, and how all of them are removed."""
+
+from __future__ import annotations
+
+from replica.format.file_names import FileKind, segment_file_name
+from replica.storage.filesystem import FileSystem
+
+INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+KINDS = (FileKind.SEGMENT, *INDEXES)
+MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
+
+
+def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
+    return f"{folder}/{segment_file_name(base_offset, kind)}"
+
+
+def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
+    """Remove all files of a segment durably, also Kafka's producer snapshot."""
+    there = set(files.names(folder))
+    for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
+        if segment_file_name(base_offset, kind) in there:
+            files.remove(segment_path(folder, base_offset, kind))
+    files.sync_directory(folder)

@@ -1,0 +1,23 @@
+"""Candidates of Kafka's that stand again in an epoch whose leader they have followed."""
+
+from replica.model.kafka_errors import ErrorCode
+from tests.replica.raft.host import Host, begin, config, stored, vote
+
+
+def test_a_voter_of_kafka_s_that_stands_again_after_a_restart_is_refused_without_an_error():
+    """It has followed the leader of this epoch, so its log has records of it. INVALID_REQUEST of
+    its own epoch, from a replica that names no leader, would end its process."""
+    host = Host(config(1, 1, 2, 3))
+    assert not vote(host, 3, epoch=2, end_offset=0, pre_vote=True).leader_id > 0
+    answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
+    assert (answer.error, answer.granted, answer.epoch) == (ErrorCode.NONE, False, 2)
+    assert host.raft.illegal_messages == {}
+    assert stored(host) == (2, -1, None)
+
+
+def test_a_vote_request_of_the_epoch_of_a_known_leader_is_illegal_with_a_log_of_that_epoch():
+    """The answer names the leader, which the candidate then follows."""
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 3, epoch=2)
+    answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
+    assert (answer.error, answer.leader_id) == (ErrorCode.INVALID_REQUEST, 3)
