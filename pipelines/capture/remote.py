@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipelines.capture.patience import patiently
 from pipelines.capture.private import make_folder, new_file
 from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
 from replica.errors import UnreadableFileError, UsageError
@@ -26,6 +28,10 @@ _CHUNK_BYTES = 8 * 1024 * 1024
 GROWTH_BYTES = 64 * 1024 * 1024
 """How much of a file is read behind the size in the listing, as a log may have grown since. A store
 that never ends an object fills no disk."""
+
+
+LISTING_S, CHUNK_S = 120.0, 300.0
+"""How long a listing may take, and 8 MiB of an object: a store may be slow, but not without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ def download(uri: str, folder: str) -> Downloaded:
         for file in files:
             shown = shown_uri(file.uri)
             try:
-                _copy(store, file, folder)
+                patiently(partial(_copy, store, file, folder), shown, CHUNK_S, "8 MiB of it")
             except OSError as error:
                 if is_unreachable(error):
                     raise
@@ -93,7 +99,10 @@ def remote_files(uri: str) -> list[RemoteFile]:
             raise UsageError(f"{shown_uri(uri)}: no such file or directory")
         if info.type == fs.FileType.File:
             return [RemoteFile(uri, "", PurePosixPath(root).name, root, info.size)]
-        entries = store.get_file_info(fs.FileSelector(root, recursive=True))
+        below = fs.FileSelector(root, recursive=True)
+        entries = patiently(
+            lambda _: store.get_file_info(below), shown_uri(uri), LISTING_S, "its listing"
+        )
         sizes = {each.path: each.size for each in entries if each.type == fs.FileType.File}
     prefix = root.rstrip("/") + "/"
     relative = {
@@ -171,7 +180,7 @@ def _check_room(uri: str, size: int, folder: str) -> None:
         )
 
 
-def _copy(store: Any, file: RemoteFile, folder: str) -> None:
+def _copy(store: Any, file: RemoteFile, folder: str, step: Callable[[], None]) -> None:
     """OSError, and no copy, where the store sends less than it lists."""
     target = Path(folder, file.relative or file.name)
     make_folder(target.parent)
@@ -181,6 +190,7 @@ def _copy(store: Any, file: RemoteFile, folder: str) -> None:
         while chunk := source.read(min(_CHUNK_BYTES, most - copied)):
             out.write(chunk)
             copied += len(chunk)
+            step()
     if listed is not None and copied < listed:
         target.unlink()
         raise OSError(f"the store lies: it sends {copied} bytes of {listed} that it lists")

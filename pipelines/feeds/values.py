@@ -82,7 +82,7 @@ class Progress:
                 int(value["version"]), int(value["ordinal"]), bool(value["is_snapshot"])
             )
             return Progress(str(value["table"]), str(value["table_id"]), position)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError("this is no progress of kraftlake publish") from error
 
 

@@ -33,7 +33,7 @@ from tests.interop.kafka_node import free_ports
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum, Voter, configure
 
 RATE, BYTES = 20_000, 256
-MORE = (60_000, 100_000, 150_000, 200_000)
+MORE = (100_000, 150_000, 200_000)
 OBSERVED = 100_000
 LINGERS_MS = (25, 5)
 HELD = 0.98

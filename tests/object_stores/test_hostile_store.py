@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from pipelines.capture.remote import Downloaded, download
 from replica.errors import KraftlakeError, UnreadableFileError
 from replica.format.damage import DamageKind
-from tests.kraftlake_process import kraftlake
+from tests.kraftlake_process import kraftlake, started
 from tests.object_stores.hostile_store import HostileStore, Request, hostile_store
 
 NODE = "kafka-3.7.2-static/live/1"
@@ -164,6 +166,56 @@ def test_a_broken_answer_is_one_line_or_damage(
     texts = [said] if said else [f"{damage.file}: {damage.detail}" for damage in found.damages]
     assert texts
     assert all(text.startswith(URI) and "\n" not in text for text in texts)
+
+
+def _same_page_again(request: Request) -> bool:
+    if request.is_listing:
+        request.list({"logs/1/quorum-state": 5}, more="again")
+    return request.is_listing
+
+
+def _drip(request: Request) -> bool:
+    if not _is_log(request) or request.handler.command == "HEAD":
+        return False
+    data = request.store.objects[_LOG]
+    where = f"bytes 0-{len(data) - 1}/{len(data)}"
+    request.start(206, {"Content-Length": str(len(data)), "Content-Range": where})
+    for byte in data:
+        request.handler.wfile.write(bytes([byte]))
+        time.sleep(0.5)
+    return True
+
+
+@pytest.mark.parametrize("lie", [_same_page_again, _drip])
+def test_what_never_ends_is_given_up(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie
+) -> None:
+    for name in ("LISTING_S", "CHUNK_S"):
+        monkeypatch.setattr(f"pipelines.capture.remote.{name}", 1.0)
+    with pytest.raises(UnreadableFileError, match=r"the store gave no end of .* within 1 s"):
+        downloaded(data, tmp_path / "spool", lie, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", [_same_page_again, _drip])
+def test_ctrl_c_ends_an_ingest_that_a_store_keeps_waiting(
+    data: Path, tmp_path: Path, lie: Lie
+) -> None:
+    said = tmp_path / "said.txt"
+    with hostile_store(data / NODE, "logs/1", lie) as store:
+        command = ("ingest", "--lake", tmp_path / "lake", URI)
+        process = started(said, *command, variables=store.variables)
+        try:
+            deadline = time.monotonic() + 60
+            while len(store.asked) < 4:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
+            process.wait()
+    assert "Traceback" not in said.read_text()
 
 
 @pytest.mark.slow

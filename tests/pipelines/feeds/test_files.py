@@ -154,7 +154,8 @@ def test_a_lake_put_back_from_a_backup_is_noticed(
 
 def test_progress_that_is_none_names_its_file(table: FeedTable, folder: Path) -> None:
     run(table, folder)
-    for text in ("{}", "[1]", "no json", '{"table":1,"table_id":2,"version":"x"}'):
+    infinite = '{"table":"a","table_id":"b","version":1e999,"ordinal":0,"is_snapshot":true}'
+    for text in (infinite, "{}", "[1]", "no json", '{"table":1,"table_id":2,"version":"x"}'):
         (folder / "progress.json").write_text(text)
         with pytest.raises(DataError, match=r"out/progress\.json: this is no "):
             run(table, folder)

@@ -1,0 +1,54 @@
+"""Calls of a library that can't be interrupted, given up where a store keeps them waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from replica.errors import UnreadableFileError
+
+T = TypeVar("T")
+_LOOK_S = 0.2
+
+
+class _Work(threading.Thread, Generic[T]):
+    """One call in a thread of its own, which ends with the process if it doesn't end before."""
+
+    def __init__(self, call: Callable[[Callable[[], None]], T]) -> None:
+        super().__init__(daemon=True)
+        self._call = call
+        self.last_step = time.monotonic()
+        self.found: list[T] = []
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.found.append(self._call(self._step))
+        except BaseException as error:  # noqa: BLE001 (raised by `patiently`)
+            self.failure = error
+
+    def _step(self) -> None:
+        self.last_step = time.monotonic()
+
+
+def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: float, what: str) -> T:
+    """The result of `call`, which gets a function to call after each step.
+
+    Ctrl-C ends the wait, which it doesn't within a call of pyarrow. shown: the place, what: what is
+    waited for, for the error. Raises UnreadableFileError where a step takes longer than `within_s`,
+    and what `call` raises.
+    """
+    work = _Work(call)
+    work.start()
+    while work.is_alive():
+        work.join(_LOOK_S)
+        if work.is_alive() and time.monotonic() - work.last_step > within_s:
+            raise UnreadableFileError(
+                shown,
+                f"the store gave no end of {what} within {within_s:.0f} s: try again, or later",
+            )
+    if work.failure is not None:
+        raise work.failure
+    return work.found[0]
