@@ -382,10 +382,8 @@ def test_the_producer_s_file_says_who_publishes(
             f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=lake\n"
             f"sasl.password={password}\n"
         )
-        settings = job.Kafka("secure", listeners.secure, producer_config=str(config))
-        return job.run(
-            Lake(lake), CHANGES, job.FeedDestination(settings, None, NO_HOOK), job.Pace()
-        )
+        kafka = job.Kafka("secure", listeners.secure, producer_config=str(config))
+        return job.run(Lake(lake), CHANGES, job.FeedDestination(kafka, None, NO_HOOK), job.Pace())
 
     with pytest.raises(
         AuthenticationError, match="authentication failed; see --producer-con"
