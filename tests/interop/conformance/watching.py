@@ -169,8 +169,11 @@ class Watching:
 
     def _at_position(self, node: Witness, position: OffsetAndEpoch) -> Witness:
         """It has shown where its log ends."""
+        logs = [node.log, node.latest_log]
+        if node.tail_epoch is not None:
+            logs.append(self.world.extended(node.log, position.offset, node.tail_epoch))
         node = replace(node, tail_epoch=None)
-        for log in (node.log, node.latest_log):
+        for log in logs:
             if _position(log) == position:
                 return replace(node, log=log, pending=())
         latest = node.latest_log
@@ -348,7 +351,8 @@ class Watching:
 
 def _between(state: State, before: Witness, now: Witness) -> State:
     """A leader's state with the bounds of its high watermark that hold for all of the exchange: the
-    lowest is that of when it was asked, the highest that of when it answered."""
+    lowest is that of when it was asked, the highest that of when it answered. So it is with the log
+    ends of its followers."""
     term, terms = state.term, (before.term, now.term)
     if term is None:
         return state
@@ -357,7 +361,15 @@ def _between(state: State, before: Witness, now: Witness) -> State:
     )
     lowest = None if first is None else first.lowest
     highest = term.highest if last is None else last.highest
-    return replace(state, term=replace(term, lowest=lowest, highest=highest))
+    nobody = replace(term.answered, progress={})
+    bounds = replace(
+        term,
+        lowest=lowest,
+        highest=highest,
+        answered=nobody if first is None else first.answered,
+        arrived=term.arrived if last is None else last.arrived,
+    )
+    return replace(state, term=bounds)
 
 
 def _formatted(trace: Trace, replica: Replica) -> LogState:

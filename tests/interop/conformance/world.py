@@ -10,6 +10,7 @@ from replica.model.control import KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.model.voters import VoterSet
+from replica.raft.log_state import LogState
 from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse, VoteRequest
 from tests.interop.conformance.exchanges import Exchange, Trace
 
@@ -18,16 +19,23 @@ from tests.interop.conformance.exchanges import Exchange, Trace
 class World:
     """leaders: by epoch. starts: by epoch, the offset of its LeaderChange record. voter_sets: the
     ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
-    the offsets. led_until: by
-    epoch, the newest time at which its leader has shown that it leads, in microseconds.
-    stood: (node id, epoch) of who asked for votes, which it does some time after it has voted for
-    itself."""
+    the offsets. led_until: by epoch, the newest time at which its leader has shown that it leads,
+    in microseconds. stood: (node id, epoch) of who asked for votes, which it does some time after
+    it has voted for itself. batches: all that were fetched, by offset and epoch."""
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     voter_sets: list[tuple[int, int, VoterSet, int]] = field(default_factory=list)
     led_until: dict[int, int] = field(default_factory=dict)
     stood: set[tuple[int, int]] = field(default_factory=set)
+    batches: dict[tuple[int, int], Batch] = field(default_factory=dict)
+
+    def extended(self, log: LogState, end: int, epoch: int) -> LogState:
+        """A log to which its owner has appended up to `end` (exclusive) while it led `epoch`, as
+        far as somebody fetched that."""
+        while log.log_end < end and (batch := self.batches.get((log.log_end, epoch))) is not None:
+            log = log.appended((batch,))
+        return log
 
     def next_voters(self, epoch: int, log_end: int) -> tuple[VoterSet, int] | None:
         """The next set that the leader of `epoch` appends at or above `log_end`, and when it was
@@ -51,6 +59,7 @@ def world_of(trace: Trace) -> World:
         if isinstance(exchange.reply, FetchResponse):
             _read(exchange.reply.batches, exchange.answered, seen)
     for (offset, epoch), (batch, at) in sorted(seen.items()):
+        world.batches[offset, epoch] = batch
         for index, record in enumerate(batch.control):
             if isinstance(record, LeaderChange):
                 world.leaders.setdefault(epoch, record.leader_id)
