@@ -45,7 +45,7 @@ class Deliver:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientAppend:
+class Propose:
     """A client asks a leader to append."""
 
 
@@ -54,7 +54,7 @@ class Strike:
     """The nemesis acts."""
 
 
-Event: TypeAlias = Start | Wake | Flush | Deliver | ClientAppend | Strike
+Event: TypeAlias = Start | Wake | Flush | Deliver | Propose | Strike
 
 
 class Schedule:

@@ -28,10 +28,10 @@ from replica.simulate.nemesis import Fault, drawn, strike
 from replica.simulate.network import Network
 from replica.simulate.node import Layout, SimulatedMachine, first_nodes, node_of, random_layout
 from replica.simulate.schedule import (
-    ClientAppend,
     Deliver,
     Event,
     Flush,
+    Propose,
     Schedule,
     Start,
     Strike,
@@ -143,7 +143,7 @@ class Simulation:
             self.network.stop_faults()
         for node_id in () if nodes else self.nodes:
             self.schedule.at(0, Start(node_id))
-        self.schedule.at(50, ClientAppend())
+        self.schedule.at(50, Propose())
         if is_faulty:
             self._draw_faults(seed)
             self.schedule.at(500, Strike())
@@ -224,7 +224,7 @@ class Simulation:
 
     def _next(self) -> None:
         event = self.schedule.take()
-        if isinstance(event, ClientAppend):
+        if isinstance(event, Propose):
             node = self._propose()
         elif isinstance(event, Strike):
             node = self._strike()
@@ -301,7 +301,7 @@ class Simulation:
 
     def _propose(self) -> SimulatedMachine | None:
         """Let a client append at a node that believes that it leads."""
-        self.schedule.after(self.random.randrange(1, self._pause_ms), ClientAppend())
+        self.schedule.after(self.random.randrange(1, self._pause_ms), Propose())
         leaders = self.leaders()
         if not leaders:
             return None

@@ -16,7 +16,7 @@ from replica.wire.sasl import scram
 from replica.wire.schema import Message
 
 
-class RefusedLoginError(KraftlakeError):
+class RefusedError(KraftlakeError):
     """A wrong password or an unknown user. The client can't tell which."""
 
 
@@ -55,7 +55,7 @@ class PlainExchange:
         kept = hashlib.sha256(self._passwords.get(user, secrets.token_hex()).encode()).digest()
         given = hashlib.sha256(password.encode()).digest()
         if not hmac.compare_digest(kept, given) or acting_for not in ("", user):
-            raise RefusedLoginError("wrong user or password")
+            raise RefusedError("wrong user or password")
         self.user = user
         return b""
 
@@ -92,7 +92,7 @@ class ScramExchange:
         kept, heard = self._kept(), f"{self._said},{final}".encode()
         is_proven = scram.is_proven(self._hash, kept, scram.bytes_of(proof), heard)
         if not is_proven or self.claimed not in self._credentials:
-            raise RefusedLoginError("wrong user or password")
+            raise RefusedError("wrong user or password")
         self.user = self.claimed
         signature = scram.server_signature(self._hash, kept, heard)
         return f"v={scram.base64_of(signature)}".encode()
@@ -152,7 +152,7 @@ class SaslServer:
             return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
         try:
             answer = self._exchange.next(token)
-        except (RefusedLoginError, DataError) as error:
+        except (RefusedError, DataError) as error:
             code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
             return {"errorCode": code, "errorMessage": str(error)}, True
         self.principal = self._exchange.user

@@ -12,7 +12,7 @@ from replica.wire.apis.sasl import SASL_AUTHENTICATE
 from replica.wire.frame import read_frame
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
-from replica.wire.sasl.server import PlainExchange, RefusedLoginError, ScramExchange
+from replica.wire.sasl.server import PlainExchange, RefusedError, ScramExchange
 from replica.wire.schema import Api
 from tests.fuzz.guided.target import Target, one_line, refused, require
 from tests.fuzz.wire_campaign import decode, seeds
@@ -95,7 +95,7 @@ def _server_sasl(data: bytes) -> None:
         try:
             for token in _tokens(data):
                 exchange.next(token)  # type: ignore[attr-defined]
-        except (RefusedLoginError, DataError) as error:
+        except (RefusedError, DataError) as error:
             one_line(error)
 
 

@@ -18,7 +18,7 @@ from replica.wire.client import ClientConfig, Connection
 from replica.wire.limits import ListenerLimits
 from replica.wire.sasl import scram
 from replica.wire.sasl.client import Plain, Scram
-from replica.wire.sasl.server import PlainExchange, RefusedLoginError, ScramExchange
+from replica.wire.sasl.server import PlainExchange, RefusedError, ScramExchange
 from replica.wire.server import ANONYMOUS
 from tests.replica.wire.loopback import HOST, connected, running
 
@@ -173,7 +173,7 @@ def first_answer(user, credentials=None):
 
 def refusal(exchange, nonce):
     proof = scram.base64_of(bytes(32))
-    with pytest.raises(RefusedLoginError) as refused:
+    with pytest.raises(RefusedError) as refused:
         exchange.next(f"{scram.client_final(nonce)},p={proof}".encode())
     return str(refused.value)
 
