@@ -13,16 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
+from pipelines.conf_files import Defaults, conf_directory, read_defaults, read_properties
 from pipelines.jars import DELTA_JARS
 from pipelines.java import MIN_JAVA, find_java
-from pipelines.session import (
-    Defaults,
-    client_settings,
-    conf_directory,
-    read_defaults,
-    read_properties,
-    spark_session,
-)
+from pipelines.session import client_settings, spark_session
 from replica.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[2]
