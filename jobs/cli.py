@@ -7,6 +7,7 @@ neither pyspark nor pyarrow nor deltalake. Only `main` turns errors into lines a
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from jobs.commands import (
 )
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
+from pipelines.capture import patience
 
 
 class _GroupedCommands(TyperGroup):
@@ -166,7 +168,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
     use_utf8()
     shell.answer_shells()
-    sys.exit(run(app, sys.argv[1:] if arguments is None else arguments))
+    code = run(app, sys.argv[1:] if arguments is None else arguments)
+    if patience.goes_on():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

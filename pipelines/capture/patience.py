@@ -52,3 +52,9 @@ def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: flo
     if work.failure is not None:
         raise work.failure
     return work.found[0]
+
+
+def goes_on() -> bool:
+    """Whether a call that was given up, or whose wait was interrupted, still goes on. pyarrow waits
+    for its end where the interpreter ends in order, and it may have none."""
+    return any(isinstance(thread, _Work) for thread in threading.enumerate())
