@@ -174,8 +174,10 @@ class _Dumping:
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes", file.shown))
             return
         expected = name.base_offset if is_segment else 0
-        as_lines = self.options.json_output and not self.options.batches
-        if as_lines and is_large(opened.size) and self.partitions.of(file).is_metadata:
+        # Asked of each file with records, however it is read: the answer is told on stderr.
+        shows_records = opened.size > 0 and not self.options.batches
+        is_metadata = shows_records and self.partitions.of(file).is_metadata
+        if is_metadata and self.options.json_output and is_large(opened.size):
             self._bulk(file, opened, expected)
         else:
             self._by_batches(file, in_memory_if_small(opened), expected)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs.directories.dump import DumpOptions, run
@@ -162,6 +162,7 @@ _TYPES = st.sampled_from(((), ("LEADER_CHANGE",), ("PARTITION*", "CONFIG"), ("NO
 
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 1 << 32), _BOUNDS, st.none() | st.integers(0, 8), _TYPES)
+@example(3769, (None, None), 1, ())  # damage, and no record of the epoch
 def test_selections_of_odd_records_are_printed_alike_by_both_readers(
     dump: Dump,
     tmp_path: Path,
@@ -221,7 +222,7 @@ def test_large_files_are_printed_without_arrow_and_without_pandas(
     path.write_bytes(raw)
     code = (
         "import sys; from jobs.directories.dump import *; "
-        "code = run([sys.argv[1]], Selection(), Options(json_output=True)); "
+        "code = run([sys.argv[1]], Selection(), DumpOptions(json_output=True)); "
         "heavy = {'pyarrow', 'pandas', 'pyspark', 'rich'} & set(sys.modules); "
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
     )
