@@ -1,6 +1,6 @@
-"""Runs the tests as four processes side by side, so that two cores are busy from the beginning to
-the end: those that start servers and wait for them; those of the rest of the replica; those in the
-one Spark session of their process; and all others.
+"""Runs the tests as three processes side by side, so that two cores are busy from the beginning to
+the end: those of the replica, which start servers and wait for them; those in the one Spark session
+of their process; and all others.
 
     python -m tests.side_by_side "not slow"
 
@@ -19,23 +19,19 @@ from contextlib import ExitStack
 
 REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
-WAITING = ("tests/interop", "tests/replica/admin", "tests/replica/node", "tests/replica/watching")
-"""Those of them, or in them, whose tests start servers and wait for them."""
 
 
-def main(wanted: str, replica: Sequence[str] = REPLICA, waiting: Sequence[str] = WAITING) -> int:
-    """Runs the tests that pytest's mark expression `wanted` selects, in four processes at once.
+def main(wanted: str, replica: Sequence[str] = REPLICA) -> int:
+    """Runs the tests that pytest's mark expression `wanted` selects, in three processes at once.
 
-    replica: the folders of the tests that need no Spark session. waiting: those of them, or in
-    them, that have a process of their own. Returns 0 where all processes have succeeded, else the
-    exit code of one that has failed.
+    replica: the folders of the tests that need no Spark session. Returns 0 where all three
+    processes have succeeded, else the exit code of one that has failed.
     """
-    others, computing = _without(replica), _without(waiting)
+    others = [f"--ignore={folder}" for folder in replica]
     spark, *beside = (
         _pytest(f"({wanted}) and spark", others),
         _pytest(f"({wanted}) and not spark", others),
-        _pytest(wanted, waiting),
-        _pytest(wanted, [*(one for one in replica if one not in waiting), *computing]),
+        _pytest(wanted, replica),
     )
     with ExitStack() as stack:
         started = []
@@ -50,10 +46,6 @@ def main(wanted: str, replica: Sequence[str] = REPLICA, waiting: Sequence[str] =
             shutil.copyfileobj(said, sys.stdout.buffer)
             sys.stdout.flush()
     return next(filter(None, codes), 0)
-
-
-def _without(folders: Sequence[str]) -> list[str]:
-    return [f"--ignore={folder}" for folder in folders]
 
 
 def _pytest(wanted: str, where: Sequence[str]) -> list[str]:

@@ -19,37 +19,31 @@ def test_bytecode_is_kept(): assert not sys.dont_write_bytecode
 @pytest.mark.slow
 def test_slow(): assert False
 """
-PARTS = {"replica": "", "replica/node": "", "others": "", "spark": "@pytest.mark.spark"}
-"""The folder of each process, with the mark of its tests."""
+PARTS = {"replica": "", "others": "", "spark": "@pytest.mark.spark"}
+"""The three processes, with the mark of their tests."""
 
 
 @pytest.mark.parametrize("broken", ["", *PARTS])
-def test_all_parts_run_and_the_failure_of_each_is_told(
+def test_all_three_parts_run_and_the_failure_of_each_is_told(
     broken: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    for folder, mark in PARTS.items():
-        (tmp_path / folder).mkdir()
-        name = _name(folder)
-        (tmp_path / folder / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
+    for name, mark in PARTS.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n  spark\n")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BROKEN", _name(broken))
+    monkeypatch.setenv("BROKEN", broken)
 
-    assert main("not slow", ["replica"], ["replica/node"]) == (1 if broken else 0)
+    assert main("not slow", ["replica"]) == (1 if broken else 0)
 
     said = capfd.readouterr().out
-    for folder in PARTS:
-        outcome = "FAILED" if folder == broken else "PASSED"
-        assert said.count(f"test_of_{_name(folder)} {outcome}") == 1
+    for name in PARTS:
+        assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
     assert "test_slow" not in said
-
-
-def _name(folder: str) -> str:
-    return folder.replace("/", "_")
 
 
 def test_no_test_of_the_replica_needs_spark() -> None:
@@ -62,8 +56,8 @@ def test_no_test_of_the_replica_needs_spark() -> None:
 def test_a_mark_that_chooses_no_test_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "replica" / "node").mkdir(parents=True)
+    (tmp_path / "replica").mkdir()
     (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
     monkeypatch.chdir(tmp_path)
-    assert main("slwo", ["replica"], ["replica/node"]) != 0
+    assert main("slwo", ["replica"]) != 0
