@@ -18,7 +18,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from pipelines.capture.archive import ArchiveMember, tar_members, zip_members
-from pipelines.capture.private import make_folder, new_file, write_with_holes
+from pipelines.capture.private import (
+    make_folder,
+    new_file,
+    room_for_strangers,
+    write_with_holes,
+)
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
@@ -66,11 +71,8 @@ def unpack(
 
     shown: the user's name of the bundle, where that isn't its path.
     """
-    disk = os.statvfs(folder)
-    free = disk.f_bavail * disk.f_frsize
-    unpacking = _Unpacking(
-        shown or bundle, folder, min(max_bytes, free // 2), min(max_bytes, MAX_ZERO_BYTES)
-    )
+    room = min(max_bytes, room_for_strangers(folder))
+    unpacking = _Unpacking(shown or bundle, folder, room, min(max_bytes, MAX_ZERO_BYTES))
     members = zip_members if bundle.endswith(".zip") else tar_members
     try:
         for member in members(bundle):

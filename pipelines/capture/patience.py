@@ -1,4 +1,5 @@
-"""Calls of a library that can't be interrupted, given up where a store keeps them waiting."""
+"""Calls of a library that nothing can interrupt. They run in a thread, so that a caller can give up
+one that an object store keeps waiting."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _LOOK_S = 0.2
 
 
 class _Work(threading.Thread, Generic[T]):
-    """One call in a thread of its own, which ends with the process if it doesn't end before."""
+    """A thread that makes one call. The process can end before the call does."""
 
     def __init__(self, call: Callable[[Callable[[], None]], T]) -> None:
         super().__init__(daemon=True)
@@ -55,6 +56,6 @@ def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: flo
 
 
 def goes_on() -> bool:
-    """Whether a call that was given up, or whose wait was interrupted, still goes on. pyarrow waits
-    for its end where the interpreter ends in order, and it may have none."""
+    """Whether a call still goes on for which nobody waits any more. When the interpreter ends in
+    order, pyarrow waits for the end of such a call, which may never come."""
     return any(isinstance(thread, _Work) for thread in threading.enumerate())

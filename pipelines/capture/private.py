@@ -22,6 +22,13 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(FOLDER_MODE, exist_ok=True)
 
 
+def room_for_strangers(folder: str) -> int:
+    """How many bytes a bundle or an object store may put into the folder, which exists: half of the
+    disk's free space. Raises OSError."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize // 2
+
+
 def new_file(path: Path) -> BinaryIO:
     """A new file for writing. It never follows a link. Raises OSError, also FileExistsError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pipelines.capture.patience import patiently
-from pipelines.capture.private import make_folder, new_file
+from pipelines.capture.private import make_folder, new_file, room_for_strangers
 from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture, meta_properties, quorum_properties, quorum_state
@@ -31,7 +31,7 @@ that never ends an object fills no disk."""
 
 
 LISTING_S, CHUNK_S = 120.0, 300.0
-"""How long a listing may take, and 8 MiB of an object: a store may be slow, but not without end."""
+"""The most seconds that a listing may take, and that 8 MiB of an object may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,7 @@ def _joined(uri: str, relative: str) -> str:
 
 def _check_room(uri: str, size: int, folder: str) -> None:
     make_folder(Path(folder))
-    disk = os.statvfs(folder)
-    if size > disk.f_bavail * disk.f_frsize // 2:
+    if size > room_for_strangers(folder):
         raise UnreadableFileError(
             shown_uri(uri),
             f"the store lists {size} bytes here, more than half of the free space of {folder}: "
