@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from pipelines.in_memory.batches import Longs
 from replica.history.log import LogBatch
 
-_NOTHING, _SEVERAL = -1, -2
-"""In the place of an entry's neighbour: no neighbour, and different neighbours in two logs."""
-
-_Longs = npt.NDArray[np.int64]
+_NONE, _SEVERAL, _UNSEEN = -1, -2, -3
+"""Stand for the neighbour of an entry. _NONE: the entry has no neighbour in the logs. _SEVERAL: two
+logs have different neighbours of it. _UNSEEN: no log has held the entry so far."""
 
 
 @dataclass(frozen=True)
@@ -28,40 +27,38 @@ class HeldEntries:
     from 0 on, which is the same for equal batches of all logs. base_offset, last_offset:
     inclusive."""
 
-    entry: _Longs
-    base_offset: _Longs
-    last_offset: _Longs
-    epoch: _Longs
+    entry: Longs
+    base_offset: Longs
+    last_offset: Longs
+    epoch: Longs
 
 
 def runs_of(logs: Sequence[HeldEntries]) -> list[tuple[LogBatch, ...]]:
     """The runs of each log, as the batches that replica.history compares."""
     count = max((int(log.entry.max()) + 1 for log in logs if len(log.entry)), default=0)
-    before, behind = np.full((2, count), _NOTHING)
-    is_seen = np.zeros(count, np.bool_)
+    before, behind = np.full((2, count), _UNSEEN)
     for log in logs:
         previous, following = _neighbours(log)
         for known, found in ((before, previous), (behind, following)):
-            differs = is_seen[log.entry] & (known[log.entry] != found)
-            known[log.entry] = np.where(differs, _SEVERAL, found)
-        is_seen[log.entry] = True
+            is_same = (known[log.entry] == _UNSEEN) | (known[log.entry] == found)
+            known[log.entry] = np.where(is_same, found, _SEVERAL)
     begins = before < 0
     others = np.flatnonzero(~begins)
     begins[others] = behind[before[others]] != others
     return [_runs(log, np.flatnonzero(begins[log.entry])) for log in logs]
 
 
-def _neighbours(log: HeldEntries) -> tuple[_Longs, _Longs]:
-    """The entries right before and behind each entry in the log. An entry of another epoch, or
-    behind a hole, is none."""
+def _neighbours(log: HeldEntries) -> tuple[Longs, Longs]:
+    """For each entry of the log the entries right before it and right behind it. An entry of
+    another epoch, and one beyond a hole, is no neighbour."""
     is_next = (log.base_offset[1:] == log.last_offset[:-1] + 1) & (log.epoch[1:] == log.epoch[:-1])
-    previous, following = np.full((2, len(log.entry)), _NOTHING)
-    previous[1:] = np.where(is_next, log.entry[:-1], _NOTHING)
-    following[:-1] = np.where(is_next, log.entry[1:], _NOTHING)
+    previous, following = np.full((2, len(log.entry)), _NONE)
+    previous[1:] = np.where(is_next, log.entry[:-1], _NONE)
+    following[:-1] = np.where(is_next, log.entry[1:], _NONE)
     return previous, following
 
 
-def _runs(log: HeldEntries, firsts: _Longs) -> tuple[LogBatch, ...]:
+def _runs(log: HeldEntries, firsts: Longs) -> tuple[LogBatch, ...]:
     """The runs that begin at these indexes. The first entry stands for the content of its run,
     because all logs that hold this entry hold the same run."""
     lasts = np.append(firsts, len(log.entry))[1:] - 1
