@@ -4,8 +4,7 @@ that kraftlake leads, and kraftlake's of quorums that Kafka leads."""
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,10 @@ from tests.interop.kraftlake_quorum import (
 )
 from tests.interop.matrix import hold
 from tests.kraftlake_process import kraftlake
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-WITHIN_S = 120.0
 JOINS = {"controller.quorum.auto.join.enable": "true"}
 ADMINISTRATOR = {"kraftlake.principals.administrator": "*"}
 _METADATA_VERSION = 29
@@ -50,13 +49,6 @@ def voters(*addresses: str) -> dict[int, str]:
     return {
         each["node_id"]: each["directory_id"] for each in replicas if each["role"] != "observer"
     }
-
-
-def wait_until(is_so: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise()
-        time.sleep(0.3)
 
 
 def committed(*addresses: str) -> int:
@@ -90,7 +82,7 @@ def test_kafkas_controller_becomes_a_voter_of_a_quorum_that_kraftlake_leads(
         joining.format(CLUSTER_ID, "--no-initial-controllers")
         stack.enter_context(joining)
         own = directory_of(joining.log_dir)
-        wait_until(
+        until(
             lambda: voters(leader.address).get(4) == own, lambda: joining.log[-3000:] + leader.said
         )
         joining.wait_for(STARTED)
@@ -166,7 +158,7 @@ class KafkaLed:
         replica.directory_id = directory_of(replica.log_dir)
         replica.start()
         self.replicas.append(replica)
-        wait_until(
+        until(
             lambda: voters(self.address).get(node_id) == replica.directory_id,
             lambda: replica.said + self.kafka.log[-3000:],
         )
@@ -192,16 +184,14 @@ def test_kraftlake_becomes_a_voter_of_a_quorum_that_kafka_leads(
         assert f"remove directory {former.directory_id}: NONE" in second.said
         assert voters(quorum.address)[2] == second.directory_id
         before = committed(quorum.address)
-        wait_until(lambda: committed(quorum.address) > before, lambda: quorum.kafka.log[-3000:])
+        until(lambda: committed(quorum.address) > before, lambda: quorum.kafka.log[-3000:])
         assert quorum.kafka.is_running
 
         quorum.kafka.kill()
         ours = (second.address, third.address)
-        wait_until(
-            lambda: described(*ours).get("leader_id") in (2, 3), lambda: second.said + third.said
-        )
+        until(lambda: described(*ours).get("leader_id") in (2, 3), lambda: second.said + third.said)
         quorum.kafka.start()
-        wait_until(lambda: _is_caught_up(1, *ours), lambda: quorum.kafka.log[-3000:])
+        until(lambda: _is_caught_up(1, *ours), lambda: quorum.kafka.log[-3000:])
     hold(
         version,
         "joins_kafka",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.interop.kafka_jars import NEWEST, class_path_or_skip
 from tests.interop.kafka_node import run_tool
 from tests.interop.result_page import PREFLIGHT, hold, rows
 from tests.interop.small_cluster import Cluster
+from tests.waiting import until
 
 WITHIN_S = 120.0
 KINDS = (
@@ -100,13 +101,6 @@ def that_take_records(cluster: Cluster, topics: Topics, within_s: int = 10) -> s
     for producer in producers.values():
         assert producer.flush(2 * within_s) == 0
     return acknowledged
-
-
-def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.3)
 
 
 def metadata(cluster: Cluster) -> Any:

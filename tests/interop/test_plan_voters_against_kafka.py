@@ -3,7 +3,6 @@ cases are rows of PREFLIGHT.md."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,17 +12,9 @@ from tests.interop.asked_plan import planned
 from tests.interop.controllers import Quorum, made, started
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.result_page import PREFLIGHT, hold
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
-
-WITHIN_S = 120.0
-
-
-def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.5)
 
 
 def held(

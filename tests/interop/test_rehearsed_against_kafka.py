@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from tests.interop.controllers import Quorum, made, started
 from tests.interop.kraftlake_quorum import CLUSTER_ID
 from tests.interop.result_page import REHEARSALS, hold
 from tests.kraftlake_process import kraftlake
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-WITHIN_S = 120.0
 NO_DIRECTORY = "A" * 22
 ENDS = "Kafka ends its process"
 Range = list[int]
@@ -52,13 +52,6 @@ class Ended:
 
 def log_of(directory: Path) -> ReplicaLog:
     return replica_log(examine_one(str(directory)), "")
-
-
-def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.2)
 
 
 def quorum_state(quorum: Quorum, node_id: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,27 +27,17 @@ from tests.jobs.lying_leader import (
     slow,
 )
 from tests.kraftlake_process import kraftlake, started
+from tests.process_status import status_of
+from tests.waiting import until
 
 _MOST_MIB = 120
 """Python with the engine takes 45 MiB; the largest answer that is taken at once 8 MiB."""
 _SOON_S = 45.0
 
 
-def _peak_mib(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
-
-
-def _wait(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SOON_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def _end(process: subprocess.Popen[bytes], said: Path) -> str:
     """Ended in order, with memory as it should be; what it has said."""
-    peak = _peak_mib(process.pid)
+    peak = status_of(process.pid, "VmHWM") // 1024
     process.send_signal(signal.SIGTERM)
     assert process.wait(_SOON_S) == 0, said.read_text()
     text = said.read_text()
@@ -57,20 +46,36 @@ def _end(process: subprocess.Popen[bytes], said: Path) -> str:
     return text
 
 
+def _ended_when(
+    process: subprocess.Popen[bytes], said: Path, is_so: Callable[[], bool], otherwise: str
+) -> None:
+    """Ends the process in order as soon as `is_so` gives True, and in any case."""
+    try:
+        until(is_so, otherwise, _SOON_S)
+        _end(process, said)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _is_told_often(lies: EachInTurn) -> bool:
+    return lies.told >= 3 * len(ENDURED)
+
+
+def _check_sound(folder: Path) -> None:
+    """Asserts that the only log below the folder has no damage, and no epoch of a lie."""
+    (log,) = folder.rglob("*.log")
+    found = scan(log.read_bytes(), expected_offset=0)
+    assert not found.damages
+    assert {batch.header.leader_epoch for batch in found.batches} <= {5}
+
+
 def test_an_observer_outlives_every_lie_of_its_leader(tmp_path: Path) -> None:
     said, lies = tmp_path / "said.txt", EachInTurn(ENDURED)
     with listening(Liar(lies)) as address:
         process = started(said, "replica", "observe", "-b", address, "-o", tmp_path / "recording")
-        try:
-            _wait(lambda: lies.told >= 3 * len(ENDURED))
-            _end(process, said)
-        finally:
-            process.kill()
-            process.wait()
-    (log,) = (tmp_path / "recording").rglob("*.log")
-    found = scan(log.read_bytes(), expected_offset=0)
-    assert not found.damages
-    assert {batch.header.leader_epoch for batch in found.batches} <= {5}
+        _ended_when(process, said, lambda: _is_told_often(lies), "few lies were asked for")
+    _check_sound(tmp_path / "recording")
 
 
 def test_a_voter_outlives_every_lie_of_its_leader_and_keeps_its_log(tmp_path: Path) -> None:
@@ -86,16 +91,8 @@ def test_a_voter_outlives_every_lie_of_its_leader_and_keeps_its_log(tmp_path: Pa
         formatted = kraftlake("replica", "format", "-c", properties, "-t", CLUSTER_ID)
         assert formatted.returncode == 0, formatted.stderr
         process = started(said, "replica", "run", "-c", properties)
-        try:
-            _wait(lambda: lies.told >= 3 * len(ENDURED))
-            _end(process, said)
-        finally:
-            process.kill()
-            process.wait()
-    (log,) = (tmp_path / "log").rglob("*.log")
-    found = scan(log.read_bytes(), expected_offset=0)
-    assert not found.damages
-    assert {batch.header.leader_epoch for batch in found.batches} <= {5}
+        _ended_when(process, said, lambda: _is_told_often(lies), "few lies were asked for")
+    _check_sound(tmp_path / "log")
 
 
 @pytest.mark.slow
@@ -104,12 +101,9 @@ def test_an_endless_log_costs_an_observer_no_memory(tmp_path: Path, lie: Lie) ->
     said, recording = tmp_path / "said.txt", tmp_path / "recording"
     with listening(Liar(lie)) as address:
         process = started(said, "replica", "observe", "-b", address, "-o", recording)
-        try:
-            _wait(lambda: _size(recording) > 40 << 20)
-            _end(process, said)
-        finally:
-            process.kill()
-            process.wait()
+        _ended_when(
+            process, said, lambda: _size(recording) > 40 << 20, "the recording doesn't grow"
+        )
 
 
 def _size(folder: Path) -> int:

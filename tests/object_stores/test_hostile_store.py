@@ -60,12 +60,18 @@ def _listed(request: Request, key: str, size_of: Callable[[int], int]) -> bool:
     return True
 
 
-def _breaking_off(request: Request) -> bool:
-    if not _is_log(request) or request.handler.command == "HEAD":
-        return False
+def _begun(request: Request) -> bytes:
+    """The bytes of the log, after the head of an answer that promises all of them."""
     data = request.store.objects[_LOG]
     where = f"bytes 0-{len(data) - 1}/{len(data)}"
     request.start(206, {"Content-Length": str(len(data)), "Content-Range": where})
+    return data
+
+
+def _breaking_off(request: Request) -> bool:
+    if not _is_log(request) or request.handler.command == "HEAD":
+        return False
+    data = _begun(request)
     request.handler.wfile.write(data[: len(data) // 2])
     request.handler.close_connection = True
     return True
@@ -179,10 +185,7 @@ def _same_page_again(request: Request) -> bool:
 def _drip(request: Request) -> bool:
     if not _is_log(request) or request.handler.command == "HEAD":
         return False
-    data = request.store.objects[_LOG]
-    where = f"bytes 0-{len(data) - 1}/{len(data)}"
-    request.start(206, {"Content-Length": str(len(data)), "Content-Range": where})
-    for byte in data:
+    for byte in _begun(request):
         request.handler.wfile.write(bytes([byte]))
         time.sleep(0.5)
     return True
@@ -201,8 +204,8 @@ main()
 def test_an_ingest_of_what_never_ends_gives_up_and_ends(
     data: Path, tmp_path: Path, lie: Lie
 ) -> None:
-    """In a process of its own, because the call that was given up goes on in it, and pyarrow may
-    keep the next one waiting for it."""
+    """The ingest runs in a process of its own. The call that it gives up goes on in that process,
+    and later calls of pyarrow there could wait for it."""
     with hostile_store(data / NODE, "logs/1", lie) as store:
         ended = subprocess.run(
             [sys.executable, "-c", _INGEST_IN_A_SECOND, "ingest", "--lake", tmp_path / "lake", URI],

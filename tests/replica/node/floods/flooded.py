@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from replica.format.quorum_state import decode
 from replica.wire.client import ClientConfig
 from tests.kraftlake_process import command_line, logged
+from tests.process_status import status_of
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
 
@@ -59,15 +60,10 @@ class FloodedQuorum(SecureQuorum):
         return decode((partition / "quorum-state").read_bytes()).leader_epoch
 
     def threads(self, node_id):
-        return self._status(node_id, "Threads")
+        return status_of(self.processes[node_id].pid, "Threads")
 
     def resident_kib(self, node_id):
-        return self._status(node_id, "VmRSS")
-
-    def _status(self, node_id, name):
-        with open(f"/proc/{self.processes[node_id].pid}/status") as status:
-            (line,) = (line for line in status if line.startswith(name + ":"))
-        return int(line.split()[1])
+        return status_of(self.processes[node_id].pid, "VmRSS")
 
 
 @contextmanager
