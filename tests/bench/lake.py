@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -53,7 +54,27 @@ INGEST_OF_SEGMENT, DUMP_OF_SEGMENT = "ingest of 300 MB, new lake", "kafka-dump-l
 tell = partial(print, file=sys.stderr)
 
 
-def measure(folder: Path) -> dict[str, float]:
+@dataclass(frozen=True)
+class Inputs:
+    """Metadata directories that all rounds read. grown: of a cluster of the fleet, whose log goes
+    on. segment: the only one of the node `large`."""
+
+    fleet: Sequence[Path]
+    grown: Path
+    large: Path
+    segment: Path
+
+    @staticmethod
+    def written(folder: Path) -> Inputs:
+        fleet = write_fleet(folder / "fleet", CLUSTERS, CLUSTER_BYTES)
+        grown = write_node(folder / "grown", 0, 2 * CLUSTER_BYTES)
+        large = write_node(folder / "large", 0, 0)
+        (segment,) = large.glob("*/*.log")
+        write_segment(segment, SEGMENT_BYTES)
+        return Inputs(fleet, grown, large, segment)
+
+
+def measure(inputs: Inputs, folder: Path) -> dict[str, float]:
     """Seconds of S and of each work, in order, in a new folder."""
     lake, other = folder / "lake", folder / "other"
     ingest = command_line("ingest", "--lake", lake, "--captured-at", AT, INCIDENT)
@@ -69,30 +90,30 @@ def measure(folder: Path) -> dict[str, float]:
         "`kraftlake demo`": command_line("demo", "--lake", folder / "demo"),
     }
     seconds = {}
-    for name, command in {**works, **_works_of_fleet(folder), **_works_of_segment(folder)}.items():
+    for name, command in {
+        **works,
+        **_works_of_fleet(inputs, folder),
+        **_works_of_segment(inputs, folder),
+    }.items():
         seconds[name] = process(command) / (CLUSTERS if name == BOTH_OF_FLEET else 1)
         tell(f"{name}: {seconds[name]:.1f} s")
     return seconds
 
 
-def _works_of_fleet(folder: Path) -> dict[str, list[str]]:
+def _works_of_fleet(inputs: Inputs, folder: Path) -> dict[str, list[str]]:
     """The commands by the names of their works, in their order."""
     lake = folder / "fleet lake"
-    fleet = write_fleet(folder / "fleet", CLUSTERS, CLUSTER_BYTES)
-    grown = write_node(folder / "grown", 0, 2 * CLUSTER_BYTES)
-    both = command_line("ingest", "--lake", lake, "--captured-at", AT, "--build", *fleet)
-    ingest = command_line("ingest", "--lake", lake, "--captured-at", LATER, grown)
+    both = command_line("ingest", "--lake", lake, "--captured-at", AT, "--build", *inputs.fleet)
+    ingest = command_line("ingest", "--lake", lake, "--captured-at", LATER, inputs.grown)
     build = command_line("build", "--lake", lake)
     return dict(zip([*_GOALS][-3:], (both, ingest, build), strict=True))
 
 
-def _works_of_segment(folder: Path) -> dict[str, list[str]]:
+def _works_of_segment(inputs: Inputs, folder: Path) -> dict[str, list[str]]:
     """The commands by the names of their works, in their order."""
-    node = write_node(folder / "large", 0, 0)
-    (segment,) = node.glob("*/*.log")
-    write_segment(segment, SEGMENT_BYTES)
-    ingest = command_line("ingest", "--lake", folder / "large lake", "--captured-at", AT, node)
-    return {INGEST_OF_SEGMENT: ingest, DUMP_OF_SEGMENT: dump_log_command(segment)}
+    lake = folder / "large lake"
+    ingest = command_line("ingest", "--lake", lake, "--captured-at", AT, inputs.large)
+    return {INGEST_OF_SEGMENT: ingest, DUMP_OF_SEGMENT: dump_log_command(inputs.segment)}
 
 
 def page(rounds: Sequence[dict[str, float]]) -> str:
@@ -141,13 +162,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     asked = parser.parse_args()
     rounds = []
-    for number in range(1, asked.rounds + 1):
-        tell(f"round {number} of {asked.rounds}")
-        folder = Path(tempfile.mkdtemp(prefix="kraftlake-bench-"))
-        try:
-            rounds.append(measure(folder))
-        finally:
-            shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="kraftlake-bench-") as folder:
+        inputs = Inputs.written(Path(folder, "inputs"))
+        for number in range(1, asked.rounds + 1):
+            tell(f"round {number} of {asked.rounds}")
+            place = Path(folder, f"round {number}")
+            place.mkdir()
+            rounds.append(measure(inputs, place))
+            shutil.rmtree(place)
     text = page(rounds)
     sys.stdout.write(text)
     if asked.write:
