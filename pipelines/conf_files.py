@@ -1,4 +1,5 @@
-"""The files of conf/: settings of kraftlake, and Spark's properties, read without Spark."""
+"""Reads the files in conf/: the settings of kraftlake, and Spark's properties. It loads no pyspark,
+because commands that start no Spark read these files too."""
 
 from __future__ import annotations
 

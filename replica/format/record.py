@@ -215,8 +215,9 @@ def _varint(number: int) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def _around(size: int, delta_bytes: int) -> tuple[bytes, bytes]:
-    """The bytes of a record before its offset delta, and those between that and its value of `size`
-    bytes: length, attributes and timestamp delta; no key, and the value's length."""
+    """The bytes of a record that stand before its offset delta, and those that stand between the
+    offset delta and the value. The former are the record's length, attributes and timestamp delta;
+    the latter say that there is no key, and that the value has `size` bytes."""
     after = _varint(-1) + _varint(size)
     rest = 2 + delta_bytes + len(after) + size + len(_NO_HEADERS)
     return _varint(rest) + b"\0\0", after

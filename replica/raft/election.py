@@ -223,8 +223,8 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 
 
 def _stands_again(core: Core, request: VoteRequest) -> bool:
-    """Whether the sender has a log of the very epoch in which it stands, and this replica knows no
-    leader of that epoch.
+    """Whether the sender stands for election in an epoch of which its log already has records,
+    while this replica knows no leader of that epoch.
 
     A voter of Kafka's does so after a restart, if it had stood in the epoch and then followed the
     leader (QuorumState.initialize looks at the vote first). INVALID_REQUEST in an answer that names

@@ -176,7 +176,8 @@ class ActiveSegment:
         )
 
     def truncate_to(self, end_offset: int) -> None:
-        """Cut durably each batch that holds offsets at or above `end_offset`.
+        """Remove every batch that holds `end_offset` or a higher offset. After a crash the batches
+        stay removed.
 
         The index says where to begin, so that a large segment isn't read as a whole.
         """

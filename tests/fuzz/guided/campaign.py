@@ -35,8 +35,9 @@ _SLOWEST = re.compile(r"slowest_unit_time_sec:\s+(\d+)")
 
 @dataclass(frozen=True)
 class State:
-    """Of one target, in all its runs. edges: branches of the instrumented code that inputs took.
-    features: these with how often each was taken. resident_mib, slowest_s: the most."""
+    """What all runs of one target together have reached. edges: how many branches of the
+    instrumented code its inputs took. features: pairs of a branch and of how often an input took
+    it. resident_mib, slowest_s: the highest of all runs."""
 
     seconds: float = 0
     inputs: int = 0

@@ -212,7 +212,7 @@ def _directories() -> Iterable[bytes]:
 
 
 def _compressed(data: bytes) -> None:
-    """The first byte chooses the codec."""
+    """The first byte of the input chooses the codec; the rest is the compressed data."""
     if not data:
         return
     codec, content = data[0] % 6, data[1:]

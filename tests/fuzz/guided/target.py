@@ -1,4 +1,4 @@
-"""What a target of the guided fuzzer is, and what its readers may answer."""
+"""A target of the guided fuzzer: one reader of bytes, and what must hold for all bytes."""
 
 from __future__ import annotations
 
