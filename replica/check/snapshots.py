@@ -82,6 +82,11 @@ class Differing:
     dropped: list[EntityDifference]
     others: list[EntityDifference]
 
+    def counted(self, first: Iterable[EntityDifference]) -> Compared:
+        """How many there are, and the first ones to show."""
+        counts = len(self.orphans), len(self.dropped), len(self.others)
+        return Compared(*counts, tuple(first))
+
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict by all findings on a snapshot: each one's rule id and severity."""
@@ -258,8 +263,7 @@ def _judge_content(
     compared = None
     if held is not None and replayed is not None:
         found = compare_images(held, replayed)
-        counts = len(found.orphans), len(found.dropped), len(found.others)
-        compared = Compared(*counts, tuple(found.others[:_SHOWN_DIFFERENCES]))
+        compared = found.counted(found.others[:_SHOWN_DIFFERENCES])
     yield from judge_compared(
         snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
     )

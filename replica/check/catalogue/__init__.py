@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from replica.check.catalogue import files, groups, health, log, snapshots
-from replica.check.rule import Rule
+from replica.check.rule import Rule, rules_of
 
-RULES: tuple[Rule, ...] = (
-    *log.RULES, *snapshots.RULES, *files.RULES, *groups.RULES,
-    *health.RULES,
-)  # fmt: skip
+RULES: tuple[Rule, ...] = (*rules_of(log, snapshots, files, groups), *health.RULES)
 """In the order in which they are explained."""
 
 RULES_BY_ID = {rule.id: rule for rule in RULES}
