@@ -149,6 +149,11 @@ def field(
     return Field(name, kind, is_array, since, until, nullable_since, tag, default, fields)
 
 
+def structs(name: str, *fields: Field, **line: Any) -> Field:
+    """A line for an array of structures. line: as of `field`."""
+    return field(name, "[]struct", *fields, **line)
+
+
 def fields_at(fields: tuple[Field, ...], version: int) -> Iterator[Field]:
     """The fields of one version, in declared order."""
     return (entry for entry in fields if entry.since <= version <= entry.until)
