@@ -22,8 +22,10 @@ from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
     BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
     FetchRequest,
     FetchSnapshotRequest,
     PeerRequest,
@@ -31,6 +33,7 @@ from replica.raft.messages import (
     UpdateFeaturesRequest,
     UpdateVoterRequest,
     VoteRequest,
+    VoteResponse,
 )
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
@@ -102,8 +105,8 @@ _OF_THE_CORE = (
         Translation(
             VoteRequest,
             VOTE,
-            ClientSide(votes.write_vote, votes.read_vote_response),
-            ServerSide(votes.read_vote, votes.write_vote_response),
+            ClientSide(votes.write_vote, votes.response_reader(VoteResponse)),
+            ServerSide(votes.read_vote, votes.write_response),
             needed=votes.version_of_vote,
         ),
         voters("replicaId"),
@@ -112,8 +115,8 @@ _OF_THE_CORE = (
         Translation(
             BeginQuorumEpochRequest,
             BEGIN_QUORUM_EPOCH,
-            ClientSide(votes.write_begin, votes.read_begin_response),
-            ServerSide(votes.read_begin, votes.write_begin_response),
+            ClientSide(votes.write_begin, votes.response_reader(BeginQuorumEpochResponse)),
+            ServerSide(votes.read_begin, votes.write_response),
         ),
         voters("leaderId"),
     ),
@@ -121,8 +124,8 @@ _OF_THE_CORE = (
         Translation(
             EndQuorumEpochRequest,
             END_QUORUM_EPOCH,
-            ClientSide(votes.write_end, votes.read_end_response),
-            ServerSide(votes.read_end, votes.write_end_response),
+            ClientSide(votes.write_end, votes.response_reader(EndQuorumEpochResponse)),
+            ServerSide(votes.read_end, votes.write_response),
         ),
         voters("leaderId"),
     ),
