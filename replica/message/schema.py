@@ -85,6 +85,11 @@ class RecordSchema:
         return tuple(f for f in self.fields if f.since <= version)
 
 
+def record(name: str, *fields: Field, api_key: int, newest: int) -> RecordSchema:
+    """A record type of a table."""
+    return RecordSchema(name, api_key, newest, fields)
+
+
 _EMPTY_OF_KIND: dict[Kind, Scalar] = {
     Kind.BOOL: False,
     Kind.FLOAT64: 0.0,
