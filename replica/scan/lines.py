@@ -20,7 +20,7 @@ from replica.format.segment import LocatedBatch
 from replica.scan import frames, tables
 from replica.scan.compiled import write_lines
 from replica.scan.native import Bytes, Longs
-from replica.scan.regions import Chunk, Scan
+from replica.scan.regions import Chunk, Regions
 
 OUTPUT_BYTES = 1024 * 1024
 """The bytes of lines that are written at a time. A record whose line might be longer is left to the
@@ -49,10 +49,10 @@ def _every_type(record_type: str) -> bool:
     return True
 
 
-class LineScan(Scan):
+class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: as of arrow.BatchScan. prefix: the beginning of each line, up to the
+    data, expected_offset: as of JudgedWalk. prefix: the beginning of each line, up to the
     offset. choose: None for all rows. takes_type: which record types have lines; a record that
     doesn't decode goes to the scalar reader whatever its type.
     """
@@ -78,15 +78,11 @@ class LineScan(Scan):
         self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
 
     def __iter__(self) -> Iterator[Piece]:
-        for region in self._regions.read(tables.program_table(keep_secrets=self._keep_secrets)):
+        for region in self.read(tables.program_table(keep_secrets=self._keep_secrets)):
             if isinstance(region, Chunk):
                 yield from self._of_chunk(region)
             elif region.crc_valid:
                 yield region
-
-    def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The whole batch of the last piece. Empty where its file was changed since."""
-        return self._regions.bytes_of(batch)
 
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
         chosen = self._chosen(chunk)
