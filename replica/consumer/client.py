@@ -12,16 +12,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
+from replica.consumer import values
 from replica.consumer.session import NOTHING, Session
-from replica.consumer.values import (
-    Answer,
-    Ask,
-    ConsumerRecord,
-    FetchPosition,
-    Polled,
-    Report,
-    ResetPolicy,
-)
 from replica.errors import KraftlakeError
 
 POLL_TIMEOUT_MS = 1000
@@ -34,7 +26,7 @@ _log = logging.getLogger(__name__)
 class NodeConnections(Protocol):
     """The way to the nodes."""
 
-    def call(self, ask: Ask) -> Coroutine[None, None, Answer]:
+    def call(self, ask: values.Ask) -> Coroutine[None, None, values.Answer]:
         """The answer; where none comes, one with NETWORK_EXCEPTION (Metadata: no partition).
 
         Raises KraftlakeError for what no repetition cures: authentication, unknown requests.
@@ -44,7 +36,7 @@ class NodeConnections(Protocol):
         """Close all of them; calls still waiting end."""
 
 
-def log_report(report: Report) -> None:
+def log_report(report: values.Report) -> None:
     """Writes a report to the log while iterating, unless the caller takes reports."""
     _log.warning("%s", report)
 
@@ -64,11 +56,11 @@ class AsyncConsumer:
         self._session = session
         self._connections = connections
         self._clock = clock
-        self._asked: tuple[int, asyncio.Task[Answer]] | None = None
-        self._forgotten: set[asyncio.Task[Answer]] = set()
+        self._asked: tuple[int, asyncio.Task[values.Answer]] | None = None
+        self._forgotten: set[asyncio.Task[values.Answer]] = set()
 
     @property
-    def position(self) -> FetchPosition | None:
+    def position(self) -> values.FetchPosition | None:
         """The position of the next record that a poll returns; None while it is being looked up."""
         return self._session.position
 
@@ -83,15 +75,15 @@ class AsyncConsumer:
         position, end = self.position, self.high_watermark
         return position is not None and 0 <= end <= position.offset
 
-    def seek(self, position: FetchPosition) -> None:
+    def seek(self, position: values.FetchPosition) -> None:
         """Go on there (see Session.seek)."""
         self._session.seek(position)
 
-    def reset(self, policy: ResetPolicy) -> None:
+    def reset(self, policy: values.ResetPolicy) -> None:
         """Go on at the earliest or latest offset."""
         self._session.reset(policy)
 
-    async def poll(self, timeout_ms: int) -> Polled:
+    async def poll(self, timeout_ms: int) -> values.Polled:
         """The next records or reports; nothing where none came within the time.
 
         Raises NoOffsetError and LogTruncationError until a seek or reset, ReadRefusedError,
@@ -104,8 +96,8 @@ class AsyncConsumer:
                 return polled
 
     async def records(
-        self, on_report: Callable[[Report], None] = log_report
-    ) -> AsyncIterator[ConsumerRecord]:
+        self, on_report: Callable[[values.Report], None] = log_report
+    ) -> AsyncIterator[values.ConsumerRecord]:
         """All records from here on, without end."""
         while True:
             polled = await self.poll(POLL_TIMEOUT_MS)
@@ -137,7 +129,7 @@ class AsyncConsumer:
     ) -> None:
         await self.close()
 
-    async def _step(self, deadline: int) -> Polled:
+    async def _step(self, deadline: int) -> values.Polled:
         """Ask if something is to be asked, and wait for an answer or until it is time to ask."""
         now = self._clock()
         self._ask(now)
@@ -170,7 +162,7 @@ class AsyncConsumer:
         ask_id, ask = asked
         self._asked = (ask_id, asyncio.create_task(self._connections.call(ask)))
 
-    def _forget(self, task: asyncio.Task[Answer]) -> None:
+    def _forget(self, task: asyncio.Task[values.Answer]) -> None:
         self._forgotten.discard(task)
         if not task.cancelled():
             task.exception()  # nobody waits for it any more
@@ -184,7 +176,7 @@ class Consumer:
         self,
         session: Session,
         connections: NodeConnections,
-        on_report: Callable[[Report], None] = log_report,
+        on_report: Callable[[values.Report], None] = log_report,
     ) -> None:
         self._runner = asyncio.Runner()
         self._consumer = AsyncConsumer(session, connections)
@@ -192,7 +184,7 @@ class Consumer:
         self._is_closed = False
 
     @property
-    def position(self) -> FetchPosition | None:
+    def position(self) -> values.FetchPosition | None:
         """See AsyncConsumer, also of the next two."""
         return self._consumer.position
 
@@ -204,15 +196,15 @@ class Consumer:
     def is_at_end(self) -> bool:
         return self._consumer.is_at_end
 
-    def seek(self, position: FetchPosition) -> None:
+    def seek(self, position: values.FetchPosition) -> None:
         """Go on there (see Session.seek)."""
         self._consumer.seek(position)
 
-    def reset(self, policy: ResetPolicy) -> None:
+    def reset(self, policy: values.ResetPolicy) -> None:
         """Go on at the earliest or latest offset."""
         self._consumer.reset(policy)
 
-    def poll(self, timeout_ms: int) -> Polled:
+    def poll(self, timeout_ms: int) -> values.Polled:
         """See AsyncConsumer.poll. Raises KeyboardInterrupt for Ctrl-C."""
         try:
             return self._runner.run(self._consumer.poll(timeout_ms))
@@ -220,7 +212,7 @@ class Consumer:
             # nobody else can cancel it; a Runner forgets an interrupt of its first moments
             raise KeyboardInterrupt from None
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[values.ConsumerRecord]:
         while True:
             polled = self.poll(POLL_TIMEOUT_MS)
             for report in polled.reports:

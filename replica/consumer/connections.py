@@ -7,21 +7,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from replica.consumer import translate
+from replica.consumer import translate, values
 from replica.consumer.selector import PartitionView, ReplicaView
 from replica.consumer.translate import FetchSettings, TopicPartition, UnexpectedAnswerError
-from replica.consumer.values import (
-    Answer,
-    Ask,
-    EndOfEpoch,
-    EpochEnded,
-    Fetch,
-    Fetched,
-    LookedUp,
-    LookUpOffset,
-    Metadata,
-    RefreshMetadata,
-)
 from replica.errors import (
     DataError,
     MisroutedConnectionError,
@@ -71,9 +59,9 @@ class WireConnections:
         self._must_rebootstrap = False
         """Whether what is known of the nodes is out of date (KIP-1102, KIP-1242)."""
 
-    async def call(self, ask: Ask) -> Answer:
+    async def call(self, ask: values.Ask) -> values.Answer:
         """See replica.consumer.client.Connections; raises PeerError."""
-        if isinstance(ask, RefreshMetadata):
+        if isinstance(ask, values.RefreshMetadata):
             return await self._metadata()
         address = self._addresses[ask.node_id]
         try:
@@ -85,7 +73,7 @@ class WireConnections:
         self.heard += answer.error is ErrorCode.NONE
         if answer.error is not ErrorCode.NONE:
             self.trouble = f"{address[0]}:{address[1]}: {answer.error.name}"
-        elif isinstance(ask, Fetch):
+        elif isinstance(ask, values.Fetch):
             self.trouble = ""
         return answer
 
@@ -93,14 +81,16 @@ class WireConnections:
         """Close all of them; calls still waiting end."""
         await self._pool.close()
 
-    async def _ask(self, address: Address, ask: Fetch | EndOfEpoch | LookUpOffset) -> Answer:
+    async def _ask(
+        self, address: Address, ask: values.Fetch | values.EndOfEpoch | values.LookUpOffset
+    ) -> values.Answer:
         known = self._cluster_id
         expected = Identity(known, ask.node_id) if known else None
         connection = await self._pool.connection(address, expected)
         try:
-            if isinstance(ask, Fetch):
+            if isinstance(ask, values.Fetch):
                 return await self._fetch(connection, ask)
-            if isinstance(ask, EndOfEpoch):
+            if isinstance(ask, values.EndOfEpoch):
                 return await self._end_of_epoch(connection, ask)
             timeout_ms = int(self._config.timeout_s * 1000)
             message = translate.look_up_request(self._partition, timeout_ms, ask)
@@ -108,7 +98,7 @@ class WireConnections:
         except UnexpectedAnswerError as error:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
-    async def _fetch(self, connection: Connection, ask: Fetch) -> Fetched:
+    async def _fetch(self, connection: Connection, ask: values.Fetch) -> values.Fetched:
         """Fetches by topic id where the metadata has one."""
         version = connection.version_of(FETCH)
         if self._partition.topic_id == ZERO_UUID:
@@ -117,15 +107,17 @@ class WireConnections:
         answer = await connection.call(FETCH, message, version)
         return translate.read_fetch(answer.message)
 
-    async def _end_of_epoch(self, connection: Connection, ask: EndOfEpoch) -> EpochEnded:
+    async def _end_of_epoch(
+        self, connection: Connection, ask: values.EndOfEpoch
+    ) -> values.EpochEnded:
         message = translate.end_of_epoch_request(self._partition, ask)
         try:
             response = await _call(connection, OFFSET_FOR_LEADER_EPOCH, message)
         except UnsupportedByPeerError:
-            return EpochEnded(end=None)
+            return values.EpochEnded(end=None)
         return translate.read_end_of_epoch(response)
 
-    async def _metadata(self) -> Metadata:
+    async def _metadata(self) -> values.Metadata:
         """The metadata from the first node that answers: connected nodes are asked first, then
         known ones, then the bootstrap servers; only the bootstrap servers where the known nodes are
         out of date."""
@@ -144,7 +136,7 @@ class WireConnections:
                 raise PeerError(connection.address, f"Metadata: {error}") from error
             self.heard += metadata.partition is not None
             return await self._learned(metadata)
-        return Metadata(None)
+        return values.Metadata(None)
 
     def _is_refused(self, connection: Connection, response: Message) -> bool:
         """Whether Metadata has an error for the whole of it, or is of another cluster than before:
@@ -164,7 +156,7 @@ class WireConnections:
     def _known_addresses(self) -> Iterable[Address]:
         return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))
 
-    async def _learned(self, metadata: Metadata) -> Metadata:
+    async def _learned(self, metadata: values.Metadata) -> values.Metadata:
         if metadata.partition is None:
             name = f"{self._partition.topic}-{self._partition.partition}"
             self.trouble = f"{name}: {metadata.error.name}"
@@ -204,10 +196,10 @@ class WireConnections:
         return replace(replica, round_trip_ms=(time.monotonic() - began) * 1000)
 
 
-_NO_ANSWER: dict[type[Ask], Fetched | EpochEnded | LookedUp] = {
-    Fetch: Fetched(ErrorCode.NETWORK_EXCEPTION),
-    EndOfEpoch: EpochEnded(ErrorCode.NETWORK_EXCEPTION),
-    LookUpOffset: LookedUp(ErrorCode.NETWORK_EXCEPTION),
+_NO_ANSWER: dict[type[values.Ask], values.Fetched | values.EpochEnded | values.LookedUp] = {
+    values.Fetch: values.Fetched(ErrorCode.NETWORK_EXCEPTION),
+    values.EndOfEpoch: values.EpochEnded(ErrorCode.NETWORK_EXCEPTION),
+    values.LookUpOffset: values.LookedUp(ErrorCode.NETWORK_EXCEPTION),
 }
 
 

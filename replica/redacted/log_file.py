@@ -19,18 +19,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from replica.errors import DataError, UnsupportedDataError
-from replica.format.batch import (
-    HEADER,
-    MAGIC,
-    MIN_RECORD_BYTES,
-    BatchHeader,
-    computed_crc,
-    continued_crc,
-    decode_header,
-    encode_header,
-    is_plausible,
-    with_records,
-)
+from replica.format import batch
 from replica.format.byte_source import BLOCK_BYTES, ByteSource, ShrankError, Source, byte_source
 from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, compress
 from replica.format.record import Record, encode_records, records_of
@@ -42,7 +31,7 @@ _SIZES_OF_DAMAGED = 64
 """A damaged batch's size is rounded up to a multiple of so many bytes."""
 _LENGTH_END, _MAGIC_AT = 12, 16
 """Bytes from a batch's first one on. Between them is the leader epoch, or an older magic's CRC."""
-_NO_HEADER = BatchHeader(0, 0, -1, MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
+_NO_HEADER = batch.BatchHeader(0, 0, -1, batch.MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
 _ZEROS = re.compile(rb"\0{64,}")
 _ZERO_BLOCK = bytes(BLOCK_BYTES)
 
@@ -134,18 +123,18 @@ def _write_batch(
     header = frame.header
     if not frame.crc_valid:
         _write_damaged(header, out)
-    elif header.size_bytes - HEADER.size > MAX_RECORDS_BYTES:
+    elif header.size_bytes - batch.HEADER.size > MAX_RECORDS_BYTES:
         _write_oversized(header, out)
     else:
         whole = source.read(frame.position, header.size_bytes)
-        if computed_crc(whole) == header.crc:
+        if batch.computed_crc(whole) == header.crc:
             out.write(_batch(header, whole, redactor, inflation))
         else:  # another process has written there since the walk computed it
             _write_damaged(header, out)
 
 
 def _batch(
-    header: BatchHeader, whole: Buffer, redactor: RecordRedactor, inflation: Inflation
+    header: batch.BatchHeader, whole: Buffer, redactor: RecordRedactor, inflation: Inflation
 ) -> Buffer:
     """A batch with a right CRC; the same bytes where nothing in it had to be replaced."""
     records: list[Record] = []
@@ -163,13 +152,13 @@ def _batch(
     body = encode_records(records, header.base_offset, header.base_timestamp)
     if is_broken:
         body += FILL * (1 + max(0, _claimed(header) - len(body)) // len(FILL))
-    return with_records(header, _compressed(header.codec, body))
+    return batch.with_records(header, _compressed(header.codec, body))
 
 
-def _claimed(header: BatchHeader) -> int:
+def _claimed(header: batch.BatchHeader) -> int:
     """Bytes of room for as many records as the header claims; without it the batch would be none
     that Kafka could have written."""
-    return min(header.record_count * MIN_RECORD_BYTES, header.size_bytes)
+    return min(header.record_count * batch.MIN_RECORD_BYTES, header.size_bytes)
 
 
 def _compressed(codec: int, body: bytes) -> bytes:
@@ -179,24 +168,24 @@ def _compressed(codec: int, body: bytes) -> bytes:
         return FILL
 
 
-def _write_oversized(header: BatchHeader, out: _Output) -> None:
+def _write_oversized(header: batch.BatchHeader, out: _Output) -> None:
     """A batch that nobody reads for its size: one of which no record decodes, and as much room."""
     room = max(0, _claimed(header) - len(FILL))
-    length = header.batch_length - header.size_bytes + HEADER.size + len(FILL) + room
+    length = header.batch_length - header.size_bytes + batch.HEADER.size + len(FILL) + room
     header = header._replace(batch_length=length, crc=0)
-    crc = _with_zeros(computed_crc(encode_header(header) + FILL), room)
-    out.write(encode_header(header._replace(crc=crc)) + FILL)
+    crc = _with_zeros(batch.computed_crc(batch.encode_header(header) + FILL), room)
+    out.write(batch.encode_header(header._replace(crc=crc)) + FILL)
     out.hole(room)
 
 
-def _write_damaged(header: BatchHeader, out: _Output) -> None:
+def _write_damaged(header: batch.BatchHeader, out: _Output) -> None:
     """A batch of this header whose bytes don't have its CRC, and are none of those it had."""
     surplus = -header.size_bytes % _SIZES_OF_DAMAGED
     header = header._replace(batch_length=header.batch_length + surplus, crc=0)
-    room = header.size_bytes - HEADER.size
-    if _with_zeros(computed_crc(encode_header(header)), room) == 0:
+    room = header.size_bytes - batch.HEADER.size
+    if _with_zeros(batch.computed_crc(batch.encode_header(header)), room) == 0:
         header = header._replace(crc=1)
-    out.write(encode_header(header))
+    out.write(batch.encode_header(header))
     out.hole(room)
 
 
@@ -204,7 +193,7 @@ def _with_zeros(crc: int, count: int) -> int:
     """The CRC-32C of bytes that have `crc`, and of so many zeros behind them."""
     while count:
         block = memoryview(_ZERO_BLOCK)[:count]
-        crc = continued_crc(block, crc)
+        crc = batch.continued_crc(block, crc)
         count -= len(block)
     return crc
 
@@ -216,7 +205,7 @@ def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
     if not any(bytes(part).strip(b"\0") for part in _parts(source, begin, end)):
         out.hole(end - begin)
         return
-    kept = _frame_of(source.read(begin, min(HEADER.size, source.size - begin)))
+    kept = _frame_of(source.read(begin, min(batch.HEADER.size, source.size - begin)))
     for part in _parts(source, begin, end):
         content = bytearray(b"\xff" * len(part))
         for zeros in _ZEROS.finditer(part):
@@ -235,15 +224,15 @@ def _frame_of(rest: Buffer) -> bytes:
     """The header, without its CRC; without what follows the magic where it is no batch's of ours,
     and only the numbers that its frame needs where no Kafka could have written it."""
     try:
-        header = decode_header(rest)
+        header = batch.decode_header(rest)
     except UnsupportedDataError:
         return bytes(rest[:_LENGTH_END]) + b"\xff" * 4 + bytes(rest[_MAGIC_AT : _MAGIC_AT + 1])
     except DataError:
         return b""
-    if not is_plausible(header):
+    if not batch.is_plausible(header):
         header = _NO_HEADER._replace(
             base_offset=header.base_offset,
             batch_length=header.batch_length,
             last_offset_delta=header.last_offset_delta,
         )
-    return encode_header(header._replace(crc=0))
+    return batch.encode_header(header._replace(crc=0))
