@@ -40,23 +40,11 @@ def log_report(report: values.Report) -> None:
     _log.warning("%s", report)
 
 
-class AsyncConsumer:
-    """Reads on as far as it is polled; a fetch may wait at the node between two polls.
+class _Reader:
+    """The position of a consumer's session, and what moves it."""
 
-    clock: ms that never go back.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        connections: NodeConnections,
-        clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
-    ) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._connections = connections
-        self._clock = clock
-        self._asked: tuple[int, asyncio.Task[values.Answer]] | None = None
-        self._forgotten: set[asyncio.Task[values.Answer]] = set()
 
     @property
     def position(self) -> values.FetchPosition | None:
@@ -70,17 +58,36 @@ class AsyncConsumer:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all that the replica which was read last shows has been returned."""
+        """Whether polls have returned everything that the replica which was read last has shown."""
         position, end = self.position, self.high_watermark
         return position is not None and 0 <= end <= position.offset
 
     def seek(self, position: values.FetchPosition) -> None:
-        """Go on there (see Session.seek)."""
+        """Read on from this position (see Session.seek)."""
         self._session.seek(position)
 
     def reset(self, policy: values.ResetPolicy) -> None:
-        """Go on at the earliest or latest offset."""
+        """Read on from the earliest or latest offset."""
         self._session.reset(policy)
+
+
+class AsyncConsumer(_Reader):
+    """Reads only while it is polled, though a fetch may wait at the node between two polls.
+
+    clock: gives ms that never go back.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        connections: NodeConnections,
+        clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
+    ) -> None:
+        super().__init__(session)
+        self._connections = connections
+        self._clock = clock
+        self._asked: tuple[int, asyncio.Task[values.Answer]] | None = None
+        self._forgotten: set[asyncio.Task[values.Answer]] = set()
 
     async def poll(self, timeout_ms: int) -> values.Polled:
         """The next records or reports; nothing where none came within the time.
@@ -162,7 +169,7 @@ class AsyncConsumer:
             task.exception()  # nobody waits for it any more
 
 
-class Consumer:
+class Consumer(_Reader):
     """A consumer for callers without an event loop: it has a loop of its own, which runs while the
     consumer is polled. Iterating over it gives all records from here on, without end."""
 
@@ -172,31 +179,11 @@ class Consumer:
         connections: NodeConnections,
         on_report: Callable[[values.Report], None] = log_report,
     ) -> None:
+        super().__init__(session)
         self._runner = asyncio.Runner()
         self._consumer = AsyncConsumer(session, connections)
         self._on_report = on_report
         self._is_closed = False
-
-    @property
-    def position(self) -> values.FetchPosition | None:
-        """See AsyncConsumer, also of the next two."""
-        return self._consumer.position
-
-    @property
-    def high_watermark(self) -> int:
-        return self._consumer.high_watermark
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._consumer.is_at_end
-
-    def seek(self, position: values.FetchPosition) -> None:
-        """Go on there (see Session.seek)."""
-        self._consumer.seek(position)
-
-    def reset(self, policy: values.ResetPolicy) -> None:
-        """Go on at the earliest or latest offset."""
-        self._consumer.reset(policy)
 
     def poll(self, timeout_ms: int) -> values.Polled:
         """See AsyncConsumer.poll. Raises KeyboardInterrupt for Ctrl-C."""
