@@ -1,6 +1,6 @@
 """The session over connections: a consumer for asyncio, and one for callers without a loop.
 
-Not for several threads or tasks at once, as Kafka's consumer isn't either.
+Neither may be used by several threads or tasks at once; Kafka's consumer may not either.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from replica.consumer.session import NOTHING, Session
 from replica.errors import KraftlakeError
 
 POLL_TIMEOUT_MS = 1000
-"""The timeout of one poll while iterating: how long it takes to notice that iteration was
-cancelled."""
+"""The timeout of each poll of an iteration. So long it may take until the iteration notices that it
+was cancelled."""
 
 _log = logging.getLogger(__name__)
 
@@ -26,17 +26,19 @@ class NodeConnections(Protocol):
     """The way to the nodes."""
 
     def call(self, ask: values.Ask) -> Coroutine[None, None, values.Answer]:
-        """The answer; where none comes, one with NETWORK_EXCEPTION (Metadata: no partition).
+        """The node's answer. Where none comes, the result has the error NETWORK_EXCEPTION, or is
+        Metadata without a partition.
 
-        Raises KraftlakeError for what no repetition cures: authentication, unknown requests.
+        Raises KraftlakeError where the same call would fail again: authentication, unknown
+        requests.
         """
 
     async def close(self) -> None:
-        """Close all of them; calls still waiting end."""
+        """Close all connections. Calls that still wait end."""
 
 
 def log_report(report: values.Report) -> None:
-    """Writes a report to the log while iterating, unless the caller takes reports."""
+    """Writes a report to Python's log. An iteration does this where its caller takes no reports."""
     _log.warning("%s", report)
 
 
@@ -90,10 +92,10 @@ class AsyncConsumer(_Reader):
         self._forgotten: set[asyncio.Task[values.Answer]] = set()
 
     async def poll(self, timeout_ms: int) -> values.Polled:
-        """The next records or reports; nothing where none came within the time.
+        """The next records or reports; an empty Polled where none came within the time.
 
-        Raises NoOffsetError and LogTruncationError until a seek or reset, ReadRefusedError,
-        DataError, and what Connections.call raises; another poll tries again.
+        Raises NoOffsetError and LogTruncationError, each time until a seek or reset. Raises
+        ReadRefusedError, DataError and what NodeConnections.call raises; another poll tries again.
         """
         deadline = self._clock() + timeout_ms
         while True:
@@ -131,7 +133,8 @@ class AsyncConsumer(_Reader):
         await self.close()
 
     async def _step(self, deadline: int) -> values.Polled:
-        """Ask if something is to be asked, and wait for an answer or until it is time to ask."""
+        """Send the session's next request if there is one, and wait for its answer. Without a
+        request, wait until there is one."""
         now = self._clock()
         self._ask(now)
         if self._asked is None:
@@ -152,8 +155,9 @@ class AsyncConsumer(_Reader):
         return self._session.answer(ask_id, answer, self._clock())
 
     def _ask(self, now_ms: int) -> None:
-        """A request that the session has forgotten goes on by itself: to break it off would cost
-        the connection."""
+        """Send the session's next request, if it has one. A request before it, whose answer the
+        session doesn't want any more, goes on beside it: to break it off would cost the
+        connection."""
         asked = self._session.next_ask(now_ms)
         if asked is None:
             return
@@ -166,7 +170,7 @@ class AsyncConsumer(_Reader):
     def _forget(self, task: asyncio.Task[values.Answer]) -> None:
         self._forgotten.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody waits for it any more
+            task.exception()  # marks the error as seen: nobody waits for the task any more
 
 
 class Consumer(_Reader):
@@ -186,11 +190,12 @@ class Consumer(_Reader):
         self._is_closed = False
 
     def poll(self, timeout_ms: int) -> values.Polled:
-        """See AsyncConsumer.poll. Raises KeyboardInterrupt for Ctrl-C."""
+        """As AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
         try:
             return self._runner.run(self._consumer.poll(timeout_ms))
         except asyncio.CancelledError:
-            # nobody else can cancel it; a Runner forgets an interrupt of its first moments
+            # only Ctrl-C cancels it, and a Runner may lose an interrupt that comes just as it
+            # starts
             raise KeyboardInterrupt from None
 
     def __iter__(self) -> Iterator[values.ConsumerRecord]:
@@ -201,7 +206,7 @@ class Consumer(_Reader):
             yield from polled.records
 
     def close(self) -> None:
-        """Close the selector, the connections and the loop; once closed, nothing."""
+        """Close the selector, the connections and the loop. A second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True

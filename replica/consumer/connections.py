@@ -1,4 +1,5 @@
-"""The way to the nodes by Kafka's protocol: one connection each, made when it is needed."""
+"""Asks the nodes by Kafka's protocol, over one connection to each, which is made when it is
+needed."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ from replica.wire.versions import Identity
 
 
 class WireConnections:
-    """bootstrap: nodes to ask first. measures: whether a selector wants to know how fast replicas
-    answer and how far they are; asked with the metadata.
+    """bootstrap: the nodes to ask first. measures: whether to find out, with the metadata, how fast
+    replicas answer and how far they are, because a selector wants to know.
 
-    trouble: why the last request brought nothing, empty once a fetch is answered without error.
+    trouble: why the last request brought nothing; empty after a fetch without an error.
     """
 
     def __init__(
@@ -53,14 +54,14 @@ class WireConnections:
         self._settings = settings or FetchSettings()
         self._measures = measures
         self.heard = 0
-        """Answers without an error so far, of any node to any request."""
+        """How many answers without an error have come, of any node to any request."""
         self._addresses: dict[int, Address] = {}
         self._cluster_id: str | None = None
         self._must_rebootstrap = False
-        """Whether what is known of the nodes is out of date (KIP-1102, KIP-1242)."""
+        """Whether the known addresses of the nodes are out of date (KIP-1102, KIP-1242)."""
 
     async def call(self, ask: values.Ask) -> values.Answer:
-        """See replica.consumer.client.Connections; raises PeerError."""
+        """The answer of a node (see NodeConnections.call). Raises PeerError."""
         if isinstance(ask, values.RefreshMetadata):
             return await self._metadata()
         address = self._addresses[ask.node_id]
@@ -78,7 +79,7 @@ class WireConnections:
         return answer
 
     async def close(self) -> None:
-        """Close all of them; calls still waiting end."""
+        """Close all connections. Calls that still wait end."""
         await self._pool.close()
 
     async def _ask(
@@ -99,7 +100,7 @@ class WireConnections:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
     async def _fetch(self, connection: Connection, ask: values.Fetch) -> values.Fetched:
-        """Fetches by topic id where the metadata has one."""
+        """Fetch by topic id where the metadata has one, else by name."""
         version = connection.version_of(FETCH)
         if self._partition.topic_id == ZERO_UUID:
             version = min(version, translate.NEWEST_FETCH_BY_NAME)
@@ -118,9 +119,9 @@ class WireConnections:
         return translate.read_end_of_epoch(response)
 
     async def _metadata(self) -> values.Metadata:
-        """The metadata from the first node that answers: connected nodes are asked first, then
-        known ones, then the bootstrap servers; only the bootstrap servers where the known nodes are
-        out of date."""
+        """The metadata from the first node that answers. Connected nodes are asked first, then
+        other known ones, then the bootstrap servers. Where the known addresses are out of date,
+        only the bootstrap servers are asked."""
         for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
             try:
                 connection = await self._pool.connection(address)
@@ -139,7 +140,7 @@ class WireConnections:
         return values.Metadata(None)
 
     def _is_refused(self, connection: Connection, response: Message) -> bool:
-        """Whether Metadata has an error for the whole of it, or is of another cluster than before:
+        """Whether the response is an error as a whole, or comes from another cluster than before:
         records of two clusters are never mixed."""
         code, cluster_id = response["errorCode"], response["clusterId"] or ""
         if code != ErrorCode.NONE:
@@ -163,14 +164,15 @@ class WireConnections:
             return metadata
         self._partition = replace(self._partition, topic_id=metadata.topic_id)
         replicas = metadata.partition.replicas
-        # the session may go by newer metadata than this: nobody is forgotten
+        # known addresses stay: the session may have newer metadata than this
         self._addresses |= {replica.node_id: (replica.host, replica.port) for replica in replicas}
         if not self._measures:
             return metadata
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with round trip times, and with lag where the leader knows it."""
+        """The view with round-trip times, and with the lag of replicas where the leader tells
+        it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))
         if seen.leader is None:
@@ -181,7 +183,7 @@ class WireConnections:
             answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
             quorum = read_quorum(answer.message, answer.version, topic, number)
             return translate.with_lag(seen, quorum)
-        except (PeerError, DataError):  # an ordinary topic's leader tells no lag
+        except (PeerError, DataError):  # the leader of an ordinary topic tells no lag
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:

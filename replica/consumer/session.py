@@ -1,9 +1,8 @@
 """A reader of one partition as a state machine without I/O: KIP-320 and KIP-392.
 
-The caller sends what `next_ask` returns and brings the answer to `answer`; one request is in flight
-at a time. Whatever changes the state (a seek, a new leader) forgets the request in flight, whose
-answer is then ignored. Kafka: SubscriptionState, OffsetFetcher, FetchCollector; scenario ids are
-those of the catalogue's part K.
+The caller sends the request that `next_ask` returns, and gives the answer to `answer`. One request
+is in flight at a time. When the state changes (by a seek, by a new leader), the session forgets the
+request in flight and ignores its answer. Kafka: SubscriptionState, OffsetFetcher, FetchCollector.
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ from replica.model.keys import NO_NODE
 NOTHING = values.Polled()
 
 _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH)
-"""A follower that says so is behind, not broken."""
+"""The errors of a follower that lags, but works."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """retry_backoff_ms: between an error and the next request. metadata_max_age_ms: metadata is
-    asked for at least that often; also the lease of a preferred replica. rack: client.rack."""
+    """retry_backoff_ms: the pause between an error and the next request. metadata_max_age_ms: the
+    longest time between two requests for metadata; also the lease of a preferred replica. rack:
+    client.rack."""
 
     retry_backoff_ms: int = 100
     metadata_max_age_ms: int = 300_000
@@ -38,9 +38,9 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """No position: the offset that `policy` names is to be looked up. lost: the position that the
-    leader's log doesn't hold, or whose epoch it doesn't know (is_truncated); None at the start and
-    where the caller asked for a reset."""
+    """There is no position, and the offset that `policy` names is to be looked up. lost: the
+    position before, which the leader's log doesn't hold, or whose epoch it doesn't know
+    (is_truncated); None at the start and where the caller asked for a reset."""
 
     policy: values.ResetPolicy
     lost: values.FetchPosition | None = None
@@ -49,14 +49,14 @@ class AwaitReset:
 
 @dataclass(frozen=True, slots=True)
 class AwaitValidation:
-    """Waits until the leader has told where position.epoch ends; nothing is fetched before."""
+    """The leader is to tell where position.epoch ends. Nothing is fetched before."""
 
     position: values.FetchPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """Records from `position` on are wanted."""
+    """Records are fetched from `position` on."""
 
     position: values.FetchPosition
 
@@ -65,7 +65,8 @@ State = AwaitReset | AwaitValidation | Fetching
 
 
 class Session:
-    """start: None begins where `policy` says. The selector is configured; `close` closes it."""
+    """start: where to begin, None for the offset that `policy` names. selector: a configured one,
+    which `close` closes."""
 
     def __init__(
         self,
@@ -113,28 +114,29 @@ class Session:
         return self._replicas.leader
 
     def seek(self, position: values.FetchPosition) -> None:
-        """Go on there. With an epoch, the leader is asked first whether it knows that history."""
+        """Read on from this position. If it has an epoch, the leader is first asked where this
+        epoch ends."""
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
         self._place(position)
 
     def reset(self, policy: values.ResetPolicy) -> None:
-        """Go on at the earliest or latest offset; NONE is the caller's bug."""
+        """Read on from the earliest or latest offset. The policy NONE is a bug of the caller."""
         assert policy is not values.ResetPolicy.NONE, "reset to where?"
         if self._state == AwaitReset(policy) and self._error is None:
-            return  # the lookup that is in flight is for the same policy
+            return  # a lookup by the same policy is already in flight
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
         self._enter(AwaitReset(policy))
 
     def close(self) -> None:
-        """The session ends; the answer to what is in flight is of no use."""
+        """End the session, and forget the request in flight."""
         self._in_flight = None
         self._replicas.close()
 
     def next_ask(self, now_ms: int) -> tuple[int, values.Ask] | None:
-        """What to ask now, with the id to answer to; None while a request is in flight or it is
-        not yet time to ask again, see `next_at`.
+        """The next request, with its id for `answer`. None while a request is in flight, and before
+        `next_at`.
 
         Raises NoOffsetError and LogTruncationError, each time until `seek` or `reset`.
         """
@@ -146,14 +148,15 @@ class Session:
         return self._in_flight
 
     def next_at(self) -> int | None:
-        """When (ms) `next_ask` has something to ask; None while a request is in flight."""
+        """When (ms) `next_ask` has a request; None while one is in flight."""
         return None if self._in_flight is not None else self._not_before
 
     def learn(self, metadata: values.Metadata) -> bool:
-        """Metadata came, asked for or not; False where it names no partition or an older epoch.
+        """Take metadata, whether or not it was asked for. Returns False where it has no partition,
+        or an older epoch.
 
-        With another leader or epoch the position must be validated, if its epoch is known, and the
-        answer to a request that is in flight is thrown away (KIP-320).
+        Where the leader or its epoch has changed, the position must be validated if its epoch is
+        known, and the request in flight is forgotten (KIP-320).
         """
         if metadata.partition is None:
             return False
@@ -167,7 +170,8 @@ class Session:
         return True
 
     def answer(self, ask_id: int, answer: values.Answer, now_ms: int) -> values.Polled:
-        """What the answer to the request of that id brings; nothing where it came too late.
+        """Take the answer to the request with this id. Returns what it brings; nothing for a
+        forgotten request.
 
         Raises ReadRefusedError and DataError; the position stays, and the request may be repeated.
         """
@@ -185,7 +189,7 @@ class Session:
         return self._refreshed(answer, now_ms)
 
     def forget(self, ask_id: int, now_ms: int) -> None:
-        """The request of that id has failed for good: it is made again only when asked for."""
+        """Note that the request with this id has failed. The next poll makes another one."""
         if self._in_flight is not None and self._in_flight[0] == ask_id:
             self._in_flight = None
             self._back_off(now_ms)
@@ -201,7 +205,7 @@ class Session:
         if isinstance(state, Fetching):
             rack = "" if self._replicas.avoids_any(now_ms) else self._settings.rack
             return values.Fetch(node_id, state.position, leader.epoch, rack)
-        # the leader's earliest offset may be missing on the replica that is read (KIP-392's draft)
+        # the replica that is read may begin at a later offset than the leader (KIP-392's draft)
         by_replica = state.policy is values.ResetPolicy.EARLIEST and self._followers_look_up
         return values.LookUpOffset(
             node_id if by_replica else leader.node_id, state.policy, leader.epoch
@@ -213,23 +217,24 @@ class Session:
         self._error = None
 
     def _place(self, position: values.FetchPosition) -> None:
-        """Read on from a position that this leader hasn't judged."""
+        """Read on from a position that the leader hasn't validated."""
         if position.epoch >= 0 and self.leader.epoch >= 0:
             self._enter(AwaitValidation(position))
         else:
             self._enter(Fetching(position))
 
     def _follow_leader(self) -> None:
-        """Another leader or epoch: what is the position still worth?"""
+        """Validate the position by the new leader or epoch."""
         state = self._state
         position = state.lost if isinstance(state, AwaitReset) else state.position
         if position is None:
             self._in_flight = None
-        elif self._error is None:  # what one leader's log lacked, the next one's may hold
+        elif self._error is None:  # the new leader's log may hold what the old one's lacked
             self._place(position)
 
     def _refreshed(self, metadata: values.Metadata, now_ms: int) -> values.Polled:
-        """Without an answer, reading goes on by what is known, until that fails."""
+        """Take the answer to a request for metadata. Where it brings nothing new, reading goes on
+        by the metadata before."""
         self._refresh = False
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:
@@ -271,7 +276,7 @@ class Session:
     def _out_of_range(self, ask: values.Fetch, fetched: values.Fetched, now_ms: int) -> None:
         """A follower's OFFSET_OUT_OF_RANGE proves nothing: the leader is asked next. A position
         below the log start is reset by the policy at once. A position above the log end may have
-        been truncated: the leader is asked once where the position's epoch ends (KIP-392)."""
+        been truncated away: the leader is asked once where the position's epoch ends (KIP-392)."""
         position = ask.position
         self._replicas.failed(ask.node_id, now_ms)
         self._back_off(now_ms)
@@ -309,21 +314,21 @@ class Session:
                 return self._truncated(position, diverging)
         self._enter(Fetching(position))
         if self._reconciled == position:
-            self._refresh = True  # who said out of range may be in sync no more
+            self._refresh = True  # the replica that answered out of range may have left the ISR
         return NOTHING
 
     def _diverging(self, end: OffsetAndEpoch) -> OffsetAndEpoch:
-        """The position at which the leader's log diverges from the records that were read, given
-        the leader's largest epoch up to ours. Records that were read in later epochs aren't in its
-        log, wherever that log ends."""
+        """The position at which the leader's log diverges from the records that were read. end: the
+        leader's largest epoch up to the position's, and where it ends. Records that were read in
+        later epochs aren't in the leader's log."""
         later = (entry.start_offset for entry in self._epochs if entry.epoch > end.epoch)
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 
     def _truncated(
         self, position: values.FetchPosition, diverging: OffsetAndEpoch
     ) -> values.Polled:
-        """The log was truncated below the position: go on where the logs part, unless the policy is
-        NONE (KIP-320)."""
+        """The leader's log was truncated below the position: read on where it diverges, unless the
+        policy is NONE (KIP-320)."""
         if self._policy is values.ResetPolicy.NONE:
             self._error = values.LogTruncationError(position, diverging)
             return NOTHING
@@ -332,7 +337,7 @@ class Session:
         self._reconciled = None
         if read_epoch is None or read_epoch == diverging.epoch:
             self._enter(Fetching(values.FetchPosition(diverging.offset, diverging.epoch)))
-        else:  # the leader may not hold the rest of what was read either
+        else:  # the leader's log may lack earlier records too
             self._enter(AwaitValidation(values.FetchPosition(diverging.offset, read_epoch)))
         return values.Polled(reports=(values.Truncation(position, diverging),))
 
@@ -341,7 +346,7 @@ class Session:
     ) -> values.Polled:
         is_leader = ask.node_id == self.leader.node_id
         if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:
-            self._followers_look_up = False  # released Kafka: only a leader looks up for consumers
+            self._followers_look_up = False  # in released Kafka only leaders look offsets up
             return NOTHING
         if found.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, found.error, now_ms)
@@ -360,7 +365,8 @@ class Session:
     def _failed(
         self, node_id: int, error: ErrorCode, now_ms: int, *, refresh: bool = True
     ) -> values.Polled:
-        """To be tried again; what else may have changed is asked first, unless not `refresh`."""
+        """Note the error, after which the request is tried again. refresh: whether to ask for
+        metadata before."""
         self._back_off(now_ms)
         if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise values.ReadRefusedError

@@ -162,12 +162,11 @@ def _resigned(core: Core, epoch: int) -> Resigned:
     lost records that it appended in this epoch."""
     assert core.local is not None
     others = core.log.voters.others(core.local.key)
-    timeout = core.config.election_timeout_ms
     return Resigned(
         epoch,
         core.local_id,
         core.local.endpoints,
-        election_deadline=core.now + timeout + core.draw(timeout),
+        election_deadline=core.drawn_deadline(),
         unacked=frozenset(voter.key.node_id for voter in others),
     )
 
@@ -201,11 +200,6 @@ def _complete_shutdown(core: Core) -> None:
         core.effects.stop(Stopped.BY_TIMEOUT)
 
 
-def _handle_shutdown(core: Core, shutdown: inputs.Shutdown) -> None:
-    if core.shutdown_deadline is None:
-        core.shutdown_deadline = core.now + shutdown.timeout_ms
-
-
 def _handle(core: Core, event: inputs.Input) -> None:
     match event:
         case inputs.Tick():
@@ -221,7 +215,8 @@ def _handle(core: Core, event: inputs.Input) -> None:
         case inputs.Clean():
             handle_clean(core, event)
         case inputs.Shutdown():
-            _handle_shutdown(core, event)
+            if core.shutdown_deadline is None:
+                core.shutdown_deadline = core.now + event.timeout_ms
         case _:
             _handle_storage(core, event)
 
