@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from replica.errors import DataError
-from replica.format.file_names import FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
 from replica.storage.filesystem import File, FileSystem, read_whole
-from replica.storage.segment_files import INDEXES, KINDS, MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.segment_files import KINDS, MAX_INDEX_FILE_BYTES, segment_path
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
@@ -108,7 +108,7 @@ class ActiveSegment:
     size: int = 0
     first_timestamp: int = -1
     synced_size: int = 0
-    _written: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEXES, 0))
+    _written: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEX_KINDS, 0))
 
     @property
     def base_offset(self) -> int:
