@@ -21,7 +21,8 @@ from replica.message.primitives import (
     uuid_text,
     write_unsigned_varint,
 )
-from replica.wire.schema import Field, Kind, Message, Structure, fields_at
+from replica.message.schema import Kind
+from replica.wire.schema import Field, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
 """The most elements of arrays and tagged fields that one message may have."""
