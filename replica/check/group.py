@@ -73,7 +73,7 @@ def judge_group(
         else FoldedImages()
         for facts in gathered
     ]
-    shared = _images_bycluster_id_of(group, replays)
+    shared = _images_by_cluster(group, replays)
     members = tuple(
         _judged(facts, replayed, ChainMap(replayed.images, shared[cluster_id_of(facts.examined)]))
         for facts, replayed in zip(gathered, replays, strict=True)
@@ -115,7 +115,7 @@ def _judged(
     )
 
 
-def _images_bycluster_id_of(
+def _images_by_cluster(
     group: Sequence[Examined], replays: Sequence[FoldedImages]
 ) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
     """The states that the logs of each cluster tell; None for directories of no known cluster. Logs
