@@ -13,7 +13,6 @@ from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.moments import Moment
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from pipelines.lake import Lake
-from replica.errors import UsageError
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -64,8 +63,7 @@ class Asked:
 
 
 def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> ClusterSource:
-    """The state, and what is wanted besides. Raises UsageError where it is unknown, and where
-    neither directories nor a lake are named."""
+    """The state, and what is wanted besides. Raises UsageError where it is unknown."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
@@ -77,8 +75,6 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
             committed_only=asked.committed_only,
             wanted=wanted,
         )
-    if not asked.paths:
-        raise UsageError("name a directory, or a lake by --lake or KRAFTLAKE_LAKE")
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 

@@ -131,10 +131,7 @@ def quality(
     return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
-def contents(
-    lake: options.Lake,
-    json_output: options.Json = False,
-) -> int:
+def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it.
 

@@ -43,9 +43,7 @@ def report(
     from jobs.sharing import report as job
 
     exclusive({"-o -": output == "-", "--json": json_output})
-    lake = options.lake_unless(paths, lake)
-    if not paths and lake is None:
-        raise UsageError("report: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    lake = options.lake_unless(paths, lake, "report")
     needs("PATH", paths, {"--order": order})
     return job.run(
         lake=lake,
@@ -140,9 +138,7 @@ def mcp(
     from jobs.sharing import mcp as job
 
     exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
-    if not paths and lake is None:
-        raise UsageError("mcp: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    lake = options.lake_unless(paths, lake, "mcp")
     return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
 
 

@@ -71,10 +71,10 @@ def state(
     from jobs.moments import Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
+    lake = options.lake_unless(paths, lake, "state")
     moment = Moment(at_offset, moment_of("--at-time", at_time))
     source = _Source(tuple(paths or ()), lake, cluster, moment, committed_only, order, redact_key)
-    source.check()
+    needs("PATH", paths, source.of_directories)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
@@ -97,12 +97,6 @@ class _Source:
     def of_directories(self) -> dict[str, object]:
         """The options that are only for directories."""
         return {"--order": self.order, "--redact-key": self.redact_key}
-
-    def check(self) -> None:
-        """Raises UsageError where no source is given, or an option is for the other source."""
-        if self.lake is None and not self.paths:
-            raise UsageError("state: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
-        needs("PATH", self.paths, self.of_directories)
 
 
 @dataclass(frozen=True, slots=True)
