@@ -84,7 +84,7 @@ def simulate(
         raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
     if output is None:
         raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
-    return scenarios.run(scenarios.ScenariosOptions(scenario, output, json_output))
+    return scenarios.run(scenario, output, json_output=json_output)
 
 
 @_command("format", "Name a directory, as kafka-storage format does.")
@@ -115,9 +115,12 @@ def format_(
     from jobs.engine import replica_format as job
 
     return job.run(
-        job.FormatOptions(
-            config, cluster_id, standalone, initial_controllers, ignore_formatted, json_output
-        )
+        config,
+        cluster_id,
+        standalone=standalone,
+        initial_controllers=initial_controllers,
+        ignore_formatted=ignore_formatted,
+        json_output=json_output,
     )
 
 
@@ -178,7 +181,7 @@ def run(
     """
     from jobs.engine import replica_run as job
 
-    return job.run(job.RunOptions(config, workload, log_format))
+    return job.run(config, workload, log_format)
 
 
 @_command("scram", "Make a line of the file of SCRAM credentials.")
@@ -202,7 +205,7 @@ def scram(
     """
     from jobs.engine import replica_scram as job
 
-    return job.run(job.ScramOptions(user, mechanism, iterations))
+    return job.run(user, mechanism, iterations)
 
 
 @_command("describe", "Show how far every replica of a quorum is.")

@@ -70,14 +70,13 @@ def timeline(
     """
     from jobs.clock import clock_of
     from jobs.directories import timeline as job
-    from jobs.moments import moment_of
+    from jobs.moments import period_of
 
     wanted = job.TimelineOptions(
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
         events=tuple(events or ()),
-        since=moment_of("--from-time", from_time),
-        until=moment_of("--to-time", to_time),
+        period=period_of(from_time, to_time),
         cluster=cluster,
         order=options.names_in(order),
     )
@@ -128,7 +127,7 @@ def history(
     from jobs.asking import history as job
     from jobs.asking.about import About
     from jobs.clock import clock_of
-    from jobs.moments import moment_of
+    from jobs.moments import period_of
     from jobs.redacting import make_redactor
 
     exclusive({"PATH": paths, "--lake": lake})
@@ -142,8 +141,7 @@ def history(
         about=About(topic, broker, principal, config),
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
-        since=moment_of("--from-time", from_time),
-        until=moment_of("--to-time", to_time),
+        period=period_of(from_time, to_time),
         cluster=cluster,
         order=options.names_in(order),
         redactor=make_redactor(keep_secrets, redact_key, show_config or ()),

@@ -12,7 +12,7 @@ Sources = Annotated[
     Texts,
     argument("[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."),
 ]
-Release = Annotated[str, option("--release R", "The Kafka release of the new cluster: 3.7 to 4.4.")]
+Release = Annotated[str, option("--release R", "The new cluster's Kafka release, such as 4.1.")]
 Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
 MapBrokers = Annotated[
     Text, option("--map-brokers 1=11,...", "Broker ids to change: OLD=NEW, with commas.")

@@ -56,7 +56,7 @@ def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) ->
     [
         (["dump"], "Usage: kraftlake dump [OPTIONS] PATH...", "PATH...  A segment,"),
         (["explain"], "Usage: kraftlake explain [OPTIONS] [RULE]", "RULE  A rule's name,"),
-        (["replica", "append"], "Usage: kraftlake replica append [OPTIONS] [FILE]", "FILE  A file "),
+        (["diff"], "Usage: kraftlake diff [OPTIONS] A B", "A  The directory"),
     ],
 )
 def test_help_names_each_argument_as_it_is_typed(
