@@ -15,7 +15,13 @@ PathsOfAState = Annotated[
         callback=lambda paths: [check_local(path) for path in paths or []],
     ),
 ]
-OfTopic = Annotated[Text, option("--topic NAME", "Only of this topic.")]
+OfTopic = Annotated[
+    Text,
+    option(
+        "--topic NAME",
+        "Only this topic, its partitions, its configs, and ACLs on exactly its name.",
+    ),
+]
 ShownEntities = Annotated[
     Texts,
     option("--entity E", "Only entities of this kind, such as broker or 'c*'. May be repeated."),
@@ -44,7 +50,7 @@ Exposures = Annotated[
 Since = Annotated[
     bool, option("--since", "With --exposure: the record since which each failure would do harm.")
 ]
-ShownRows = Annotated[int, option("--limit N", "In text, show N rows of each kind.", min=1)]
+ShownRows = Annotated[int, option("--limit N", "In text, show N rows of each kind at most.", min=1)]
 Family = Annotated[
     Text,
     option(

@@ -112,7 +112,7 @@ def diff(
 def check(
     paths: options.Paths,
     json_output: options.Json = False,
-    severity: options.LeastSeverity = "info",
+    severity: options.LeastSeverity = "note",
     fail_on: options.FailOn = None,
     order: options.Order = None,
     no_replay: options.NoReplay = False,

@@ -31,7 +31,7 @@ WebhookUrl = Annotated[
     Text,
     option(
         "--webhook URL",
-        "Send each new finding of severity error by POST; @FILE reads the URL from a file.",
+        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
     ),
 ]
 WebhookHeaders = Annotated[

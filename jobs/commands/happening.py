@@ -20,11 +20,14 @@ Events = Annotated[
         "--event E", "Only events of this kind, such as election or 'broker_*'. May be repeated."
     ),
 ]
-OfBroker = Annotated[Number, option("--broker N", "Only of this broker.", min=0)]
-OfPrincipal = Annotated[
-    Text, option("--principal P", "Only of this principal: User:alice, or alice for short.")
+OfBroker = Annotated[
+    Number, option("--broker N", "Only this broker's registration and configs.", min=0)
 ]
-OfConfig = Annotated[Text, option("--config NAME", "Only of this config.")]
+OfPrincipal = Annotated[
+    Text,
+    option("--principal P", "Only what belongs to this principal: User:alice, or alice for short."),
+]
+OfConfig = Annotated[Text, option("--config NAME", "Only this config, of all resources.")]
 
 
 def timeline(

@@ -16,7 +16,7 @@ ListScenarios = Annotated[bool, option("--list", "List the scenarios.")]
 Seeds = Annotated[Text, option("--seeds A:B", "Run once for each seed from A to B - 1.")]
 Events = Annotated[int, option("--events N", "The number of events in each run.", min=1)]
 CampaignFile = Annotated[
-    str | None, option("--state FILE", "Keep finished runs in FILE, and run only those missing.")
+    str | None, option("--state FILE", "Keep finished runs in FILE, and run only what it lacks.")
 ]
 Guided = Annotated[
     bool,
@@ -25,7 +25,8 @@ Guided = Annotated[
     ),
 ]
 Forks = Annotated[
-    Text, option("--forks EVENT.SEED,...", "Draw by SEED from event number EVENT on.")
+    Text,
+    option("--forks EVENT.SEED,...", "From event number EVENT on, draw random numbers by SEED."),
 ]
 Processes = Annotated[int, option("--jobs N", "Share the runs among N processes.", min=1)]
 
@@ -33,7 +34,8 @@ ServerProperties = Annotated[
     str, option("-c, --config FILE", "The node's server.properties, in Kafka's format.")
 ]
 ClusterId = Annotated[
-    str, option("-t, --cluster-id ID", "22 base64 characters, the same on all nodes.")
+    str,
+    option("-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."),
 ]
 Standalone = Annotated[
     bool, option("--standalone", "Begin a quorum whose only voter is this node.")

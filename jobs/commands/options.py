@@ -146,7 +146,8 @@ FollowBronze = Annotated[
     ),
 ]
 AvailableNow = Annotated[
-    bool, option("--available-now", "Ingest what is there now, and end, as without --follow.")
+    bool,
+    option("--available-now", "As --follow, but look once: ingest what is there now, and end."),
 ]
 
 ThenBuild = Annotated[
@@ -157,7 +158,10 @@ AcceptDamage = Annotated[
 ]
 RunId = Annotated[
     Text,
-    option("--run-id UUID", "The scheduler's id of this run; use the same one for each attempt."),
+    option(
+        "--run-id UUID",
+        "The scheduler's id of this run, the same for each attempt; by default a new one.",
+    ),
 ]
 
 Batches = Annotated[bool, option("--batches", "Print batches, not records: position, size, CRC.")]
@@ -170,9 +174,9 @@ SnapshotsOnly = Annotated[
 AllFiles = Annotated[
     bool, option("--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.")
 ]
-FromOffset = Annotated[Number, option("--from-offset N", "Only offset N and later.", min=0)]
-ToOffset = Annotated[Number, option("--to-offset N", "Only offsets below N.", min=0)]
-Epoch = Annotated[Number, option("--epoch E", "Only leader epoch E.", min=0)]
+FromOffset = Annotated[Number, option("--from-offset N", "Only records from offset N on.", min=0)]
+ToOffset = Annotated[Number, option("--to-offset N", "Only records below offset N.", min=0)]
+Epoch = Annotated[Number, option("--epoch E", "Only records of leader epoch E.", min=0)]
 Types = Annotated[
     Texts,
     option(
@@ -181,14 +185,16 @@ Types = Annotated[
         "case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
     ),
 ]
-FromTime = Annotated[Text, option("--from-time T", "Only times at T or later: ISO-8601 (UTC), ms.")]
-ToTime = Annotated[Text, option("--to-time T", "Only times before T.")]
+FromTime = Annotated[
+    Text, option("--from-time T", "Only times at T or later: ISO-8601 (UTC), or ms since 1970.")
+]
+ToTime = Annotated[Text, option("--to-time T", "Only times before T, in the same form.")]
 RedactKey = Annotated[
     Text,
     option(
         "--redact-key FILE",
-        "The key of the fingerprints of secrets. With one key, equal secrets of two runs have "
-        "equal fingerprints.",
+        "A file with the key of the fingerprints that stand for secrets; by default the key is "
+        "random. With one key, equal secrets of two runs have equal fingerprints.",
     ),
 ]
 
@@ -204,7 +210,7 @@ ReplicaB = Annotated[
 ]
 
 LeastSeverity = Annotated[
-    str, option("--severity S", "The least severity shown: note, warning, error.")
+    str, option("--severity S", "The least severity shown: note, warning or error.")
 ]
 FailOn = Annotated[
     Text,
@@ -273,11 +279,25 @@ Vacuum = Annotated[
     ),
 ]
 RetainDays = Annotated[
-    int, option("--retain-days DAYS", "Keep files of earlier versions for DAYS at least.", min=0)
+    int,
+    option(
+        "--retain-days DAYS",
+        "Keep files of earlier versions for so many days at least; 0 for what each table asks for.",
+        min=0,
+    ),
 ]
 DryRun = Annotated[bool, option("--dry-run", "Change nothing; say what would be done.")]
-AtOffset = Annotated[Number, option("--at-offset N", "The state before offset N.", min=0)]
-AtTime = Annotated[Text, option("--at-time T", "The state at time T: ISO-8601 (UTC) or ms.")]
+AtOffset = Annotated[
+    Number,
+    option(
+        "--at-offset N",
+        "The state before the record at offset N; by default at the log's end.",
+        min=0,
+    ),
+]
+AtTime = Annotated[
+    Text, option("--at-time T", "The state at time T: ISO-8601 (UTC), or ms since 1970.")
+]
 Diff = Annotated[
     tuple[str, str] | None, option("--diff A B", "Show the changes from A to B: offsets or times.")
 ]

@@ -46,7 +46,9 @@ Timeout = Annotated[
     ),
 ]
 _TIMEOUT_S = 60.0
-Reasons = Annotated[int, option("--limit N", "In text, show N reasons of each change.", min=0)]
+Reasons = Annotated[
+    int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
+]
 
 
 def plan(

@@ -15,7 +15,7 @@ Sources = Annotated[
 Release = Annotated[str, option("--release R", "The new cluster's Kafka release, such as 4.1.")]
 Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
 MapBrokers = Annotated[
-    Text, option("--map-brokers 1=11,...", "Broker ids to change: OLD=NEW, with commas.")
+    Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
 ]
 Formatted = Annotated[
     Text,

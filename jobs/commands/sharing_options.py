@@ -50,7 +50,7 @@ ExportForm = Annotated[
     Text,
     option(
         "--to FORM",
-        "duckdb, sqlite, parquet, csv or views (for DuckDB); the default follows PLACE's ending.",
+        "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE ends.",
     ),
 ]
 ExportedQuery = Annotated[
