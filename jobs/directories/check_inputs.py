@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from jobs.directories.discovering import discovered, unreadable
-from pipelines.capture.grouping import AmbiguousOrderError, ambiguous, batch_of, unused_names
+from pipelines.capture.grouping import (
+    AmbiguousOrderError,
+    ambiguous,
+    batch_of,
+    replica_at,
+    unused_names,
+)
 from replica.check.examined import Examined, examine
-from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import meta_properties, partition_metadata
+from replica.check.partition_folder import topic_id_in
+from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found
-from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -99,36 +104,11 @@ class _Finding:
             self.files.append(found)
             return
         batch = batch_of(found, argument, self.order)
-        replica = None if batch else _replica_of(found)
+        replica = None if batch else replica_at(found.path)
         if replica is not None:
-            other = self.owners.setdefault((replica, _topic_of(found)), found)
+            other = self.owners.setdefault(
+                (replica, topic_id_in(found.path) or METADATA_TOPIC_ID), found
+            )
             if other is not found:
                 raise ambiguous(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)
-
-
-def _replica_of(found: DirectoryPath) -> ReplicaId | None:
-    """The replica that the directory belongs to. None where no file tells."""
-    for path in _meta_paths(found):
-        try:
-            return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
-        except (DataError, UnreadableFileError):
-            continue
-    return None
-
-
-def _topic_of(found: DirectoryPath) -> str:
-    """The topic id in partition.metadata; the metadata topic's where no file gives another."""
-    try:
-        data = read_own_file(
-            os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES
-        )
-        return partition_metadata.decode(data)
-    except (DataError, UnreadableFileError):
-        return METADATA_TOPIC_ID
-
-
-def _meta_paths(found: DirectoryPath) -> Iterator[str]:
-    folder = os.path.abspath(found.path)
-    for place in (folder, os.path.dirname(folder)):
-        yield os.path.join(place, meta_properties.FILE_NAME)

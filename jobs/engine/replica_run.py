@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 
-from jobs.engine.notices import reporter
+from jobs.engine.notices import code_of, reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
 from replica.node.descriptors import raise_limit
@@ -39,8 +39,7 @@ def run(config: str, workload: str, log_format: str) -> int:
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
     stopped = asyncio.run(_run(settings, load, report))
-    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
-    return 0 if stopped is Stopped.GRACEFULLY else 1
+    return code_of(stopped, report)
 
 
 async def _run(settings: NodeSettings, load: AppendLoad | None, report: Report) -> Stopped:
