@@ -1,11 +1,15 @@
-"""The moments that options name."""
+"""The moments and periods that options name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from replica.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from pipelines.lake import Lake
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_MS = 10**12
@@ -60,6 +64,17 @@ def period_of(from_time: str | None, to_time: str | None) -> Period:
 def _ceiled_ms(moment: datetime | None) -> int | None:
     """The first whole ms that isn't before the moment."""
     return None if moment is None else -((_EPOCH - moment) // timedelta(milliseconds=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The cluster that a command reads: from directories, or from a lake at a moment."""
+
+    paths: tuple[str, ...]
+    lake: Lake | None
+    cluster: str | None
+    moment: Moment
+    committed_only: bool
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:

@@ -78,7 +78,9 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
         {
             "offset": offset,
             "at_ms": None if at is None else ms_of(at),
-            **{"entity": entity, "key": key, "value": value},
+            "entity": entity,
+            "key": key,
+            "value": value,
         }
         for offset, at, entity, key, value in rows(history.lake, query)
     )

@@ -4,15 +4,14 @@ would do."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
-from jobs.moments import Moment
+from jobs.moments import Asked
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
-from pipelines.lake import Lake
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -49,17 +48,6 @@ _TITLES = {
     PAIR: "Once two brokers are gone",
     VOTER: "Once a voter is gone",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The cluster that a command reads: from directories, or from a lake at a moment."""
-
-    paths: tuple[str, ...]
-    lake: Lake | None
-    cluster: str | None
-    moment: Moment
-    committed_only: bool
 
 
 def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> ClusterSource:

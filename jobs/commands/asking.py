@@ -71,10 +71,8 @@ def sql(
     from jobs.asking.sql_request import DELTA_RS, SqlRequest
     from jobs.moments import Moment, moment_of
 
-    of_a_query = {
-        **{"--engine": unless(DELTA_RS, engine), "--cluster": cluster},
-        **{"--at-offset": at_offset, "--at-time": at_time},
-    }
+    of_views = {"--cluster": cluster, "--at-offset": at_offset, "--at-time": at_time}
+    of_a_query = {"--engine": unless(DELTA_RS, engine), **of_views}
     for name, value in (("--tables", tables), ("--questions", questions)):
         alone(name, value, of_a_query)
     request = SqlRequest(

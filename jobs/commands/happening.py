@@ -136,8 +136,10 @@ def history(
     exclusive({"PATH": paths, "--lake": lake})
     lake = options.lake_unless(paths, lake, "history")
     of_directories = {
-        **{"--order": order, "--keep-secrets": keep_secrets},
-        **{"--show-config": show_config, "--redact-key": redact_key},
+        "--order": order,
+        "--keep-secrets": keep_secrets,
+        "--show-config": show_config,
+        "--redact-key": redact_key,
     }
     needs("PATH", paths, of_directories)
     wanted = job.HistoryOptions(

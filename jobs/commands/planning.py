@@ -99,9 +99,9 @@ def plan(
     """
     from jobs.asking import preflight as job
     from jobs.asking.cluster_source import Wanted
-    from jobs.asking.state_of_cluster import Asked, source_of
+    from jobs.asking.state_of_cluster import source_of
     from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import Asked, Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
     lake = None if bootstrap else options.lake_unless(paths, lake, "plan")

@@ -264,14 +264,17 @@ def _check(to: FeedDestination, pace: Pace, *, schema: bool) -> None:
     targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
     alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
     of_a_topic = {
-        **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},
+        "--bootstrap": kafka.bootstrap,
+        "-X": kafka.properties,
         "--producer-config": kafka.producer_config,
         "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
     }
     needs("--topic", kafka.topic, of_a_topic)
     of_a_webhook = {
-        **{"--webhook-header": hook.headers, "--progress": hook.progress},
-        **{"--webhook-format": unless("json", hook.form), "--webhook-key": hook.key},
+        "--webhook-header": hook.headers,
+        "--progress": hook.progress,
+        "--webhook-format": unless("json", hook.form),
+        "--webhook-key": hook.key,
         "--webhook-severity": unless("error", hook.least),
     }
     needs("--webhook", hook.url, of_a_webhook)

@@ -10,7 +10,7 @@ from jobs.commands.combinations import alone, exclusive, form_of, needs
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.asking.state_of_cluster import Asked
+    from jobs.moments import Asked
 
 
 def state(
@@ -45,12 +45,11 @@ def state(
     from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
     fingerprint.
 
-    With several of --entity, --topic and --name, an entity must match all of them. --topic: the
-    topic, its partitions, its configs, and ACLs on exactly its name. From directories, --sizes and
-    --exposure show the end of the newest log. --exposure: for each failure, the partitions that
-    would have no leader, need an unclean election, or fall below min.insync.replicas; and whether
-    the voters keep a majority. --since reads the log, or the lake's history, backward, and adds the
-    record since which a failure has had these figures.
+    With several of --entity, --topic and --name, an entity must match all of them. From
+    directories, --sizes and --exposure show the end of the newest log. --exposure: for each
+    failure, the partitions that would have no leader, need an unclean election, or fall below
+    min.insync.replicas; and whether the voters keep a majority. --since reads the log, or the
+    lake's history, backward, and adds the record since which a failure has had these figures.
 
     \b
     Examples:
@@ -67,8 +66,7 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.asking.state_of_cluster import Asked
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import Asked, Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake})
     lake = options.lake_unless(paths, lake, "state")
