@@ -1,9 +1,10 @@
 # ruff: noqa: S608 (all that is put into the SQL is ours)
-"""Ready-made views of gold.metadata_history, as CREATE VIEW statements of either engine.
+"""Ready-made views of gold.metadata_history, as CREATE VIEW statements of each engine.
 
 They show the state at one moment, the end of the log unless `sql` is told another one. The values
-are JSON: Spark reads it, DataFusion has no function for that. There a pattern finds a field in the
-text that replica.metadata.image wrote: compact, keys sorted, quotes within texts escaped.
+are JSON: Spark and DuckDB read it, DataFusion has no function for that. There a pattern finds a
+field in the text that replica.metadata.image wrote: compact, keys sorted, quotes within texts
+escaped.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ DUCK_DB = Dialect(
 
 @dataclass(frozen=True)
 class View:
-    """name: as in a query. columns: (name, type, meaning). body: the SELECT, in a dialect, over
-    rows of metadata_history that are called `held`."""
+    """name: as in a query. columns: (name, type, meaning). entity: the kind of entities that it
+    shows. select: makes the SELECT of a dialect, over these entities' rows of metadata_history,
+    which it calls `held`."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""Commands over logs on disk: dump, diff, check, recover, capture, redact, explain."""
+"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
 
 from __future__ import annotations
 
