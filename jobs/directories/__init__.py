@@ -1,2 +1,2 @@
-"""Commands on directories of nodes: dump, diff, check, timeline, explain, recover, rehearse, restore,
-capture, prune, redact."""
+"""Commands on directories of nodes: dump, diff, check, timeline, explain, recover, rehearse,
+restore, capture, prune, redact."""
