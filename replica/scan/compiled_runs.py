@@ -49,11 +49,9 @@ def compiled_run(
         return plain_run(view, place, epoch, room, interval)
     due, state = np.empty(DUES * DUE_COLUMNS, np.int64), np.empty(RUN_ITEMS, np.int64)
     limit = min(max(at + room, -1), _MAX_LONG)
-    count = find_run(
-        np.frombuffer(view, np.uint8),
-        *(at, expected, min(end_offset, _MAX_LONG), epoch, limit, min(interval, _MAX_LONG // 2)),
-        *(due, state),
-    )
+    end_offset, interval = min(end_offset, _MAX_LONG), min(interval, _MAX_LONG // 2)
+    array = np.frombuffer(view, np.uint8)
+    count = find_run(array, at, expected, end_offset, epoch, limit, interval, due, state)
     found = state.tolist()
     if found[RUN_POSITION] == at:
         return None
