@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 
+from jobs.engine import large_logs
 from jobs.engine.notices import code_of, reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
@@ -38,6 +39,7 @@ def run(config: str, workload: str, log_format: str) -> int:
         text = f"{config}: without meaning here, ignored: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
+    large_logs.prepare(settings.log_dir)
     stopped = asyncio.run(_run(settings, load, report))
     return code_of(stopped, report)
 
