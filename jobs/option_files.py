@@ -1,0 +1,28 @@
+"""Files that options name, read whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replica.errors import UsageError
+
+
+def bytes_in(option: str, path: str, most: int) -> bytes:
+    """The file's content. Raises UsageError, which names the option, for a file that can't be read
+    or has more than `most` bytes."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from error
+    if len(content) > most:
+        raise UsageError(f"{option} {path}: more than {most} bytes")
+    return content
+
+
+def text_in(option: str, path: str, most: int) -> str:
+    """The same as text. Raises UsageError also where it is not UTF-8."""
+    try:
+        return bytes_in(option, path, most).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{option} {path}: byte {error.start} is not UTF-8") from error
