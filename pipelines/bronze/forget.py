@@ -131,7 +131,7 @@ class _Forgetting:
             self.lake,
             bronze.LOG_BATCHES,
             batches.where("NOT is_gone"),
-            update_set={name: f"s.{name}" for name in _BATCH_CHANGES},
+            update=_BATCH_CHANGES,
             insert=False,
         )
         gone = batches.where("is_gone").select(*bronze.BATCH_KEYS)
@@ -167,7 +167,7 @@ class _Forgetting:
                 self.lake,
                 bronze.SNAPSHOTS,
                 self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema),
-                update_set={name: f"s.{name}" for name in _SNAPSHOT_CHANGES},
+                update=_SNAPSHOT_CHANGES,
                 insert=False,
             )
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)

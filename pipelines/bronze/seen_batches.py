@@ -106,7 +106,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], task
         columns=log_batches.FOLDED_COLUMNS,
         # literals, so that files with other batches are left out
         where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
-    ).inserted
+    )
 
 
 def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[pa.RecordBatch]:

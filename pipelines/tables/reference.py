@@ -48,12 +48,9 @@ def _table(contract: Contract) -> Iterator[str]:
 
 
 def _properties(contract: Contract) -> str:
-    parts = []
-    if contract.partition_by:
-        parts.append(f" Partitioned by {', '.join(f'`{name}`' for name in contract.partition_by)}.")
-    if contract.change_feed:
-        parts.append(f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days.")
-    return "".join(parts)
+    if not contract.change_feed:
+        return ""
+    return f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days."
 
 
 def _type(column: Column) -> str:
