@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.in_memory.batches import Batches
@@ -103,24 +102,17 @@ def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
 
 def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
     """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
-    captures, batches, *others = (of_cluster(table, cluster_id) for table in content)
-    rows = (_without_unread(table).to_pylist() for table in others)
-    return BronzeRows(captures.to_pylist(), Batches.of(batches), *rows)
-
-
-def _without_unread(rows: pa.Table) -> pa.Table:
-    """`payload` only in rows where the record can't be read from its `value`, or may be of a type
-    that this release doesn't know; elsewhere it would be as much as all other columns, unread."""
-    if "payload" not in rows.column_names:
-        return rows
-    payload = rows["payload"].combine_chunks()
-    metadata = payload.field("metadata") if isinstance(payload, pa.StructArray) else payload
-    is_read = pc.or_(
-        pc.is_null(rows["value"].combine_chunks()),
-        pc.fill_null(pc.match_substring(metadata, "apiKey"), False),
+    captures, batches, records, snapshots, snapshot_records, *others = (
+        of_cluster(table, cluster_id) for table in content
     )
-    places = pc.if_else(is_read, pa.array(range(rows.num_rows), pa.int64()), None)
-    return rows.set_column(rows.column_names.index("payload"), "payload", payload.take(places))
+    return BronzeRows(
+        captures.to_pylist(),
+        Batches.of(batches),
+        records,
+        snapshots.to_pylist(),
+        snapshot_records,
+        *(table.to_pylist() for table in others),
+    )
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:

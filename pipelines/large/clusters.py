@@ -57,19 +57,20 @@ class Bronze:
         """Each cluster with the rows that this process reads: all except records that are no
         control records."""
         captures, snapshots, state, found = map(self._rows, _SMALL)
-        in_log, in_snapshots = (by_cluster(self._control(one).to_pylist()) for one in _CONTROL)
+        in_log, in_snapshots = map(self._control, _CONTROL)
         batches = self._read(bronze.LOG_BATCHES, COLUMNS)
-        ids = {*captures, *snapshots, *state, *found, *in_log, *in_snapshots}
-        ids |= {*batches["cluster_id"].unique().to_pylist()}
+        ids = {*captures, *snapshots, *state, *found}
+        for table in (in_log, in_snapshots, batches):
+            ids |= {*table["cluster_id"].unique().to_pylist()}
         return [
             Silver(
                 cluster_id,
                 BronzeRows(
                     captures[cluster_id],
                     Batches.of(of_cluster(batches, cluster_id)),
-                    in_log[cluster_id],
+                    of_cluster(in_log, cluster_id),
                     snapshots[cluster_id],
-                    in_snapshots[cluster_id],
+                    of_cluster(in_snapshots, cluster_id),
                     state[cluster_id],
                     found[cluster_id],
                 ),
