@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from pipelines.delta.small import columns_of, content, in_contract_types, in_types, of_clusters
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
-from pipelines.quality.datafusion import quoted
+from pipelines.quality.suite_sql import quoted
 from pipelines.quality.unbroken import opened_at
 from pipelines.tables.contract import Contract
 
