@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.clusters.computing import ComputedRows, table_of
-from pipelines.delta.contents import joined, put, put_all
+from pipelines.clusters.computing import table_of
+from pipelines.delta.contents import ClusterRows, joined, put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
@@ -131,11 +131,11 @@ class _Building:
             self._put(contract, ((one.cluster_id, made(one)) for one in clusters))
         with self._writing(silver.COMMITTED_LOG):
             pieces = (
-                ComputedRows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
+                ClusterRows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
                 for one in clusters
                 for table in one.committed.tables()
             )
-            files = (some.rows for some in joined(pieces, _ROWS_OF_A_FILE))
+            files = (some.read() for some in joined(pieces, _ROWS_OF_A_FILE))
             replace_values(self.lake, silver.COMMITTED_LOG, files)
 
     def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
@@ -213,7 +213,7 @@ class _Building:
         """Makes these rows, by cluster_id, the table's content."""
         with self._writing(contract):
             pieces = [
-                ComputedRows((one,), table_of(contract, content)) for one, content in of_clusters
+                ClusterRows((one,), table_of(contract, content)) for one, content in of_clusters
             ]
             put(self.lake, contract, pieces)
 

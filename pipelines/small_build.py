@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import ComputedRows, compute, neighbours, parts_of, table_of
+from pipelines.clusters.computing import compute, neighbours, parts_of, table_of
 from pipelines.clusters.digests import digests_of
 from pipelines.clusters.membership import members
-from pipelines.delta.contents import put, put_all
+from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
@@ -205,7 +205,7 @@ class _Building:
         self.steps.done()
         return admitted
 
-    def _computed(self) -> list[dict[str, ComputedRows]] | None:
+    def _computed(self) -> list[dict[str, ClusterRows]] | None:
         """The rows of changed clusters, in parts; None where Spark has to build."""
         records = self.inputs.changed
         if self.inputs.before is not None:
@@ -213,7 +213,7 @@ class _Building:
         if len(records) > 1:
             self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
-        computed: list[dict[str, ComputedRows]] = []
+        computed: list[dict[str, ClusterRows]] = []
         tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
         for found in tasks.map(compute, parts):
             if found is None:
@@ -222,7 +222,7 @@ class _Building:
         return computed
 
     def _write(
-        self, contracts: Iterable[Contract], computed: Sequence[dict[str, ComputedRows]]
+        self, contracts: Iterable[Contract], computed: Sequence[dict[str, ClusterRows]]
     ) -> None:
         for contract in contracts:
             self.progress(contract.name)
@@ -237,7 +237,7 @@ class _Building:
             self.versions[contract.name] = written.version
             self.steps.done()
 
-    def _findings(self, pieces: Iterable[ComputedRows]) -> pa.Table:
+    def _findings(self, pieces: Iterable[ClusterRows]) -> pa.Table:
         """All findings: those between clusters may change where one of the clusters does."""
         between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)

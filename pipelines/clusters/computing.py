@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.delta.contents import ClusterRows
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
@@ -25,22 +26,6 @@ _RECORDS_AT_ONCE = 20_000
 """Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
 """Bytes of rows that a process hands over directly. More rows go through a file."""
-
-
-@dataclass(frozen=True)
-class ComputedRows:
-    """Rows of one table, of some clusters. held: the rows, or the path of a file that holds them in
-    Arrow's format."""
-
-    clusters: tuple[str, ...]
-    held: pa.Table | str
-
-    def read(self) -> pa.Table:
-        """Raises OSError."""
-        if isinstance(self.held, pa.Table):
-            return self.held
-        with pa.memory_map(self.held) as source:
-            return pa.ipc.open_file(source).read_all()
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,7 @@ def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]
     return [tuple(clusters) for clusters in groups]
 
 
-def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
+def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     """Rows of silver's and gold's tables by name, but for the findings of `membership`.
 
     None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
@@ -95,7 +80,7 @@ def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
             for contract, some in small_tables(Silver(cluster_id, rows)):
                 made[contract.name].append(table_of(contract, some))
     return {
-        name: ComputedRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
+        name: ClusterRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
     }
 

@@ -27,7 +27,6 @@ from pipelines.delta.small import (
     read_newest,
     rows_where,
     size,
-    spark_text,
     text,
     values,
 )
@@ -65,7 +64,6 @@ __all__ = [
     "replace_by_files",
     "rows_where",
     "size",
-    "spark_text",
     "text",
     "vacuum",
     "values",

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.capture_groups import moment, newest_group
 from pipelines.in_memory.committed import AgreedBranch, Batch
-from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row
+from pipelines.tables.keys import replica_of
 from replica.history.log import OffsetRange
 from replica.history.ranges import Ranges, difference, intersection
 from replica.model.keys import ReplicaId

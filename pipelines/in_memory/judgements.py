@@ -12,10 +12,10 @@ from pipelines.gold.rules.lineage import of_group, refusal
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
+from pipelines.in_memory.held import covers, one_row_per_capture
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
-from pipelines.tables.keys import FINDING_KEYS
+from pipelines.tables.keys import FINDING_KEYS, replica_of
 from replica.check.rule import Family
 
 _COLUMNS = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pipelines.delta.small import columns_where
+from pipelines.delta.small import columns_of, table_at
 from pipelines.in_memory.batches import COLUMNS, Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
@@ -83,7 +83,7 @@ class Bronze:
 
     def _read(self, contract: Contract, names: Sequence[str]) -> pa.Table:
         if contract in self.whole:
-            return columns_where(self.lake, contract, names, version=self.whole[contract])
+            return columns_of(table_at(self.lake, contract, self.whole[contract]), contract, names)
         return _typed(contract, self.admitted[contract].select(*names))
 
     def _control(self, contract: Contract) -> pa.Table:

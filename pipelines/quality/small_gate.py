@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.delta.small import in_contract_types
+from pipelines.delta.small import in_types
 from pipelines.lake import Lake
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
@@ -110,7 +110,7 @@ class SmallGate(JudgedRun):
     ) -> Iterator[Mapping[str, Any]]:
         for verdict in one.judged.broken(Action.QUARANTINE):
             broken = only_broken(rows, one.judged.suite, verdict.expectation)
-            for told in texts(one.table, in_contract_types(layer.answer(broken), one.table)):
+            for told in texts(one.table, in_types(layer.answer(broken), one.table.arrow_schema)):
                 yield {
                     "run_id": self.run_id,
                     "at": self._at,

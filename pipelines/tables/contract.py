@@ -64,21 +64,21 @@ class ContractError(TypeError):
 
 @dataclass(frozen=True)
 class Column:
-    """name: as in SQL. type: a DataType, or Spark's DDL for one ("array<int>", "variant").
+    """name: as in SQL. type: Spark's DDL of it, such as "array<int>" or "variant".
 
     description: one sentence with the unit; it becomes the column's comment in the table.
     nullable: False makes Delta refuse a row without a value.
     """
 
     name: str
-    type: str | DataType
+    type: str
     description: str
     nullable: bool = True
 
     @cached_property
     def data_type(self) -> DataType:
-        """`type`, read from its DDL where it is one; no Spark session is needed."""
-        return data_type(self.type) if isinstance(self.type, str) else self.type
+        """`type`, read from its DDL; no Spark session is needed."""
+        return data_type(self.type)
 
     @property
     def field(self) -> StructField:

@@ -43,7 +43,7 @@ def _table(contract: Contract) -> Iterator[str]:
     yield "| column | type | |"
     yield "|---|---|---|"
     for column in contract.columns:
-        yield f"| `{column.name}` | `{_type(column)}` | {_meaning(column)} |"
+        yield f"| `{column.name}` | `{column.type}` | {_meaning(column)} |"
     yield ""
 
 
@@ -51,11 +51,6 @@ def _properties(contract: Contract) -> str:
     if not contract.change_feed:
         return ""
     return f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days."
-
-
-def _type(column: Column) -> str:
-    text = column.type if isinstance(column.type, str) else column.type.simpleString()
-    return text.replace("|", "\\|")
 
 
 def _meaning(column: Column) -> str:

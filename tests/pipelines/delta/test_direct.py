@@ -18,7 +18,7 @@ from jobs.asking.sql_delta_rs import answer
 from pipelines import delta
 from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.direct import refusal
-from pipelines.delta.small import in_contract_types
+from pipelines.delta.small import in_types
 from pipelines.tables.contract import Column, Contract
 from pipelines.tasks import Here, OnSpark
 from replica.errors import UnreadableFileError, UsageError
@@ -183,7 +183,7 @@ def test_spark_reads_a_table_by_the_checkpoint_that_delta_rs_writes(
         assert file is not None
         PendingAppend.begun(lake, RECORDS).commit([file], "ours")
     for number in range(6, 11):
-        one = in_contract_types(pa.Table.from_batches([rows(number)]), RECORDS)
+        one = in_types(pa.Table.from_batches([rows(number)]), RECORDS.arrow_schema)
         delta.merge_values(lake, RECORDS, one, number, columns=("epoch",))
     log = Path(lake.path_of(RECORDS), "_delta_log")
     for commit in range(10):
