@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from jobs.directories.broker_defaults import defaults_in
+from jobs.engine import large_logs
 from jobs.engine.connecting import addresses, client_config
 from jobs.engine.notices import reporter
 from jobs.output import write_json
@@ -51,6 +52,7 @@ def run(options: ObserveOptions) -> int:
     """Record. Returns 0 after stopping in order, or after catching up where that was asked."""
     report = reporter(options.log_format)
     raise_limit()
+    large_logs.prepare(options.folder)
     defaults = defaults_in(options.broker_config)
     stopped = asyncio.run(_run(options, _observation(options), defaults, report))
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))

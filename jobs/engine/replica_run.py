@@ -7,6 +7,7 @@ import re
 import signal
 from dataclasses import dataclass
 
+from jobs.engine import large_logs
 from jobs.engine.notices import reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
@@ -45,6 +46,7 @@ def run(options: RunOptions) -> int:
         text = f"{options.config}: without meaning here, ignored: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
+    large_logs.prepare(settings.log_dir)
     stopped = asyncio.run(_run(settings, load, report))
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
