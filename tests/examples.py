@@ -9,6 +9,7 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 """`quick`, `ci` (all examples, the same each time) or `dev` (more of them, new each time)."""
 
 
-def examples(most: int) -> int:
-    """The number of examples of a property test that tries `most` of them when there is time."""
-    return max(5, most // 4) if PROFILE == "quick" else most
+def examples(most: int, least: int = 5) -> int:
+    """The number of examples, or of seeds, of a test that tries `most` of them when there is time,
+    and `least` in any case."""
+    return max(least, most // 4) if PROFILE == "quick" else most

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, LogPlace
+from replica.host.host import Host, LogPlace, as_it_arrives
 from replica.model.batch import Batch
 from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.config import Config
-from replica.raft.effects import Effects
+from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick
+from replica.raft.messages import PeerResponse
 from replica.raft.ports import StateMachine
 from replica.raft.roles import Unattached
 from replica.raft.transitions import Role
@@ -108,6 +109,10 @@ class SimulatedHost(Host):
         if self.effects_left < 0:
             self.disk.crash()
             raise PowerLossError("between two effects")
+
+    def filled(self, reply: Reply) -> PeerResponse:
+        """The response as it arrives, because no wire lies between two simulated hosts."""
+        return as_it_arrives(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:
         self.has_stopped |= effects.stopped is not None

@@ -86,7 +86,7 @@ def write_fetch_response(
         "logStartOffset": response.log_start,
         "currentLeader": {"leaderId": response.leader_id, "leaderEpoch": response.epoch},
         "abortedTransactions": None,
-        "records": b"".join(batch.data for batch in response.batches),
+        "records": response.data,
     }
     if response.diverging is not None:
         entry["divergingEpoch"] = _offset_and_epoch(response.diverging)

@@ -20,7 +20,7 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
 from replica.raft.inputs import Append, Proposal, Propose, Request, Response
-from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse
+from replica.raft.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batch_in
@@ -92,6 +92,24 @@ def test_records_appended_within_the_linger_are_one_batch_on_disk(place):
     header = decode_header(written.data)
     assert tuple(record.value for record in records_of(header, written.data)) == values
     assert (header.leader_epoch, header.base_timestamp, header.max_timestamp) == (1, 1, 1)
+
+
+def test_a_leader_answers_a_fetch_with_the_bytes_of_its_log(place):
+    host = leading(place, OpaqueMachine())
+    propose(host, b"value")
+    fetch = FetchRequest(
+        cluster_id="cluster",
+        replica=ReplicaKey(9, "directoryofobserver00A"),
+        epoch=host.raft.role.epoch,
+        fetch_offset=0,
+        last_fetched_epoch=0,
+    )
+    (effects,) = host.step(Request(1, fetch), 2)
+
+    answer = host.filled(effects.replies[0])
+
+    assert answer.data == host.log.read(0, 2**20)
+    assert b"value" in bytes(answer.data)
 
 
 def test_a_snapshot_of_metadata_stands_for_the_log_below_it(place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -155,6 +156,8 @@ def request_through(kind, version, value):
 
 def response_through(kind, version, value):
     side = TRANSLATIONS[kind]
+    if isinstance(value, m.FetchResponse):
+        value = replace(value, data=b"".join(batch.data for batch in value.batches))
     wire = side.server.write(PARTITION, value, version)
     raw = encode(side.api.response, version, wire)
     return side.client.read(PARTITION, decode(side.api.response, version, raw), version)
@@ -296,7 +299,7 @@ def test_other_partitions_are_refused(topics):
 
 
 def test_fetched_records_are_the_bytes_of_the_log():
-    response = m.FetchResponse(epoch=3, leader_id=1, batches=BATCHES, high_watermark=7)
+    response = m.FetchResponse(epoch=3, leader_id=1, data=RECORDS, high_watermark=7)
     wire = TRANSLATIONS[m.FetchRequest].server.write(PARTITION, response, 18)
     assert wire["responses"][0]["partitions"][0]["records"] == RECORDS
     assert wire["responses"][0]["topicId"] == METADATA_TOPIC_ID

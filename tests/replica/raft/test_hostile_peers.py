@@ -50,6 +50,7 @@ BY_TYPE = {
     "str": st.just(""),
     "str | None": st.sampled_from([None, "cluster", "other"]),
     "bytes": st.binary(max_size=3),
+    "bytes | memoryview": st.binary(max_size=3),
     "int | None": st.none() | NUMBERS,
     "ErrorCode": st.sampled_from(sorted(ErrorCode, key=lambda error: error.name)),
     "Endpoints": st.sampled_from([(), voter(2).endpoints]),

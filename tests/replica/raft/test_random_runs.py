@@ -2,13 +2,16 @@
 
 import pytest
 
+from tests.examples import examples
 from tests.replica.raft.random_run import RandomRun
 
 SAFETY = pytest.mark.scenario("L08", "L09", "L11", "L12", "L14")
+SEEDS = pytest.mark.parametrize("seed", range(examples(8, least=3)))
+"""Three of them have quorums of each size."""
 
 
 @SAFETY
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_static_quorums_keep_raft_s_promises(seed):
     run = RandomRun(seed, *range(1, 4 + seed % 3), observers=(9,))
     run.run(2000)
@@ -16,7 +19,7 @@ def test_static_quorums_keep_raft_s_promises(seed):
 
 
 @SAFETY
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_quorums_that_trim_their_logs_at_once_keep_raft_s_promises(seed):
     run = RandomRun(seed, *range(1, 4 + seed % 3), observers=(9,), retention_bytes=0)
     run.run(2000)
@@ -24,7 +27,7 @@ def test_quorums_that_trim_their_logs_at_once_keep_raft_s_promises(seed):
 
 
 @SAFETY
-@pytest.mark.parametrize("seed", range(8))
+@SEEDS
 def test_quorums_whose_voters_come_and_go_keep_raft_s_promises(seed):
     run = RandomRun(
         seed, *range(1, 4 + seed % 3), observers=(8, 9), in_log=True, retention_bytes=seed % 2 - 1

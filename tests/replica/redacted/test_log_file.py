@@ -30,6 +30,7 @@ from replica.format.segment import SegmentScan, scan
 from replica.metadata.redact import Redactor
 from replica.redacted.log_file import Moved, redact_log
 from replica.redacted.records import RecordRedactor
+from tests.examples import examples
 from tests.replica.scan.damaging import Pool, damaged, made_batch
 from tests.secret_log import SECRET, batch, config, log, plain, snapshot
 
@@ -111,7 +112,7 @@ def outcomes(data: bytes) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_damage_stays_damage_of_its_kind(data: Path, seed: int) -> None:
     chance = random.Random(seed)
     pool = POOLS.setdefault("pool", Pool(data, random.Random(0)))

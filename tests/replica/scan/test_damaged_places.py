@@ -100,7 +100,7 @@ def test_random_bytes_at_five_places_of_a_large_log_hide_no_sound_batch(
 
 
 @_READERS
-@pytest.mark.parametrize("places", [5, 50, 200])
+@pytest.mark.parametrize("places", [5, pytest.param(50, marks=pytest.mark.slow), 200])
 def test_places_all_over_a_log_are_passed_with_little_more_crc_work_than_the_logs_own(
     large: _Log,
     places: int,

@@ -70,7 +70,14 @@ def test_a_damaged_object_is_compiled_anew(image: bytes, folder: Path) -> None:
     assert store.find(_GATHER.name) == image
 
 
-@pytest.mark.parametrize("content", [b"", b"\x7fELF and no more", b"BC\xc0\xde"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", marks=pytest.mark.slow),  # each compiles for a second
+        b"\x7fELF and no more",
+        pytest.param(b"BC\xc0\xde", marks=pytest.mark.slow),
+    ],
+)
 def test_a_file_that_is_no_object_is_compiled_anew(
     image: bytes, folder: Path, content: bytes
 ) -> None:

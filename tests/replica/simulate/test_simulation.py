@@ -9,6 +9,7 @@ import pytest
 
 from replica.raft import election
 from replica.simulate.simulation import run
+from tests.examples import examples
 
 EVENTS = 2000
 CHUNK = 10
@@ -27,7 +28,9 @@ def nothing_breaks(seeds):
 
 
 @pytest.mark.scenario("L08", "L09", "L10", "L11", "L13", "L14")
-@pytest.mark.parametrize("seeds", chunks(0, 30), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize(
+    "seeds", chunks(0, examples(30)), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}"
+)
 def test_no_invariant_breaks_and_the_quorum_recovers(seeds):
     nothing_breaks(seeds)
 

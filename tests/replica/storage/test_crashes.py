@@ -27,6 +27,7 @@ from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
+from tests.examples import examples
 from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "/log"
@@ -329,7 +330,7 @@ def lose_power_in_each_call(seed: int) -> None:
 
 
 @pytest.mark.scenario("I13")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3, least=1)))
 def test_power_may_go_in_any_call_of_a_story(seed: int) -> None:
     lose_power_in_each_call(seed)
 

@@ -20,6 +20,7 @@ from replica.wire.apis.membership import UNREGISTER_CONTROLLER
 from replica.wire.apis.quorum import VOTE
 from replica.wire.codec import MAX_ELEMENTS, decode, encode
 from replica.wire.schema import Structure
+from tests.examples import examples
 from tests.replica.wire.messages import STRUCTURES, messages, name_of
 
 every_message = pytest.mark.parametrize(("structure", "version"), STRUCTURES, ids=name_of)
@@ -33,7 +34,7 @@ KNOWN_TO_THE_OTHER = [
     for structure in (api.request, api.response)
     if (api.key, version) not in UNKNOWN_TO_THE_OTHER
 ]
-few = settings(max_examples=8)
+few = settings(max_examples=examples(8, least=2))  # of some 200 messages, in four tests
 
 
 def present(message: dict[str, Any], within: dict[str, Any]) -> dict[str, Any]:
