@@ -19,8 +19,12 @@ from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.quorums import Look, bronze_values
 
 _TABLES = (
-    *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS),
-    *(bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE),
+    bronze.CAPTURES,
+    bronze.LOG_BATCHES,
+    bronze.LOG_RECORDS,
+    bronze.SNAPSHOTS,
+    bronze.SNAPSHOT_RECORDS,
+    bronze.REPLICA_STATE,
 )
 
 
