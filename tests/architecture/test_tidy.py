@@ -66,7 +66,7 @@ def lines_saved_by_unpacking(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)}:{node.lineno}: unpacks a tuple to have several values in a "
         "line: write the values, and `# fmt: skip` behind the table"
-        for path in python_files(root, *TOP_LEVEL, "tests/architecture")
+        for path in python_files(root, *TOP_LEVEL, "tests")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple)
     ]

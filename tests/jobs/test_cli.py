@@ -51,6 +51,22 @@ def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "usage", "argument"),
+    [
+        (["dump"], "Usage: kraftlake dump [OPTIONS] PATH...", "PATH...  A segment,"),
+        (["explain"], "Usage: kraftlake explain [OPTIONS] [RULE]", "RULE  A rule's name,"),
+        (["diff"], "Usage: kraftlake diff [OPTIONS] A B", "A  The directory"),
+    ],
+)
+def test_help_names_each_argument_as_it_is_typed(
+    words: list[str], usage: str, argument: str, kraftlake: Kraftlake
+) -> None:
+    page = kraftlake(*words, "--help").out
+    assert page.splitlines()[0] == usage
+    assert f"\nArguments:\n  {argument}" in page
+
+
 def test_the_version_is_shown(kraftlake: Kraftlake) -> None:
     ended = kraftlake("--version")
     assert ended.code == 0

@@ -76,7 +76,7 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
             [str(captures / name)],
             lake=Lake(lake),
             reading=ingest.IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
-            secrets=ingest.Secrets(keep="--keep-secrets" in options),
+            hiding=ingest.Hiding(keeps_secrets="--keep-secrets" in options),
         )
     return tables(lake)
 

@@ -14,7 +14,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import VariantVal
 
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking import sql_delta_rs
 from pipelines import delta
 from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.direct import refusal
@@ -137,7 +137,7 @@ def test_delta_rs_reads_the_same_rows(
 ) -> None:
     write(spark, lake, rows(0, 1, 2), rows(3, 4))
     query = 'SELECT "offset", epoch, at, payload FROM bronze.records ORDER BY 1'
-    found = [list(row) for row in answer(lake, ["bronze.records"], query).rows]
+    found = [list(row) for row in sql_delta_rs.rows(lake, query)]
     assert [row[:2] for row in found] == [[0, 0], [1, -1], [2, None], [3, -3], [4, -4]]
     assert [row[3] for row in found[:3]] == [
         {"offset": [0], "t": "x"},
@@ -145,7 +145,7 @@ def test_delta_rs_reads_the_same_rows(
         None,
     ]
     pruned = 'SELECT count(*) FROM bronze.records WHERE "offset" >= 3'
-    assert [list(row) for row in answer(lake, ["bronze.records"], pruned).rows] == [[2]]
+    assert [list(row) for row in sql_delta_rs.rows(lake, pruned)] == [[2]]
 
 
 def test_bounds_keep_a_query_from_reading_other_files(

@@ -20,8 +20,12 @@ from tests.pipelines.in_memory.record_rows import log_records, snapshot_records
 from tests.pipelines.quorums import Look, bronze_values
 
 _TABLES = (
-    *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS),
-    *(bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE),
+    bronze.CAPTURES,
+    bronze.LOG_BATCHES,
+    bronze.LOG_RECORDS,
+    bronze.SNAPSHOTS,
+    bronze.SNAPSHOT_RECORDS,
+    bronze.REPLICA_STATE,
 )
 
 

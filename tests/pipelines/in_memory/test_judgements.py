@@ -268,7 +268,9 @@ def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
     looks = [capture(1), capture(2), capture(3, cluster_id="other")]
     last = {"base_offset": 5, "crc": 2}
     held = [
-        *(batch(1, last_offset=4, crc=1), batch(1, **last), batch(2, last_offset=4, crc=1)),
+        batch(1, last_offset=4, crc=1),
+        batch(1, **last),
+        batch(2, last_offset=4, crc=1),
         batch(3, cluster_id="other", **last),
     ]
     assert members(looks, batches=held) == [("cluster-id-mismatch", "c3", 5)]

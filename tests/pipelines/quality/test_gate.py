@@ -148,7 +148,7 @@ def test_a_key_that_is_there_twice_ends_the_build_before_anything_is_derived(
             {
                 "an offset and an epoch are from 0 on",
                 "the branch has no gap",
-                *("epochs never go back along the branch",),
+                "epochs never go back along the branch",
             },
         ),
     ],

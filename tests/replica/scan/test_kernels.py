@@ -218,7 +218,12 @@ def test_no_output_is_longer_than_the_room_set_aside(size: int) -> None:
 def test_times() -> None:
     times = pa.array([0, -1, None, 1_700_000_000_001, 1 << 62, -(1 << 63)], pa.int64())
     assert microseconds(times).cast(pa.int64()).to_pylist() == [
-        *(0, None, None, 1_700_000_000_001_000, None, None)
+        0,
+        None,
+        None,
+        1_700_000_000_001_000,
+        None,
+        None,
     ]
 
 
