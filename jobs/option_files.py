@@ -1,10 +1,20 @@
-"""Files that options name, read whole."""
+"""Files and folders that a command's words name."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from pipelines.object_store import is_uri
 from replica.errors import UsageError
+
+
+def check_there(paths: Iterable[str]) -> None:
+    """Raises UsageError for a path on this machine that doesn't exist."""
+    for path in paths:
+        if not is_uri(path) and not os.path.lexists(path):
+            raise UsageError(f"{path}: no such file or directory")
 
 
 def bytes_in(option: str, path: str, most: int) -> bytes:

@@ -14,6 +14,7 @@ from jobs.lake import build
 from jobs.lake.course import Course, DecodedBytes
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
+from jobs.option_files import check_there
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
@@ -140,6 +141,7 @@ def run(
         tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
     )
     refuse_foreign(lake)
+    check_there(paths)
     if manner.dry_run:
         is_damaged = work.tell_plan(json_output=manner.json_output)
         return 1 if is_damaged and not manner.accept_damage else 0
@@ -184,6 +186,7 @@ def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
     course = Course("ingest", is_shown=False)
     work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), course)
     refuse_foreign(lake)
+    check_there(paths)
     check_writable(lake, ("bronze",))
     with interruptible("ingest", lambda: _AGAIN):
         work.run()
