@@ -152,4 +152,4 @@ def in_small_pieces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(log_ranges, "MOST_RANGE_BYTES", 32 * 1024)
     patch.setattr(new_records, "_PIECE_BYTES", 4 * 32 * 1024)
     patch.setattr(batch_windows, "MOST_ROWS", 200)
-    patch.setattr(ways, "threads", lambda: ways.InThreads(3))
+    patch.setattr(ways, "threads", lambda: ways.Here(3))
