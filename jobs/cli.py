@@ -11,10 +11,9 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from jobs.commands import (
     asking,
@@ -30,30 +29,14 @@ from jobs.commands import (
     shell,
     state,
 )
+from jobs.commands.help_pages import CommandPage, GroupedCommands
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 from pipelines.capture import patience
 
-
-class _GroupedCommands(TyperGroup):
-    """Shows each command below the heading of its group."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each heading with its commands, and what each is for in its own column."""
-        rows: dict[str, list[tuple[str, str]]] = {}
-        width = max(map(len, self.commands))
-        for name, command in self.commands.items():
-            short_help = command.get_short_help_str(formatter.width - width - 4)
-            heading = str(getattr(command, "rich_help_panel", ""))
-            rows.setdefault(heading, []).append((name.ljust(width), short_help))
-        for heading, commands in rows.items():
-            with formatter.section(heading):
-                formatter.write_dl(commands)
-
-
 app = typer.Typer(
     name="kraftlake",
-    cls=_GroupedCommands,
+    cls=GroupedCommands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -160,7 +143,9 @@ _GROUPS = {
 
 for _heading, _commands in _GROUPS.items():
     for _one in _commands:
-        app.command(_one.name, short_help=_one.short_help, rich_help_panel=_heading)(_one.run)
+        app.command(
+            _one.name, cls=CommandPage, short_help=_one.short_help, rich_help_panel=_heading
+        )(_one.run)
 app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 

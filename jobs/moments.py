@@ -1,12 +1,17 @@
-"""The moments that options name."""
+"""The moments and periods that options name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from replica.errors import DataError, UsageError
 
+if TYPE_CHECKING:
+    from pipelines.lake import Lake
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_MS = 10**12
 """September 2001 in ms. A smaller number is an offset: a log with so many records would take 50
 TB."""
@@ -31,6 +36,45 @@ class Moment:
 
 NOW = Moment()
 """The end of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Times from `since` (inclusive) to `until` (exclusive), in ms; None where it is open."""
+
+    since: int | None = None
+    until: int | None = None
+
+    def holds(self, at: int | None) -> bool:
+        """Whether the time is in it. No time is only in the period that is open on both sides."""
+        if at is None:
+            return self.since is None and self.until is None
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+ALWAYS = Period()
+
+
+def period_of(from_time: str | None, to_time: str | None) -> Period:
+    """The period of --from-time and --to-time. Raises UsageError, which names the option."""
+    since, until = moment_of("--from-time", from_time), moment_of("--to-time", to_time)
+    return Period(_ceiled_ms(since), _ceiled_ms(until))
+
+
+def _ceiled_ms(moment: datetime | None) -> int | None:
+    """The first whole ms that isn't before the moment."""
+    return None if moment is None else -((_EPOCH - moment) // timedelta(milliseconds=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The cluster that a command reads: from directories, or from a lake at a moment."""
+
+    paths: tuple[str, ...]
+    lake: Lake | None
+    cluster: str | None
+    moment: Moment
+    committed_only: bool
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:

@@ -181,7 +181,7 @@ def _json_scalar(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode("ascii")
     if isinstance(value, datetime):
-        return (_utc(value) - _EPOCH) // _MILLISECOND
+        return ms_of(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
@@ -221,7 +221,7 @@ def _plain_float(value: float) -> str:
 
 def time_text(moment: datetime) -> str:
     """ISO-8601 in UTC with milliseconds, and with microseconds where there are any."""
-    moment = _utc(moment)
+    moment = as_utc(moment)
     precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
@@ -235,7 +235,13 @@ def ms_text(milliseconds: int) -> str:
         return f"{milliseconds}ms"
 
 
-def _utc(moment: datetime) -> datetime:
+def ms_of(moment: datetime) -> int:
+    """Whole ms since the epoch."""
+    return (as_utc(moment) - _EPOCH) // _MILLISECOND
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The time in UTC. One without a zone, as engines give it, is one of UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -284,11 +290,8 @@ def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
 
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
     """Print the rows of each table, for `ingest` and `build`."""
-    if json_output:
-        for table, rows in counts.items():
-            write_json({"table": table, "rows": rows})
-        return
-    write_table(("table", "rows"), list(counts.items()))
+    rows = [{"table": table, "rows": count} for table, count in counts.items()]
+    write_rows(rows, json_output=json_output)
 
 
 def counted(count: int, noun: str) -> str:

@@ -10,15 +10,15 @@ layers and after the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.clusters.computing import ComputedRows, table_of
-from pipelines.delta.contents import joined, put, put_all
+from pipelines.building import Building, StepProgress, nobody_asks
+from pipelines.clusters.computing import table_of
+from pipelines.delta.contents import ClusterRows, joined, put, put_all
 from pipelines.delta.replacing import replace_values
 from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
@@ -38,11 +38,9 @@ from pipelines.large.clusters import (
 from pipelines.large.log import ClusterLog
 from pipelines.large.record_lengths import record_lengths
 from pipelines.large.replay import ReplayFiles, replayed
-from pipelines.last_build import note_build
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session_settings import settings
-from pipelines.steps import StepProgress, nobody_asks
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from pipelines.tasks import OnSpark
@@ -72,11 +70,9 @@ def build(
         )
     with Gate(spark, lake, progress, run_id) as gate:
         steps = StepProgress(len(silver.SILVER) + len(gold.GOLD) + 3, share)
-        building = _Building(spark, lake, progress, gate, steps)
+        building = _Building(lake, progress, steps, spark, gate)
         building.run()
-        judged = {one.table.name: one.version for one in gate.results}
-        if building.versions.items() <= judged.items():  # or another build wrote in between
-            note_build(lake, judged, building.counts)
+        building.note(gate.results)
         return building.counts
 
 
@@ -91,17 +87,11 @@ job more each time."""
 
 
 @dataclass
-class _Building:
-    """One build. counts, versions: the rows of the written tables, and their versions, by table
-    name."""
+class _Building(Building):
+    """One build with Spark."""
 
     spark: SparkSession
-    lake: delta.Lake
-    progress: Callable[[str], None]
     gate: Gate
-    steps: StepProgress
-    counts: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
         self.progress("quality of bronze")
@@ -129,13 +119,13 @@ class _Building:
     def _silver(self, clusters: Sequence[Silver]) -> None:
         for contract, made in SILVER_NODES.items():
             self._put(contract, ((one.cluster_id, made(one)) for one in clusters))
-        with self._writing(silver.COMMITTED_LOG):
+        with self.writing(silver.COMMITTED_LOG):
             pieces = (
-                ComputedRows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
+                ClusterRows((one.cluster_id,), table_of(silver.COMMITTED_LOG, table))
                 for one in clusters
                 for table in one.committed.tables()
             )
-            files = (some.rows for some in joined(pieces, _ROWS_OF_A_FILE))
+            files = (some.read() for some in joined(pieces, _ROWS_OF_A_FILE))
             replace_values(self.lake, silver.COMMITTED_LOG, files)
 
     def _admitted(self, clusters: Sequence[Silver], agreed: DataFrame) -> list[AgreedBranch]:
@@ -159,10 +149,10 @@ class _Building:
             for one, branch in zip(clusters, branches, strict=True)
         }
         delta.ensure_table(self.lake, gold.METADATA_CHANGES)
-        with self._writing(gold.METADATA_HISTORY):
+        with self.writing(gold.METADATA_HISTORY):
             told = replayed(OnSpark(self.spark), self.lake, logs)
             delta.commit(self.lake, gold.METADATA_HISTORY, told.history, "overwrite")
-        with self._writing(gold.METADATA_CHANGES):
+        with self.writing(gold.METADATA_CHANGES):
             delta.replace_by_files(self.spark, self.lake, gold.METADATA_CHANGES, told.changes)
         return told
 
@@ -203,7 +193,7 @@ class _Building:
         for contract, made in GOLD_NODES.items():
             if contract is not gold.FINDINGS:
                 self._put(contract, ((one.silver.cluster_id, made(one)) for one in derived))
-        with self._writing(gold.FINDINGS):
+        with self.writing(gold.FINDINGS):
             found = [GOLD_NODES[gold.FINDINGS](one) for one in derived]
             found.append(_between([one.silver for one in derived]))
             tables = [table_of(gold.FINDINGS, rows) for rows in found]
@@ -211,22 +201,11 @@ class _Building:
 
     def _put(self, contract: Contract, of_clusters: Iterator[tuple[str, Content]]) -> None:
         """Makes these rows, by cluster_id, the table's content."""
-        with self._writing(contract):
+        with self.writing(contract):
             pieces = [
-                ComputedRows((one,), table_of(contract, content)) for one, content in of_clusters
+                ClusterRows((one,), table_of(contract, content)) for one, content in of_clusters
             ]
             put(self.lake, contract, pieces)
-
-    @contextmanager
-    def _writing(self, contract: Contract) -> Iterator[None]:
-        """The context around the write of a table that exists."""
-        self.progress(contract.name)
-        delta.ensure_table(self.lake, contract)
-        yield
-        written = delta.size(self.lake, contract)
-        self.counts[contract.name] = written.row_count or 0
-        self.versions[contract.name] = written.version
-        self.steps.done()
 
 
 def _between(clusters: Sequence[Silver]) -> list[Row]:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from pipelines.in_memory.derived import Gold, Silver, SmallRecords
 from pipelines.in_memory.epochs import leader_epochs, voter_sets
-from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.histories import divergence_points
 from pipelines.in_memory.judgements import findings
 from pipelines.in_memory.metadata import metadata_changes, metadata_history
@@ -40,16 +39,16 @@ SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
 """The tables of silver, except silver.committed_log, which has a row for each record."""
 
 
-def _divergence_points(of: Gold) -> Iterator[Row]:
-    groups = of.silver.groups
-    return divergence_points(groups, of.bronze.captures, newest_groups(groups))
-
-
 def _findings(of: Gold) -> list[Row]:
     """All findings except those between clusters."""
     groups, of_health = of.silver.groups, of.health.findings
     found = of.judged, of.records.compared, of.committed, groups, of_health
     return findings(of.bronze, *found)
+
+
+def _elections(of: Gold) -> list[Row]:
+    bronze = of.bronze
+    return elections(of.silver.cluster_id, of.history, bronze.captures, bronze.state)
 
 
 def _retention_forecast(of: Gold) -> Iterator[Row]:
@@ -58,12 +57,12 @@ def _retention_forecast(of: Gold) -> Iterator[Row]:
 
 GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.LEADER_EPOCH_HISTORY: lambda of: of.history,
-    gold.DIVERGENCE_POINTS: _divergence_points,
+    gold.DIVERGENCE_POINTS: lambda of: divergence_points(of.silver.groups, of.bronze.captures),
     gold.TRUNCATIONS: lambda of: of.truncations,
     gold.STATE_RANGES: lambda of: of.records.ranges,
     quorum.REPLICA_STATUS: lambda of: of.status,
-    quorum.ELECTIONS: lambda of: elections(of.history, of.bronze.captures, of.bronze.state),
-    quorum.VOTES: lambda of: votes(of.history, of.bronze.state),
+    quorum.ELECTIONS: _elections,
+    quorum.VOTES: lambda of: votes(of.silver.cluster_id, of.history, of.bronze.state),
     quorum.VOTER_BELIEFS: lambda of: voter_beliefs(of.bronze.captures, of.stated, of.silver.groups),
     quorum.LOG_GROWTH: lambda of: log_growth(of.silver.cluster_id, of.branch, of.records.lengths),
     quorum.SNAPSHOT_CADENCE: lambda of: of.cadence,

@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import ComputedRows, compute, neighbours, parts_of, table_of
+from pipelines.building import Building, StepProgress, nobody_asks
+from pipelines.clusters.computing import compute, neighbours, parts_of, table_of
 from pipelines.clusters.digests import digests_of
 from pipelines.clusters.membership import members
-from pipelines.delta.contents import put, put_all
+from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import LastBuild, last_build, note_build
+from pipelines.last_build import LastBuild, last_build
 from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import QueryableTables, opened
-from pipelines.steps import StepProgress, nobody_asks
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD
@@ -75,13 +75,11 @@ def build_small(
         processes(inputs.processes) as tasks,
     ):
         steps = StepProgress(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
-        building = _Building(lake, progress, gate, inputs, folder, tasks, steps)
+        building = _Building(lake, progress, steps, gate, inputs, folder, tasks)
         if not building.run():
             gate.leave_to_spark()
             return None
-    judged = {one.table.name: one.version for one in gate.results}
-    if building.versions.items() <= judged.items():  # or another build wrote in between
-        note_build(lake, judged, building.counts, inputs.digests, gate.unbroken)
+    building.note(gate.results, inputs.digests, gate.unbroken)
     return building.counts
 
 
@@ -165,20 +163,14 @@ class _Inputs:
 
 
 @dataclass
-class _Building:
-    """One build. folder: for rows between processes. tasks: of the clusters. steps: the gates, the
-    clusters and the tables. counts, versions: rows of the tables and their versions, by table name.
-    """
+class _Building(Building):
+    """One build without Spark. folder: for rows between processes. tasks: of the clusters. Its
+    steps are the gates, the clusters and the tables."""
 
-    lake: delta.Lake
-    progress: Callable[[str], None]
     gate: SmallGate
     inputs: _Inputs
     folder: str
     tasks: Tasks
-    steps: StepProgress
-    counts: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> bool:
         """Builds. False where Spark has to build, from the beginning."""
@@ -205,7 +197,7 @@ class _Building:
         self.steps.done()
         return admitted
 
-    def _computed(self) -> list[dict[str, ComputedRows]] | None:
+    def _computed(self) -> list[dict[str, ClusterRows]] | None:
         """The rows of changed clusters, in parts; None where Spark has to build."""
         records = self.inputs.changed
         if self.inputs.before is not None:
@@ -213,7 +205,7 @@ class _Building:
         if len(records) > 1:
             self.progress(f"{len(records)} clusters, {records.total()} records")
         parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
-        computed: list[dict[str, ComputedRows]] = []
+        computed: list[dict[str, ClusterRows]] = []
         tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
         for found in tasks.map(compute, parts):
             if found is None:
@@ -222,22 +214,17 @@ class _Building:
         return computed
 
     def _write(
-        self, contracts: Iterable[Contract], computed: Sequence[dict[str, ComputedRows]]
+        self, contracts: Iterable[Contract], computed: Sequence[dict[str, ClusterRows]]
     ) -> None:
         for contract in contracts:
-            self.progress(contract.name)
-            delta.ensure_table(self.lake, contract)
-            pieces = [part[contract.name] for part in computed]
-            if contract is FINDINGS:
-                put_all(self.lake, contract, self._findings(pieces))
-            else:
-                put(self.lake, contract, pieces, self.inputs.kept)
-            written = delta.size(self.lake, contract)
-            self.counts[contract.name] = written.row_count or 0
-            self.versions[contract.name] = written.version
-            self.steps.done()
+            with self.writing(contract):
+                pieces = [part[contract.name] for part in computed]
+                if contract is FINDINGS:
+                    put_all(self.lake, contract, self._findings(pieces))
+                else:
+                    put(self.lake, contract, pieces, self.inputs.kept)
 
-    def _findings(self, pieces: Iterable[ComputedRows]) -> pa.Table:
+    def _findings(self, pieces: Iterable[ClusterRows]) -> pa.Table:
         """All findings: those between clusters may change where one of the clusters does."""
         between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)

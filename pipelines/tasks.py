@@ -63,7 +63,8 @@ class _Mapping(ABC):
 
 @dataclass(frozen=True)
 class Here(_Mapping):
-    """One part after another, in this process."""
+    """In threads of this process, or one part after another. Threads are for work in kernels, Arrow
+    and delta-rs, which release the interpreter's lock and share this process's memory."""
 
     at_once: int = 1
     shares_memory: ClassVar[bool] = True
@@ -72,22 +73,7 @@ class Here(_Mapping):
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
         """As of Tasks."""
-        return map(function, parts)
-
-
-@dataclass(frozen=True)
-class InThreads(_Mapping):
-    """Some parts side by side in this process: for work in kernels, Arrow and delta-rs, which
-    release the interpreter's lock and share this process's memory."""
-
-    at_once: int
-    shares_memory: ClassVar[bool] = True
-
-    def results(
-        self, function: Callable[[Part], Result], parts: Sequence[Part]
-    ) -> Iterator[Result]:
-        """As of Tasks."""
-        if len(parts) < 2:
+        if min(self.at_once, len(parts)) < 2:
             yield from map(function, parts)
             return
         with ThreadPoolExecutor(self.at_once) as pool:
@@ -99,9 +85,8 @@ MOST_THREADS = 4
 
 
 def threads() -> Tasks:
-    """The number of threads: as many as there are cores, up to MOST_THREADS."""
-    count = min(cores(), MOST_THREADS)
-    return InThreads(count) if count > 1 else Here()
+    """Threads of this process: as many as there are cores, up to MOST_THREADS."""
+    return Here(min(cores(), MOST_THREADS))
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Commands that ask a lake: sql and state."""
+"""Commands that ask a lake, and three of them directories too: sql, plan, history, state."""

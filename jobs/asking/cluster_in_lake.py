@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
 
 from jobs.asking.cluster_source import ClusterSource, Wanted
 from jobs.asking.known_states import RANGES
 from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_history
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import rows
 from jobs.asking.sql_views import HISTORY, literal
 from jobs.moments import Moment
+from jobs.output import ms_of
 from pipelines.gold.rules.health import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
@@ -21,7 +20,6 @@ from replica.health.past import VisibleChange, look_back
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"
-_MS = 1000
 
 
 def from_lake(
@@ -37,10 +35,10 @@ def from_lake(
     history = cluster_history(lake, cluster_id, committed_only=committed_only)
     end_offset = history.end_offset(moment)
     counts: Counter[str] = Counter()
-    rows: list[tuple[str, str, int | None]] = []
+    held: list[tuple[str, str, int | None]] = []
     for entity, _, value, offset in history.entities(end_offset):
         counts[entity] += 1
-        rows.append((entity, value, offset))
+        held.append((entity, value, offset))
     look = {
         "cluster_id": history.cluster_id,
         "source": lake.place,
@@ -50,7 +48,7 @@ def from_lake(
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
     }
-    cluster = cluster_of(look, rows, broker_defaults)
+    cluster = cluster_of(look, held, broker_defaults)
     return ClusterSource(
         cluster,
         counts,
@@ -67,7 +65,7 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
         f"AND to_offset >= {end_offset}"
     )
-    ((begin,),) = answer(history.lake, (RANGES,), begins).rows
+    ((begin,),) = rows(history.lake, begins)
     kinds = ", ".join(literal(name) for name in WATCHED_ENTITIES)
     within = f"{mine} AND entity IN ({kinds}) AND {{0}} >= {begin or 0} AND {{0}} < {end_offset}"
     query = (
@@ -79,10 +77,12 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
     return steps_of(
         {
             "offset": offset,
-            "at_ms": None if at is None else _ms(at),
-            **{"entity": entity, "key": key, "value": value},
+            "at_ms": None if at is None else ms_of(at),
+            "entity": entity,
+            "key": key,
+            "value": value,
         }
-        for offset, at, entity, key, value in answer(history.lake, (HISTORY,), query).rows
+        for offset, at, entity, key, value in rows(history.lake, query)
     )
 
 
@@ -92,7 +92,7 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
         f"SELECT voters FROM {EPOCHS} WHERE {_mine(history)} AND start_offset < {end_offset} "  # noqa: S608, ours
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
     )
-    found = list(answer(history.lake, (EPOCHS,), query).rows)
+    found = list(rows(history.lake, query))
     return {int(voter["voter_id"]) for voter in found[0][0]} if found else set()
 
 
@@ -103,7 +103,7 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {_mine(history, "f.")} '  # noqa: S608, ours
         f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
     )
-    ((offset,),) = answer(history.lake, (FINDINGS,), query).rows
+    ((offset,),) = rows(history.lake, query)
     return None if offset is None else int(offset)
 
 
@@ -117,18 +117,12 @@ def _content(history: ClusterHistory, end_offset: int) -> LogContent:
         'AND c."offset" = r."offset" AND c.leader_epoch = r.leader_epoch AND c.crc = r.crc '
         f'WHERE {mine} AND r."offset" < {end_offset} GROUP BY r.record_type'
     )
-    rows = list(answer(history.lake, (RECORDS, LOG), query).rows)
-    counts = Counter({str(row[0]): int(row[1]) for row in rows})
-    first = min((_ms(row[2]) for row in rows), default=None)
-    last = max((_ms(row[3]) for row in rows), default=None)
+    types = list(rows(history.lake, query))
+    counts = Counter({str(row[0]): int(row[1]) for row in types})
+    first = min((ms_of(row[2]) for row in types), default=None)
+    last = max((ms_of(row[3]) for row in types), default=None)
     return LogContent(counts, Counter(), first, last)
 
 
 def _mine(history: ClusterHistory, table: str = "") -> str:
     return f"{table}cluster_id = {literal(history.cluster_id)}"
-
-
-def _ms(moment: Any) -> int:
-    assert isinstance(moment, datetime), "timestamps of the tables are times"
-    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return round(aware.timestamp() * _MS)

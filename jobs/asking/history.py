@@ -6,15 +6,16 @@ gold.metadata_changes. Both give the same words and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from jobs.asking.about import About
+from jobs.asking.query_result import write_timed
 from jobs.clock import UTC_CLOCK, ZonedClock
 from jobs.directories.looks import branches_in
-from jobs.output import ProgressLine, write_json
+from jobs.moments import ALWAYS, Period
+from jobs.output import ProgressLine, ms_of
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
@@ -22,7 +23,6 @@ from replica.timeline.branch import Branch
 from replica.timeline.changes import logged_changes
 
 CHANGES = "gold.metadata_changes"
-_MS = 1000
 
 
 class Row(NamedTuple):
@@ -42,15 +42,13 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryOptions:
-    """The options of `history`. form: text, json, csv or plain csv. since, until: the times from
-    (inclusive) and to (exclusive). order: see find_inputs. redactor: for directories; None keeps
-    secrets."""
+    """The options of `history`. form: text, json, csv or plain csv. order: see find_inputs.
+    redactor: for directories; None keeps secrets."""
 
     about: About = field(default_factory=About)
     form: str = "text"
     clock: ZonedClock = UTC_CLOCK
-    since: datetime | None = None
-    until: datetime | None = None
+    period: Period = ALWAYS
     cluster: str | None = None
     order: tuple[str, ...] = ()
     redactor: Redactor | None = None
@@ -58,10 +56,8 @@ class HistoryOptions:
 
 def run(paths: Sequence[str], lake: Lake | None, options: HistoryOptions) -> int:
     """Print the changes; 0. Raises KraftlakeError."""
-    if lake is None:
-        _write(of_directories(paths, options), options)
-    else:
-        _write(of_lake(lake, options), options)
+    found = of_directories(paths, options) if lake is None else of_lake(lake, options)
+    write_timed(Row._fields, found, options.form, options.clock)
     return 0
 
 
@@ -77,11 +73,10 @@ def of_directories(paths: Sequence[str], options: HistoryOptions) -> list[Row]:
 
 def _of_branch(branch: Branch, options: HistoryOptions, watch: Callable[[str], None]) -> list[Row]:
     found: list[tuple[tuple[Any, ...], Row]] = []
-    is_asked = _of_the_time(options)
     for logged in logged_changes(branch, options.redactor, watch):
         write, name, (change, old, new) = logged.told
         entity = write.kind.name
-        if is_asked(logged.at) and options.about.holds(entity, name):
+        if options.period.holds(logged.at) and options.about.holds(entity, name):
             what = change, entity, name, old, new, logged.commitment
             place = logged.offset, logged.leader_epoch, entity, write.kind.key_text(write.key)
             row = Row(branch.cluster_id, logged.at, logged.offset, *what)
@@ -93,7 +88,7 @@ def of_lake(lake: Lake, options: HistoryOptions) -> Iterator[Row]:
     """The changes in a lake. Raises UsageError where the lake is not built, or lacks the
     cluster."""
     from jobs.asking.lake_history import clusters_of  # Directories need no delta-rs.
-    from jobs.asking.sql_delta_rs import answer
+    from jobs.asking.sql_delta_rs import rows
     from jobs.asking.sql_views import literal
     from pipelines.lake.tables import tables_of
 
@@ -114,40 +109,7 @@ def of_lake(lake: Lake, options: HistoryOptions) -> Iterator[Row]:
         f"FROM {CHANGES} WHERE {' AND '.join(wanted)} "
         'ORDER BY cluster_id, "offset", leader_epoch, entity, key, change'
     )
-    is_asked = _of_the_time(options)
-    for cluster_id, at, *rest in answer(lake, (CHANGES,), query).rows:
-        row = Row(cluster_id, _ms(at), *rest)
-        if is_asked(row.at) and options.about.holds(row.entity, row.name):
+    for cluster_id, at, *rest in rows(lake, query):
+        row = Row(cluster_id, None if at is None else ms_of(at), *rest)
+        if options.period.holds(row.at) and options.about.holds(row.entity, row.name):
             yield row
-
-
-def _of_the_time(options: HistoryOptions) -> Callable[[int | None], bool]:
-    """Whether a change's time is asked for. A change without a time is, unless a time was given."""
-    since, until = (_ms(moment) for moment in (options.since, options.until))
-    if since is None and until is None:
-        return lambda _: True
-    return lambda at: (
-        at is not None and (since is None or since <= at) and (until is None or at < until)
-    )
-
-
-def _ms(moment: datetime | None) -> int | None:
-    if moment is None:
-        return None
-    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return round(aware.timestamp() * _MS)
-
-
-def _write(rows: Iterable[Row], options: HistoryOptions) -> None:
-    if options.form == "json":
-        for row in rows:
-            write_json(row._asdict())
-        return
-    from jobs.asking.answer import QueryResult, write_answer
-
-    place = Row._fields.index("at")
-    shown = (
-        (*row[:place], None if row.at is None else options.clock.text(row.at), *row[place + 1 :])
-        for row in rows
-    )
-    write_answer(QueryResult(Row._fields, shown), options.form)

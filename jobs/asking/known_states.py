@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import rows
 from jobs.asking.sql_views import literal
 from pipelines.lake import Lake
 from replica.format.control import ControlType
@@ -22,7 +22,7 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
         return None
     mine = f"cluster_id = {literal(cluster_id)}"
     query = f"SELECT from_offset, to_offset FROM {RANGES} WHERE {mine}"  # noqa: S608, names of ours
-    ranges = list(answer(lake, (RANGES,), query).rows)
+    ranges = list(rows(lake, query))
     if any(start <= end_offset <= end for start, end in ranges):
         return None
     below = max((end for _, end in ranges if end < end_offset), default=None)
@@ -31,7 +31,7 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
             f"SELECT DISTINCT record_type, record_version FROM {RECORDS} WHERE {mine} "  # noqa: S608
             f'AND "offset" = {below}'
         )
-        for record_type, version in answer(lake, (RECORDS,), query).rows:
+        for record_type, version in rows(lake, query):
             if _is_unknown(record_type, version):
                 return (
                     f"offset {end_offset}: the state above offset {below} is not known to this "
@@ -53,7 +53,7 @@ def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
         f"known_end FROM {RANGES} GROUP BY cluster_id) r ON r.cluster_id = l.cluster_id "
         "WHERE r.known_end IS NULL OR r.known_end < l.log_end ORDER BY l.cluster_id"
     )
-    return {str(row[0]): int(row[1]) for row in answer(lake, (LOG, RANGES), query).rows}
+    return {str(row[0]): int(row[1]) for row in rows(lake, query)}
 
 
 def _is_unknown(record_type: str, version: int | None) -> bool:

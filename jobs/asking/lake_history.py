@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from jobs.asking.known_states import RANGES, why_unknown
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import rows
 from jobs.asking.sql_views import HISTORY, literal, valid_at
 from jobs.moments import Moment
-from jobs.output import time_text
+from jobs.output import as_utc, time_text
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
@@ -122,13 +122,13 @@ class ClusterHistory:
             f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
             f"WHERE {self._mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
         )
-        ((captured_at, end, last_record_at),) = answer(self.lake, (LOG, STATUS), query).rows
+        ((captured_at, end, last_record_at),) = rows(self.lake, query)
         if captured_at is None:
             raise UsageError(
                 f"{self.lake}: no capture holds the end of the log of {self.cluster_id}: run "
                 f"`kraftlake build --lake {self.lake}`"
             )
-        return _utc(captured_at), int(end), _utc(last_record_at or captured_at)
+        return as_utc(captured_at), int(end), as_utc(last_record_at or captured_at)
 
     def _batch_at(self, at_time: datetime) -> int | None:
         """The end offset of the records up to and including a time. None where there are none."""
@@ -142,24 +142,24 @@ class ClusterHistory:
         if not found:
             return None
         ((base, last, newest, epoch, crc),) = found
-        if newest is None or _utc(newest) <= at_time:
+        if newest is None or as_utc(newest) <= at_time:
             return int(last) + 1
         query = (
             f'SELECT max("offset") FROM {RECORDS} WHERE {self._mine()} '  # noqa: S608, ours
             f"AND base_offset = {base} AND leader_epoch = {epoch} AND crc = {crc} "
             f"AND timestamp <= {asked}"
         )
-        ((offset,),) = answer(self.lake, (RECORDS,), query).rows
+        ((offset,),) = rows(self.lake, query)
         return int(base if offset is None else offset) + 1
 
     def _log(self, columns: str, joined: str = "", rest: str = "") -> list[Sequence[Any]]:
         proven = " AND c.commitment = 'proven'" if self.committed_only else ""
         query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self._mine('c.')}{proven} {rest}"  # noqa: S608
-        return list(answer(self.lake, (LOG, BATCHES) if joined else (LOG,), query).rows)
+        return list(rows(self.lake, query))
 
     def _history(self, columns: str, where: str, rest: str = "") -> Iterator[Sequence[Any]]:
         query = f"SELECT {columns} FROM {HISTORY} WHERE {self._mine()} AND {where} {rest}"  # noqa: S608
-        return answer(self.lake, (HISTORY,), query).rows
+        return rows(self.lake, query)
 
     def _mine(self, table: str = "") -> str:
         return f"{table}cluster_id = {literal(self.cluster_id)}"
@@ -183,13 +183,9 @@ def clusters_of(lake: Lake) -> list[str]:
     if missing:
         raise UsageError(f"{lake} has no {missing[0]}: run `kraftlake build --lake {lake}`")
     query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours
-    return [row[0] for row in answer(lake, (LOG,), query).rows]
+    return [row[0] for row in rows(lake, query)]
 
 
 def _timestamp(moment: datetime) -> str:
     # The tables hold times in microseconds of UTC.
     return f"arrow_cast('{moment.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -6,8 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from jobs.option_files import text_in
+from jobs.outcome import SAFETY_CODES
 from jobs.output import complain, write_json, write_line
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
@@ -18,7 +19,6 @@ from replica.preflight.stopping import stop_brokers, stop_rack
 from replica.preflight.upgrading import upgrade
 from replica.preflight.voters import add_voter, remove_voter, to_dynamic
 
-CODES = {ChangeSafety.SAFE: 0, ChangeSafety.UNSAFE: 1, ChangeSafety.UNKNOWN: 3}
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 Check = Callable[[Cluster], Preflight]
@@ -40,7 +40,9 @@ class Changes:
         """The checks of these changes. Raises UsageError for a wrong file or list."""
         found: list[Check] = []
         if self.reassignment is not None:
-            assignments = assignments_in(_text(self.reassignment), self.reassignment)
+            assignments = assignments_in(
+                text_in("--reassignment", self.reassignment, _MAX_FILE_BYTES), self.reassignment
+            )
             found.append(lambda cluster: reassign(cluster, assignments))
         if self.stop_broker is not None:
             brokers = _ids(self.stop_broker)
@@ -104,7 +106,7 @@ def _code(found: Sequence[Preflight]) -> int:
     answers = {one.answer for one in found}
     for answer in (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN):
         if answer in answers:
-            return CODES[answer]
+            return SAFETY_CODES[answer.value]
     return 0
 
 
@@ -133,20 +135,6 @@ def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_outp
             write_line(f"  ... and {more} more; --limit {len(one.reasons)} or --json lists all")
         for need in one.needs:
             write_line(f"  needs   {need}")
-
-
-def _text(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"--reassignment {path}: {error.strerror or error}") from error
-    if len(content) > _MAX_FILE_BYTES:
-        raise UsageError(f"--reassignment {path}: more than {_MAX_FILE_BYTES} bytes")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--reassignment {path}: byte {error.start} is not UTF-8") from error
 
 
 def _ids(text: str) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Ready-made questions for `kraftlake sql --question NAME`: each a title and one SQL query.
 
 The SQL is in the dialect of delta-rs. Spark understands all of it except voter-history, because it
-has no unnest. README has those of the demo with their answers, which a test compares with the real
-ones.
+has no unnest. docs/tutorial/questions.md has those of the demo with their answers, which a test
+compares with the real ones.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ FROM (SELECT cluster_id, "offset", epoch, unnest(voters) AS voter
 ORDER BY cluster, "offset", voter""",
     ),
 )
-"""The questions that the demo asks and README answers."""
+"""The questions that the demo asks, and docs/tutorial/questions.md answers."""
 
 _OPERATIONS = (
     Question(

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from jobs.asking.answer import QueryError, QueryResult, write_answer
-from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, SqlRequest
+from jobs.asking.query_result import QueryError, QueryResult, write_answer
+from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, LakeQuery, SqlRequest
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
 from jobs.moments import NOW
@@ -81,7 +81,7 @@ def run(request: SqlRequest) -> int:
         from jobs.asking.sql_delta_rs import answer
     try:
         with asking:
-            write_answer(answer(request.lake, named, query, views, valid), request.form)
+            write_answer(answer(LakeQuery(request.lake, query, named, views, valid)), request.form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0

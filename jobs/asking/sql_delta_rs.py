@@ -7,13 +7,16 @@ It reads deletion vectors, column mapping and VARIANT, which becomes struct<meta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from deltalake import QueryBuilder
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from jobs.asking.answer import QueryError, QueryResult
-from jobs.asking.sql_views import AT_END, DataFusion, View, statements
+from jobs.asking.query_result import QueryError, QueryResult
+from jobs.asking.sql_request import LakeQuery
+from jobs.asking.sql_text import tables_named
+from jobs.asking.sql_views import DATA_FUSION, statements
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
 from replica.errors import UnreadableFileError
@@ -29,31 +32,20 @@ _SETTINGS = {
 _VARIANT_FIELDS = {"metadata", "value"}
 
 
-def answer(
-    lake: Lake,
-    tables: Sequence[str],
-    query: str,
-    views: Sequence[View] = (),
-    valid: str = AT_END,
-) -> QueryResult:
-    """Run `query`, with `tables` opened and `views` of them made.
-
-    valid: the condition that a version is in the views. Raises QueryError where the query fails,
-    also while rows are read.
-    """
-    reader = read(lake, tables, query, views, valid)
+def answer(query: LakeQuery) -> QueryResult:
+    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    reader = read(query)
     fields: list[Any] = list(iter(reader.schema))
     columns = tuple(str(field.name) for field in fields)
     return QueryResult(columns, _rows(reader, [_converter(field) for field in fields], columns))
 
 
-def read(
-    lake: Lake,
-    tables: Sequence[str],
-    query: str,
-    views: Sequence[View] = (),
-    valid: str = AT_END,
-) -> Any:
+def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
+    """The rows of a query of our own, which names only tables that the lake has."""
+    return answer(LakeQuery(lake, sql, tables_named(sql))).rows
+
+
+def read(query: LakeQuery) -> Any:
     """The result of `answer` as delta-rs gives it: a reader of Arrow batches, with VARIANT
     undecoded.
 
@@ -62,18 +54,26 @@ def read(
     builder = QueryBuilder(_SETTINGS)
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
-    for table in tables:
-        uri = lake.table_uri(table)
-        try:
-            builder.register(quoted(table), open_table(uri))
-        except (DeltaError, TableNotFoundError, OSError) as error:
-            raise UnreadableFileError(uri, line_of(error)) from error
-    for statement in statements(views, DataFusion(), valid):
+    for table in query.tables:
+        with told(query.lake, table) as opened:
+            builder.register(quoted(table), opened)
+    for statement in statements(query.views, DATA_FUSION, query.valid):
         builder.execute(statement).read_all()
     try:
-        return builder.execute(query)
+        return builder.execute(query.sql)
     except Exception as error:
         raise QueryError(line_of(error)) from error
+
+
+@contextmanager
+def told(lake: Lake, table: str) -> Iterator[DeltaTable]:
+    """The table of that name, opened. Turns errors of delta-rs about it, also those that come
+    later, into an UnreadableFileError."""
+    uri = lake.table_uri(table)
+    try:
+        yield open_table(uri)
+    except (DeltaError, TableNotFoundError, OSError) as error:
+        raise UnreadableFileError(uri, line_of(error)) from error
 
 
 def quoted(table: str) -> str:

@@ -13,16 +13,14 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from deltalake.exceptions import DeltaError, TableNotFoundError
 from duckdb.func import ARROW
 
-from jobs.asking.answer import QueryError, QueryResult
-from jobs.asking.sql_delta_rs import line_of, quoted
+from jobs.asking.query_result import QueryError, QueryResult
+from jobs.asking.sql_delta_rs import line_of, quoted, told
+from jobs.asking.sql_request import LakeQuery
 from jobs.asking.sql_text import lists_tables
-from jobs.asking.sql_views import AT_END, DuckDbDialect, View, statements
-from pipelines.lake import SCHEMAS, Lake
-from pipelines.lake.delta_rs import open_table
-from replica.errors import UnreadableFileError
+from jobs.asking.sql_views import DUCK_DB, statements
+from pipelines.lake import SCHEMAS
 from replica.scan.variant_texts import is_variant, variant_texts
 
 _VARIANT = "STRUCT(metadata BLOB, value BLOB)"
@@ -35,29 +33,19 @@ _ROWS = 1000
 """The rows of one batch of the answer."""
 
 
-def answer(
-    lake: Lake,
-    tables: Sequence[str],
-    query: str,
-    views: Sequence[View] = (),
-    valid: str = AT_END,
-) -> QueryResult:
-    """Run `query`, with `tables` opened and `views` of them made.
-
-    valid: the condition that a version is in the views. Raises QueryError where the query fails,
-    also while rows are read.
-    """
+def answer(query: LakeQuery) -> QueryResult:
+    """Run the query. Raises QueryError where it fails, also while rows are read."""
     database = duckdb.connect()
     try:
-        _prepare(database, lake, tables)
-        for statement in statements(views, DuckDbDialect(), valid):
+        _prepare(database, query)
+        for statement in statements(query.views, DUCK_DB, query.valid):
             database.execute(statement)
         # From here on the query can reach only what was made above.
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
-        if len(database.extract_statements(query)) > 1:
+        if len(database.extract_statements(query.sql)) > 1:
             raise QueryError("more than one statement: ask one query at a time")
-        found = database.sql(_TABLES if lists_tables(query) else query)
+        found = database.sql(_TABLES if lists_tables(query.sql) else query.sql)
         converters = [_converter(str(kind)) for kind in found.types]
         batches = found.to_arrow_reader(_ROWS)
     except duckdb.Error as error:
@@ -65,18 +53,15 @@ def answer(
     return QueryResult(tuple(found.columns), _rows(batches, converters))
 
 
-def _prepare(database: duckdb.DuckDBPyConnection, lake: Lake, tables: Sequence[str]) -> None:
+def _prepare(database: duckdb.DuckDBPyConnection, query: LakeQuery) -> None:
     database.execute("SET TimeZone = 'UTC'")
     database.execute("SET python_enable_replacements = false")
     database.create_function("variant_json", variant_texts, [_VARIANT], "VARCHAR", type=ARROW)
     for schema in SCHEMAS:
         database.execute(f"CREATE SCHEMA {schema}")
-    for number, table in enumerate(tables):
-        uri = lake.table_uri(table)
-        try:
-            rows = open_table(uri).to_pyarrow_dataset()
-        except (DeltaError, TableNotFoundError, OSError) as error:
-            raise UnreadableFileError(uri, line_of(error)) from error
+    for number, table in enumerate(query.tables):
+        with told(query.lake, table) as opened:
+            rows = opened.to_pyarrow_dataset()
         held = f"lake_{number}"
         database.register(held, rows)
         database.execute(

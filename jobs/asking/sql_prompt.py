@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.asking.answer import EXPANDED
 from jobs.asking.pager import paged
+from jobs.asking.query_result import EXPANDED
 from jobs.asking.questions import QUESTIONS
 from jobs.asking.sql_request import SqlRequest
 from jobs.asking.sql_views import VIEWS

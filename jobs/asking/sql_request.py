@@ -1,9 +1,11 @@
-"""The options of `kraftlake sql`."""
+"""What `kraftlake sql` is asked, and what it asks an engine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jobs.asking.sql_views import AT_END, View
 from jobs.moments import NOW, Moment
 from pipelines.lake import Lake
 
@@ -30,3 +32,15 @@ class SqlRequest:
     cluster: str | None = None
     question: str | None = None
     questions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LakeQuery:
+    """A query for an engine. tables: those that it names, which are opened. views: made of these
+    tables for it. valid: the condition that a version is in the views."""
+
+    lake: Lake
+    sql: str
+    tables: Sequence[str]
+    views: Sequence[View] = ()
+    valid: str = AT_END

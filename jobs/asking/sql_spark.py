@@ -14,27 +14,18 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
-from jobs.asking.answer import QueryError, QueryResult
-from jobs.asking.sql_views import AT_END, Spark, View, statements
+from jobs.asking.query_result import QueryError, QueryResult
+from jobs.asking.sql_request import LakeQuery
+from jobs.asking.sql_views import SPARK_SQL, statements
 from jobs.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
-from pipelines.delta import Lake, register
+from pipelines.delta import register
 from pipelines.session import WAREHOUSE, scratch_warehouse
 from pipelines.tables.of_a_lake import TABLES
 
 
-def answer(
-    lake: Lake,
-    tables: Sequence[str],
-    query: str,
-    views: Sequence[View] = (),
-    valid: str = AT_END,
-) -> QueryResult:
-    """Run `query`, with `tables` registered and `views` of them made.
-
-    valid: the condition that a version is in the views. Raises QueryError where the query fails,
-    also while rows are read.
-    """
+def answer(query: LakeQuery) -> QueryResult:
+    """Run the query. Raises QueryError where it fails, also while rows are read."""
     # pyspark turns timestamps into naive times of this process's zone.
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -42,12 +33,12 @@ def answer(
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # The names are for this query only, whatever metastore the user's own settings name.
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
-    spark = started_spark("sql", lake, own)
+    spark = started_spark("sql", query.lake, own)
     try:
-        register(spark, lake, [one for one in TABLES if one.name in tables])
-        for statement in statements(views, Spark(), valid):
+        register(spark, query.lake, [one for one in TABLES if one.name in query.tables])
+        for statement in statements(query.views, SPARK_SQL, query.valid):
             spark.sql(statement)
-        frame = spark.sql(query)
+        frame = spark.sql(query.sql)
         return QueryResult(tuple(frame.columns), _rows(frame))
     except PySparkException as error:
         raise QueryError(_line(error)) from error

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from deltalake.exceptions import DeltaError
-
-from jobs.asking.answer import QueryResult, write_answer
+from jobs.asking.query_result import QueryResult, write_answer
+from jobs.asking.sql_delta_rs import told
 from jobs.asking.sql_views import HISTORY, VIEWS, View
 from jobs.output import write_line, write_table
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_table
 from pipelines.lake.tables import tables_of
-from replica.errors import UnreadableFileError
 
 
 def list_tables(lake: Lake, form: str) -> int:
@@ -48,13 +45,9 @@ class _Table:
 
 
 def _opened(lake: Lake, table: str) -> _Table:
-    uri = lake.table_uri(table)
-    try:
-        opened = open_table(uri)
+    with told(lake, table) as opened:
         fields = opened.schema().fields
         description = opened.metadata().description or ""
-    except (DeltaError, OSError) as error:
-        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
     columns = tuple(
         (field.name, _type_text(field.type), field.nullable, _comment(field)) for field in fields
     )

@@ -1,16 +1,16 @@
 # ruff: noqa: S608 (all that is put into the SQL is ours)
-"""Ready-made views of gold.metadata_history, as CREATE VIEW statements of either engine.
+"""Ready-made views of gold.metadata_history, as CREATE VIEW statements of each engine.
 
 They show the state at one moment, the end of the log unless `sql` is told another one. The values
-are JSON: Spark reads it, DataFusion has no function for that. There a pattern finds a field in the
-text that replica.metadata.image wrote: compact, keys sorted, quotes within texts escaped.
+are JSON: Spark and DuckDB read it, DataFusion has no function for that. There a pattern finds a
+field in the text that replica.metadata.image wrote: compact, keys sorted, quotes within texts
+escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 HISTORY = "gold.metadata_history"
 """The table below the views."""
@@ -18,82 +18,68 @@ AT_END = "valid_to_offset IS NULL"
 """The condition that a version is in the state at the log's end."""
 
 
-class Dialect(Protocol):
-    """The SQL in which the engines differ. Each function takes a field of `value`."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The SQL in which the engines differ.
+
+    Functions of a field of `value`, which stands as FIELD in them: digits, a whole number as text;
+    string, a text, NULL where it is null; array, a list of whole numbers as array<int>. without:
+    the list in the column ONE without the elements of that in the column OTHER.
+    """
+
+    digits: str
+    string: str
+    array: str
+    without: str = "array_except(ONE, OTHER)"
 
     def number(self, field: str) -> str:
         """A whole number."""
+        return f"CAST({self.digits.replace('FIELD', field)} AS BIGINT)"
 
     def text(self, field: str) -> str:
         """A text, NULL where it is null."""
+        return self.string.replace("FIELD", field)
 
     def numbers(self, field: str) -> str:
         """A list of whole numbers as array<int>."""
+        return self.array.replace("FIELD", field)
 
     def difference(self, one: str, other: str) -> str:
         """The list `one` without the elements of the list `other`. Both are columns, not fields."""
+        return self.without.replace("ONE", one).replace("OTHER", other)
 
 
-class DataFusion:
-    """DataFusion, the engine of delta-rs."""
-
-    def number(self, field: str) -> str:
-        return f"CAST({_found(field, '(-?[0-9]+)')} AS BIGINT)"
-
-    def text(self, field: str) -> str:
-        escaped = _found(field, r'"((?:[^"\\]|\\.)*)"')
-        unquoted = f"""replace({escaped}, '\\"', '"')"""
-        return f"""replace({unquoted}, '\\\\', '\\')"""
-
-    def numbers(self, field: str) -> str:
-        listed = f"string_to_array(nullif({_found(field, '.([0-9,]*).')}, ''), ',')"
-        kind = "'List(Int32)'"
-        return f"coalesce(arrow_cast({listed}, {kind}), arrow_cast(make_array(), {kind}))"
-
-    def difference(self, one: str, other: str) -> str:
-        return f"array_except({one}, {other})"
+def _found(pattern: str) -> str:
+    return f"regexp_match(value, '\"FIELD\":{pattern}')[1]"
 
 
-def _found(field: str, pattern: str) -> str:
-    return f"regexp_match(value, '\"{field}\":{pattern}')[1]"
-
-
-class Spark:
-    """Spark SQL."""
-
-    def number(self, field: str) -> str:
-        return f"CAST({self.text(field)} AS BIGINT)"
-
-    def text(self, field: str) -> str:
-        return f"get_json_object(value, '$.{field}')"
-
-    def numbers(self, field: str) -> str:
-        return f"from_json({self.text(field)}, 'array<int>')"
-
-    def difference(self, one: str, other: str) -> str:
-        return f"array_except({one}, {other})"
-
-
-class DuckDbDialect:
-    """DuckDB."""
-
-    def number(self, field: str) -> str:
-        return f"CAST({self.text(field)} AS BIGINT)"
-
-    def text(self, field: str) -> str:
-        return f"json_extract_string(value, '$.{field}')"
-
-    def numbers(self, field: str) -> str:
-        return f"CAST(json_extract(value, '$.{field}') AS INTEGER[])"
-
-    def difference(self, one: str, other: str) -> str:
-        return f"list_filter({one}, lambda broker: NOT list_contains({other}, broker))"
+_ESCAPED = _found(r'"((?:[^"\\]|\\.)*)"')
+_LISTED = f"string_to_array(nullif({_found('.([0-9,]*).')}, ''), ',')"
+_NUMBERS = "'List(Int32)'"
+DATA_FUSION = Dialect(
+    digits=_found("(-?[0-9]+)"),
+    string=rf"""replace(replace({_ESCAPED}, '\"', '"'), '\\', '\')""",
+    array=f"coalesce(arrow_cast({_LISTED}, {_NUMBERS}), arrow_cast(make_array(), {_NUMBERS}))",
+)
+"""The engine of delta-rs."""
+SPARK_SQL = Dialect(
+    digits="get_json_object(value, '$.FIELD')",
+    string="get_json_object(value, '$.FIELD')",
+    array="from_json(get_json_object(value, '$.FIELD'), 'array<int>')",
+)
+DUCK_DB = Dialect(
+    digits="json_extract_string(value, '$.FIELD')",
+    string="json_extract_string(value, '$.FIELD')",
+    array="CAST(json_extract(value, '$.FIELD') AS INTEGER[])",
+    without="list_filter(ONE, lambda broker: NOT list_contains(OTHER, broker))",
+)
 
 
 @dataclass(frozen=True)
 class View:
-    """name: as in a query. columns: (name, type, meaning). body: the SELECT, in a dialect, over
-    rows of metadata_history that are called `held`."""
+    """name: as in a query. columns: (name, type, meaning). entity: the kind of entities that it
+    shows. select: makes the SELECT of a dialect, over these entities' rows of metadata_history,
+    which it calls `held`."""
 
     name: str
     description: str

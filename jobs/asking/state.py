@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from jobs.asking.about import About
-from jobs.asking.answer import QueryResult, write_answer
+from jobs.asking.query_result import QueryResult, write_answer
 from jobs.asking.state_text import line
+from jobs.choices import check_patterns, fits
 from jobs.directories.looks import branches_in
 from jobs.moments import Moment
 from jobs.output import (
     ProgressLine,
     complain,
+    ms_of,
     ms_text,
     time_text,
     write_json,
@@ -51,15 +52,13 @@ class EntityFilter:
     topic: str | None = None
 
     def __post_init__(self) -> None:
-        for pattern in self.entities:
-            if not any(fnmatchcase(kind, pattern) for kind in _ORDER):
-                raise UsageError(f"--entity {pattern}: expected one of {', '.join(_ORDER)}")
+        check_patterns("--entity", self.entities, _ORDER)
 
     def holds(self, entity: str, name: str) -> bool:
         """Whether an entity is shown. entity: its kind. name: its name for people."""
         return (
-            (not self.entities or any(fnmatchcase(entity, one) for one in self.entities))
-            and (not self.names or any(fnmatchcase(name, one) for one in self.names))
+            fits(entity, self.entities)
+            and fits(name, self.names)
             and About(topic=self.topic).holds(entity, name)
         )
 
@@ -132,7 +131,7 @@ def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
     if moment.at_time is None:
         return log_end if moment.at_offset is None else moment.at_offset
     asked, last = time_text(moment.at_time), last_time(branch)
-    at = round(moment.at_time.timestamp() * 1000)
+    at = ms_of(moment.at_time)
     if at > last:
         raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
     found = end_at(branch, at)

@@ -4,16 +4,14 @@ would do."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
-from jobs.moments import Moment
+from jobs.moments import Asked
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
-from pipelines.lake import Lake
-from replica.errors import UsageError
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -52,20 +50,8 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The cluster that a command reads: from directories, or from a lake at a moment."""
-
-    paths: tuple[str, ...]
-    lake: Lake | None
-    cluster: str | None
-    moment: Moment
-    committed_only: bool
-
-
 def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> ClusterSource:
-    """The state, and what is wanted besides. Raises UsageError where it is unknown, and where
-    neither directories nor a lake are named."""
+    """The state, and what is wanted besides. Raises UsageError where it is unknown."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
@@ -77,8 +63,6 @@ def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) 
             committed_only=asked.committed_only,
             wanted=wanted,
         )
-    if not asked.paths:
-        raise UsageError("name a directory, or a lake by --lake or KRAFTLAKE_LAKE")
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 

@@ -15,5 +15,6 @@
   shell         completion
 
 `options`, and modules whose names end with `_options`, have options that several commands share, or
-that would fill a command's own module. `combinations` refuses options that don't go together.
+that would fill a command's own module. `parameters` is what they are written with, `help_pages` how
+--help shows them. `combinations` refuses options that don't go together.
 """

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from jobs.commands import asking_options, options
+from typing import Annotated
+
+from jobs.commands import options
 from jobs.commands.combinations import alone, form_of, unless
+from jobs.commands.parameters import Text, argument, option
+
+Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
+QueryFile = Annotated[Text, option("-f, --file FILE", "Read the query from a file.")]
+Engine = Annotated[str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")]
+Tables = Annotated[bool, option("--tables", "List the lake's tables and columns instead.")]
+AskedQuestion = Annotated[
+    Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
+]
+Questions = Annotated[
+    bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
+]
 
 
 def sql(
     lake: options.Lake,
-    query: asking_options.Query = None,
-    file: asking_options.QueryFile = None,
-    engine: asking_options.Engine = "delta-rs",
+    query: Query = None,
+    file: QueryFile = None,
+    engine: Engine = "delta-rs",
     json_output: options.Json = False,
     csv: options.Csv = False,
     plain_csv: options.PlainCsv = False,
-    tables: asking_options.Tables = False,
+    tables: Tables = False,
     at_offset: options.AtOffset = None,
     at_time: options.AtTime = None,
     cluster: options.Cluster = None,
-    question: asking_options.AskedQuestion = None,
-    questions: asking_options.Questions = False,
+    question: AskedQuestion = None,
+    questions: Questions = False,
 ) -> int:
     """Query the lake with SQL. Its tables are named bronze.x, silver.x and gold.x.
 
@@ -57,12 +71,10 @@ def sql(
     from jobs.asking.sql_request import DELTA_RS, SqlRequest
     from jobs.moments import Moment, moment_of
 
-    of_a_query = {
-        **{"--engine": unless(DELTA_RS, engine), "--cluster": cluster},
-        **{"--at-offset": at_offset, "--at-time": at_time},
-    }
-    for option, value in (("--tables", tables), ("--questions", questions)):
-        alone(option, value, of_a_query)
+    of_views = {"--cluster": cluster, "--at-offset": at_offset, "--at-time": at_time}
+    of_a_query = {"--engine": unless(DELTA_RS, engine), **of_views}
+    for name, value in (("--tables", tables), ("--questions", questions)):
+        alone(name, value, of_a_query)
     request = SqlRequest(
         lake=lake,
         query=query,

@@ -34,7 +34,7 @@ def needs(option: str, value: object, dependent: Given) -> None:
 
 def form_of(json_output: bool, csv: bool, plain_csv: bool) -> str:
     """text, or the one form that the options ask for. Raises UsageError where they ask for two."""
-    from jobs.asking.answer import CSV, PLAIN_CSV
+    from jobs.asking.query_result import CSV, PLAIN_CSV
 
     exclusive({"--json": json_output, "--csv": csv, "--plain-csv": plain_csv})
     return "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"

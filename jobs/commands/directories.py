@@ -1,8 +1,8 @@
-"""Commands over logs on disk: dump, diff, check, recover, capture, redact, explain."""
+"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
 
 from __future__ import annotations
 
-from jobs.commands import capture_options, cluster_options, combinations, options, rehearsal_options
+from jobs.commands import cluster_options, combinations, options, rehearsal_options
 from replica.errors import UsageError
 
 
@@ -112,7 +112,7 @@ def diff(
 def check(
     paths: options.Paths,
     json_output: options.Json = False,
-    severity: options.LeastSeverity = "info",
+    severity: options.LeastSeverity = "note",
     fail_on: options.FailOn = None,
     order: options.Order = None,
     no_replay: options.NoReplay = False,
@@ -280,9 +280,9 @@ def capture(
 
 
 def prune(
-    folder: capture_options.CapturesFolder,
-    older_than: capture_options.OlderThan,
-    dry_run: capture_options.PruneDryRun = False,
+    folder: options.CapturesFolder,
+    older_than: options.OlderThan,
+    dry_run: options.PruneDryRun = False,
     json_output: options.Json = False,
 ) -> int:
     """Delete captures that are older than a given age, by the time in their capture.json.

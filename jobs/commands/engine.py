@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from jobs.commands import cluster_options, node_options, options
 from jobs.commands.combinations import alone, needs, unless
+from jobs.commands.help_pages import CommandPage
 from jobs.output import write_text
 from replica.errors import UsageError
 from replica.model.topic import METADATA_TOPIC
@@ -14,6 +17,10 @@ replica = typer.Typer(name="replica", invoke_without_command=True)
 
 _EVENTS = 2000
 _CATCH_UP_S = 60.0
+
+
+def _command(name: str, short_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    return replica.command(name, cls=CommandPage, short_help=short_help)
 
 
 @replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
@@ -77,10 +84,10 @@ def simulate(
         raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
     if output is None:
         raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
-    return scenarios.run(scenarios.ScenariosOptions(scenario, output, json_output))
+    return scenarios.run(scenario, output, json_output=json_output)
 
 
-@replica.command("format", short_help="Name a directory, as kafka-storage format does.")
+@_command("format", "Name a directory, as kafka-storage format does.")
 def format_(
     config: node_options.ServerProperties,
     cluster_id: node_options.ClusterId,
@@ -108,13 +115,16 @@ def format_(
     from jobs.engine import replica_format as job
 
     return job.run(
-        job.FormatOptions(
-            config, cluster_id, standalone, initial_controllers, ignore_formatted, json_output
-        )
+        config,
+        cluster_id,
+        standalone=standalone,
+        initial_controllers=initial_controllers,
+        ignore_formatted=ignore_formatted,
+        json_output=json_output,
     )
 
 
-@replica.command("run", short_help="Run a voter or an observer.")
+@_command("run", "Run a voter or an observer.")
 def run(
     config: node_options.ServerProperties,
     workload: node_options.WorkloadSpec = "",
@@ -171,10 +181,10 @@ def run(
     """
     from jobs.engine import replica_run as job
 
-    return job.run(job.RunOptions(config, workload, log_format))
+    return job.run(config, workload, log_format)
 
 
-@replica.command("scram", short_help="Make a line of the file of SCRAM credentials.")
+@_command("scram", "Make a line of the file of SCRAM credentials.")
 def scram(
     user: node_options.ScramUser,
     mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
@@ -195,10 +205,10 @@ def scram(
     """
     from jobs.engine import replica_scram as job
 
-    return job.run(job.ScramOptions(user, mechanism, iterations))
+    return job.run(user, mechanism, iterations)
 
 
-@replica.command("describe", short_help="Show how far every replica of a quorum is.")
+@_command("describe", "Show how far every replica of a quorum is.")
 def describe(
     bootstrap: node_options.Bootstrap,
     topic: node_options.Topic = METADATA_TOPIC,
@@ -240,7 +250,7 @@ def describe(
     )
 
 
-@replica.command("append", short_help="Append records to a kraftlake quorum's log.")
+@_command("append", "Append records to a kraftlake quorum's log.")
 def append(
     bootstrap: node_options.Bootstrap,
     source: node_options.RecordSource = None,
@@ -291,7 +301,7 @@ def append(
     )
 
 
-@replica.command("observe", short_help="Record the metadata log of a real quorum.")
+@_command("observe", "Record the metadata log of a real quorum.")
 def observe(
     bootstrap: node_options.Bootstrap,
     output: node_options.RecordingDirectory,

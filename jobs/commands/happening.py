@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
-
-import typer
+from typing import Annotated
 
 from jobs.commands import cluster_options, options
 from jobs.commands.combinations import exclusive, form_of, needs
-from replica.errors import UsageError
+from jobs.commands.parameters import Number, Text, Texts, option
 
 Zone = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--tz",
-        metavar="ZONE",
-        help="Show times in this zone, such as Europe/Berlin, or local; UTC by default.",
-        show_default=False,
+    Text,
+    option(
+        "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
     ),
 ]
 Events = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--event",
-        metavar="E",
-        help="Only events of this kind, such as election or 'broker_*'. May be repeated.",
-        show_default=False,
+    Texts,
+    option(
+        "--event E", "Only events of this kind, such as election or 'broker_*'. May be repeated."
     ),
 ]
 OfBroker = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--broker", min=0, metavar="N", help="Only of this broker.", show_default=False),
+    Number, option("--broker N", "Only this broker's registration and configs.", min=0)
 ]
 OfPrincipal = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--principal",
-        metavar="P",
-        help="Only of this principal: User:alice, or alice for short.",
-        show_default=False,
-    ),
+    Text,
+    option("--principal P", "Only what belongs to this principal: User:alice, or alice for short."),
 ]
-OfConfig = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--config", metavar="NAME", help="Only of this config.", show_default=False),
-]
+OfConfig = Annotated[Text, option("--config NAME", "Only this config, of all resources.")]
 
 
 def timeline(
@@ -90,14 +73,13 @@ def timeline(
     """
     from jobs.clock import clock_of
     from jobs.directories import timeline as job
-    from jobs.moments import moment_of
+    from jobs.moments import period_of
 
     wanted = job.TimelineOptions(
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
         events=tuple(events or ()),
-        since=moment_of("--from-time", from_time),
-        until=moment_of("--to-time", to_time),
+        period=period_of(from_time, to_time),
         cluster=cluster,
         order=options.names_in(order),
     )
@@ -148,24 +130,23 @@ def history(
     from jobs.asking import history as job
     from jobs.asking.about import About
     from jobs.clock import clock_of
-    from jobs.moments import moment_of
+    from jobs.moments import period_of
     from jobs.redacting import make_redactor
 
     exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
-    if not paths and lake is None:
-        raise UsageError("history: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    lake = options.lake_unless(paths, lake, "history")
     of_directories = {
-        **{"--order": order, "--keep-secrets": keep_secrets},
-        **{"--show-config": show_config, "--redact-key": redact_key},
+        "--order": order,
+        "--keep-secrets": keep_secrets,
+        "--show-config": show_config,
+        "--redact-key": redact_key,
     }
     needs("PATH", paths, of_directories)
     wanted = job.HistoryOptions(
         about=About(topic, broker, principal, config),
         form=form_of(json_output, csv, plain_csv),
         clock=clock_of(zone),
-        since=moment_of("--from-time", from_time),
-        until=moment_of("--to-time", to_time),
+        period=period_of(from_time, to_time),
         cluster=cluster,
         order=options.names_in(order),
         redactor=make_redactor(keep_secrets, redact_key, show_config or ()),

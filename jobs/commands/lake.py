@@ -59,15 +59,15 @@ def ingest(
     streams: Given = {"--follow": follow, "--available-now": available_now}
     exclusive(streams)
     alone("--dry-run", dry_run, {**streams, "--build": build, "--run-id": run_id})
-    names = () if order is None else tuple(name for name in order.split(",") if name)
     return int(
         job.run(
             paths,
             lake=lake,
-            reading=job.IngestSource(captured_at, names, as_replica, verify),
-            secrets=job.Secrets(keep_secrets, tuple(show_config or ())),
+            reading=job.IngestSource(captured_at, options.names_in(order), as_replica, verify),
+            hiding=job.Hiding(keep_secrets, frozenset(show_config or ())),
             manner=job.Manner(
-                stream=job.Stream(follow) if follow is not None or available_now else None,
+                is_stream=follow is not None or available_now,
+                follow_s=follow,
                 accept_damage=accept_damage,
                 then_build=build,
                 dry_run=dry_run,
@@ -131,10 +131,7 @@ def quality(
     return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
 
 
-def contents(
-    lake: options.Lake,
-    json_output: options.Json = False,
-) -> int:
+def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it.
 
@@ -240,7 +237,7 @@ def forget(
 def demo(lake: options.DemoLake = None) -> int:
     """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
 
-    The demo needs Java 17 or newer, and no Kafka. The logs come with kraftlake. The lake and,
+    The demo needs neither Java nor Kafka. The logs come with kraftlake. The lake and,
     outside a checkout, the logs stay in .demo.
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.

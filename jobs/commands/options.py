@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Optional
+from typing import Annotated
 from uuid import UUID
 
-import typer
-
+from jobs.commands.parameters import Number, Text, Texts, argument, option
 from pipelines import lake as lakes
 from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
-
-# Typer reads Optional[...] at run time, and some of its releases know no other spelling.
-Texts = Optional[list[str]]  # noqa: UP045
-Text = Optional[str]  # noqa: UP045
-Number = Optional[int]  # noqa: UP045
 
 
 def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
@@ -41,22 +35,13 @@ _WHAT_IS_READ = (
     "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
     "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
-Paths = Annotated[
-    list[str],
-    typer.Argument(
-        callback=_each(check_local),
-        metavar="PATH...",
-        help=f"{_WHAT_IS_READ}.",
-        show_default=False,
-    ),
-]
+Paths = Annotated[list[str], argument("PATH...", f"{_WHAT_IS_READ}.", callback=_each(check_local))]
 PathsOrUris = Annotated[
     list[str],
-    typer.Argument(
+    argument(
+        "PATH...",
+        f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
         callback=_each(check_place),
-        metavar="PATH...",
-        help=f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
-        show_default=False,
     ),
 ]
 
@@ -70,35 +55,36 @@ def lake_of(place: str) -> lakes.Lake:
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"
 """The variable that names the lake of each command that isn't told one. `demo` makes its own
 lake."""
-_NAMED_LAKE = typer.Option(
-    "--lake",
-    metavar="L",
-    help="The lake: a folder, or a URI such as s3://...",
+_NAMED_LAKE = option(
+    "--lake L",
+    "The lake: a folder, or a URI such as s3://...",
     parser=lake_of,
     envvar=LAKE_VARIABLE,
 )
 Lake = Annotated[lakes.Lake, _NAMED_LAKE]
-OptionalLake = Annotated[Optional[lakes.Lake], _NAMED_LAKE]  # noqa: UP045
+OptionalLake = Annotated[lakes.Lake | None, _NAMED_LAKE]
 LakeOrPaths = Annotated[
-    Optional[lakes.Lake],  # noqa: UP045
-    typer.Option(
-        "--lake",
-        metavar="L",
-        help="The lake: a folder, or a URI such as s3://... Without it and without PATH, the one "
+    lakes.Lake | None,
+    option(
+        "--lake L",
+        "The lake: a folder, or a URI such as s3://... Without it and without PATH, the one "
         f"that {LAKE_VARIABLE} names.",
         parser=lake_of,
-        show_default=False,
     ),
 ]
 """For a command that also reads directories: the environment's lake doesn't exclude them."""
 
 
-def lake_unless(paths: list[str] | None, lake: lakes.Lake | None) -> lakes.Lake | None:
+def lake_unless(
+    paths: list[str] | None, lake: lakes.Lake | None, command: str
+) -> lakes.Lake | None:
     """The lake of LakeOrPaths; the environment's, where neither a lake nor a path is given. Raises
-    UsageError where the environment's lake is malformed."""
-    named = os.environ.get(LAKE_VARIABLE)
-    if lake is not None or paths or not named:
+    UsageError where the environment names none either, or a malformed one."""
+    if lake is not None or paths:
         return lake
+    named = os.environ.get(LAKE_VARIABLE)
+    if not named:
+        raise UsageError(f"{command}: name directories, or a lake by --lake or {LAKE_VARIABLE}")
     try:
         return lake_of(named)
     except UsageError as error:
@@ -107,277 +93,226 @@ def lake_unless(paths: list[str] | None, lake: lakes.Lake | None) -> lakes.Lake 
 
 NodePaths = Annotated[
     list[str],
-    typer.Argument(
+    argument(
+        "LOGDIR...",
+        "A metadata directory, a node's log directory, or any folder above such directories.",
         callback=_each(check_place),
-        metavar="LOGDIR...",
-        help="A metadata directory, a node's log directory, or any folder above such directories.",
-        show_default=False,
     ),
 ]
 CaptureOutput = Annotated[
     str,
-    typer.Option(
-        "-o",
-        "--output",
+    option(
+        "-o, --output FOLDER|URI",
+        "The capture to write: an empty or new folder, or a URI such as s3://bucket/name.",
         callback=on_disk("-o"),
-        metavar="FOLDER|URI",
-        help="The capture to write: an empty or new folder, or a URI such as s3://bucket/name.",
-        show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")]
+CapturesFolder = Annotated[str, argument("FOLDER", "The folder that holds the captures' folders.")]
+OlderThan = Annotated[
+    str, option("--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w.")
+]
+PruneDryRun = Annotated[
+    bool, option("--dry-run", "Delete nothing; name the captures that would go.")
+]
+Json = Annotated[bool, option("--json", "Print a JSON object per line.")]
 KeepSecrets = Annotated[
-    bool,
-    typer.Option("--keep-secrets", help="Don't redact credentials and secret config values."),
+    bool, option("--keep-secrets", "Don't redact credentials and secret config values.")
 ]
 ShowConfig = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--show-config",
-        metavar="NAME",
-        help="Show the value of this config, which Kafka doesn't know and which is no secret. "
-        "May be repeated.",
-        show_default=False,
+    Texts,
+    option(
+        "--show-config NAME",
+        "Show the value of this config, which Kafka doesn't know and which is no secret. May be "
+        "repeated.",
     ),
 ]
 Verify = Annotated[
-    bool,
-    typer.Option("--verify", help="Read all bytes, also those that the lake has already."),
+    bool, option("--verify", "Read all bytes, also those that the lake has already.")
 ]
 Follow = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option(
-        "--follow",
+    float | None,
+    option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
         min=0.1,
-        metavar="SECONDS",
-        help="Run until stopped: look every SECONDS, and ingest the logs that have grown.",
     ),
 ]
 FollowBronze = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option(
-        "--follow",
+    float | None,
+    option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and build after each ingest.",
         min=0.1,
-        metavar="SECONDS",
-        help="Run until stopped: look every SECONDS, and build after each ingest.",
     ),
 ]
 AvailableNow = Annotated[
     bool,
-    typer.Option("--available-now", help="Ingest what is there now, and end, as without --follow."),
+    option("--available-now", "As --follow, but look once: ingest what is there now, and end."),
 ]
 
 ThenBuild = Annotated[
-    bool,
-    typer.Option(
-        "--build",
-        help="Then build the silver and gold tables, in the same process.",
-    ),
+    bool, option("--build", "Then build the silver and gold tables, in the same process.")
 ]
 AcceptDamage = Annotated[
-    bool,
-    typer.Option("--accept-damage", help="Exit with 0 even when bronze.damage got a row."),
+    bool, option("--accept-damage", "Exit with 0 even when bronze.damage got a row.")
 ]
 RunId = Annotated[
     Text,
-    typer.Option(
-        "--run-id",
-        metavar="UUID",
-        help="The scheduler's id of this run; use the same one for each attempt.",
+    option(
+        "--run-id UUID",
+        "The scheduler's id of this run, the same for each attempt; by default a new one.",
     ),
 ]
 
-Batches = Annotated[
-    bool, typer.Option("--batches", help="Print batches, not records: position, size, CRC.")
-]
+Batches = Annotated[bool, option("--batches", "Print batches, not records: position, size, CRC.")]
 LogsOnly = Annotated[
-    bool, typer.Option("--logs-only", help="In directories, read the log, not the snapshots.")
+    bool, option("--logs-only", "In directories, read the log, not the snapshots.")
 ]
 SnapshotsOnly = Annotated[
-    bool, typer.Option("--snapshots-only", help="In directories, read the snapshots, not the log.")
+    bool, option("--snapshots-only", "In directories, read the snapshots, not the log.")
 ]
 AllFiles = Annotated[
-    bool,
-    typer.Option("--all", help="In directories, read *.deleted, *.part, bootstrap.checkpoint too."),
+    bool, option("--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.")
 ]
-FromOffset = Annotated[
-    Number, typer.Option("--from-offset", min=0, metavar="N", help="Only offset N and later.")
-]
-ToOffset = Annotated[
-    Number, typer.Option("--to-offset", min=0, metavar="N", help="Only offsets below N.")
-]
-Epoch = Annotated[Number, typer.Option("--epoch", min=0, metavar="E", help="Only leader epoch E.")]
+FromOffset = Annotated[Number, option("--from-offset N", "Only records from offset N on.", min=0)]
+ToOffset = Annotated[Number, option("--to-offset N", "Only records below offset N.", min=0)]
+Epoch = Annotated[Number, option("--epoch E", "Only records of leader epoch E.", min=0)]
 Types = Annotated[
     Texts,
-    typer.Option(
-        "--type",
-        metavar="T",
-        help="Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
-        "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
+    option(
+        "--type T",
+        "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in any "
+        "case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
     ),
 ]
 FromTime = Annotated[
-    Text,
-    typer.Option("--from-time", metavar="T", help="Only times at T or later: ISO-8601 (UTC), ms."),
+    Text, option("--from-time T", "Only times at T or later: ISO-8601 (UTC), or ms since 1970.")
 ]
-ToTime = Annotated[Text, typer.Option("--to-time", metavar="T", help="Only times before T.")]
+ToTime = Annotated[Text, option("--to-time T", "Only times before T, in the same form.")]
 RedactKey = Annotated[
     Text,
-    typer.Option(
-        "--redact-key",
-        metavar="FILE",
-        help="The key of the fingerprints of secrets. With one key, equal secrets of two runs "
-        "have equal fingerprints.",
+    option(
+        "--redact-key FILE",
+        "A file with the key of the fingerprints that stand for secrets; by default the key is "
+        "random. With one key, equal secrets of two runs have equal fingerprints.",
     ),
 ]
 
-Redacted = Annotated[
-    bool,
-    typer.Option("--redacted", help="Leave secrets out, as `kraftlake redact` does."),
-]
+Redacted = Annotated[bool, option("--redacted", "Leave secrets out, as `kraftlake redact` does.")]
 HashedNames = Annotated[
-    bool,
-    typer.Option("--names", help="Also hash the names of topics, users, groups and clients."),
+    bool, option("--names", "Also hash the names of topics, users, groups and clients.")
 ]
 
-ReplicaA = Annotated[
-    str, typer.Argument(metavar="A", help="The directory of a replica.", callback=check_local)
-]
+ReplicaA = Annotated[str, argument("A", "The directory of a replica.", callback=check_local)]
 ReplicaB = Annotated[
     str,
-    typer.Argument(
-        metavar="B",
-        help="The directory of another replica, or a later copy of A.",
-        callback=check_local,
-    ),
+    argument("B", "The directory of another replica, or a later copy of A.", callback=check_local),
 ]
 
 LeastSeverity = Annotated[
-    str,
-    typer.Option("--severity", metavar="S", help="The least severity shown: note, warning, error."),
+    str, option("--severity S", "The least severity shown: note, warning or error.")
 ]
 FailOn = Annotated[
     Text,
-    typer.Option(
-        "--fail-on",
-        metavar="S",
-        help="The least severity that gives exit code 1: note, warning or error. By default "
-        "warning; with --severity error, error.",
-        show_default=False,
+    option(
+        "--fail-on S",
+        "The least severity that gives exit code 1: note, warning or error. By default warning; "
+        "with --severity error, error.",
     ),
 ]
 NoReplay = Annotated[
     bool,
-    typer.Option(
+    option(
         "--no-replay",
-        help="Skip the slowest checks: the content of snapshots, records that can't be applied.",
+        "Skip the slowest checks: the content of snapshots, records that can't be applied.",
     ),
 ]
-RuleId = Annotated[
-    Text,
-    typer.Argument(metavar="[RULE]", help="A rule's name, such as torn-tail.", show_default=False),
-]
+RuleId = Annotated[Text, argument("[RULE]", "A rule's name, such as torn-tail.")]
 
 CapturedAt = Annotated[
     Text,
-    typer.Option(
-        "--captured-at",
-        metavar="T",
-        help="The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+    option(
+        "--captured-at T",
+        "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
         "capture.json is used instead where there is one.",
     ),
 ]
 Order = Annotated[
     Text,
-    typer.Option(
-        "--order",
-        metavar="F1,F2,...",
-        help="Folders below PATH that hold captures of the same replicas, oldest first.",
+    option(
+        "--order F1,F2,...",
+        "Folders below PATH that hold captures of the same replicas, oldest first.",
     ),
 ]
 AsReplica = Annotated[
-    Text,
-    typer.Option(
-        "--as", metavar="CLUSTER:NODE[:DIR]", help="For a single file: the replica that wrote it."
-    ),
+    Text, option("--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.")
 ]
 
 Csv = Annotated[
     bool,
-    typer.Option(
+    option(
         "--csv",
-        help="Print CSV with a header line. Texts that a spreadsheet or terminal would execute are "
-        "made harmless.",
+        "Print CSV with a header line. Texts that a spreadsheet or terminal would execute are made "
+        "harmless.",
     ),
 ]
 PlainCsv = Annotated[
-    bool, typer.Option("--plain-csv", help="Print CSV with every text as it is, for programs.")
+    bool, option("--plain-csv", "Print CSV with every text as it is, for programs.")
 ]
-Cluster = Annotated[
-    Text,
-    typer.Option("--cluster", metavar="C", help="The id of the cluster, where there are several."),
-]
+Cluster = Annotated[Text, option("--cluster C", "The id of the cluster, where there are several.")]
 ForgottenCaptures = Annotated[
     Texts,
-    typer.Option(
-        "--capture",
-        metavar="ID",
-        help="The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
+    option(
+        "--capture ID",
+        "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
     ),
 ]
 ForgottenClusters = Annotated[
-    Texts,
-    typer.Option("--cluster", metavar="C", help="All captures of cluster C. May be repeated."),
+    Texts, option("--cluster C", "All captures of cluster C. May be repeated.")
 ]
-Yes = Annotated[
-    bool, typer.Option("--yes", help="Take the captures out. Without it, only show which.")
-]
+Yes = Annotated[bool, option("--yes", "Take the captures out. Without it, only show which.")]
 Vacuum = Annotated[
     bool,
-    typer.Option(
+    option(
         "--vacuum",
-        help="Also build, and delete from disk the files of all earlier versions of the tables.",
+        "Also build, and delete from disk the files of all earlier versions of the tables.",
     ),
 ]
 RetainDays = Annotated[
     int,
-    typer.Option(
-        "--retain-days",
+    option(
+        "--retain-days DAYS",
+        "Keep files of earlier versions for so many days at least; 0 for what each table asks for.",
         min=0,
-        metavar="DAYS",
-        help="Keep files of earlier versions for DAYS at least.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")]
+DryRun = Annotated[bool, option("--dry-run", "Change nothing; say what would be done.")]
 AtOffset = Annotated[
-    Number, typer.Option("--at-offset", min=0, metavar="N", help="The state before offset N.")
+    Number,
+    option(
+        "--at-offset N",
+        "The state before the record at offset N; by default at the log's end.",
+        min=0,
+    ),
 ]
 AtTime = Annotated[
-    Text,
-    typer.Option("--at-time", metavar="T", help="The state at time T: ISO-8601 (UTC) or ms."),
+    Text, option("--at-time T", "The state at time T: ISO-8601 (UTC), or ms since 1970.")
 ]
 Diff = Annotated[
-    tuple[str, str] | None,
-    typer.Option("--diff", metavar="A B", help="Show the changes from A to B: offsets or times."),
+    tuple[str, str] | None, option("--diff A B", "Show the changes from A to B: offsets or times.")
 ]
 CommittedOnly = Annotated[
-    bool, typer.Option("--committed-only", help="Only records that are proven committed.")
+    bool, option("--committed-only", "Only records that are proven committed.")
 ]
 ReportOutput = Annotated[
-    str,
-    typer.Option(
-        "-o", "--output", metavar="FILE", help="The HTML file to write; - for standard output."
-    ),
+    str, option("-o, --output FILE", "The HTML file to write; - for standard output.")
 ]
 DemoLake = Annotated[
-    Optional[lakes.Lake],  # noqa: UP045
-    typer.Option(
-        "--lake", metavar="L", help="The lake to make; by default in .demo/.", parser=lakes.Lake
-    ),
+    lakes.Lake | None,
+    option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),
 ]
 PlanOnly = Annotated[
-    bool,
-    typer.Option("--plan", help="Print a plan, and change nothing. The command needs this option."),
+    bool, option("--plan", "Print a plan, and change nothing. The command needs this option.")
 ]
 
 

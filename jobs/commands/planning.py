@@ -3,77 +3,51 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Optional
-
-import typer
+from typing import Annotated
 
 from jobs.commands import cluster_options, node_options, options
 from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.parameters import Number, Text, option
 from replica.errors import UsageError
 
 Reassignment = Annotated[
-    options.Text,
-    typer.Option(
-        "--reassignment",
-        metavar="FILE",
-        help="Reassign partitions by the JSON file of kafka-reassign-partitions.",
+    Text,
+    option(
+        "--reassignment FILE", "Reassign partitions by the JSON file of kafka-reassign-partitions."
     ),
 ]
-StopBroker = Annotated[
-    options.Text,
-    typer.Option("--stop-broker", metavar="N,...", help="Stop these brokers at the same time."),
-]
-StopRack = Annotated[
-    options.Text, typer.Option("--stop-rack", metavar="R", help="Stop all brokers of a rack.")
-]
+StopBroker = Annotated[Text, option("--stop-broker N,...", "Stop these brokers at the same time.")]
+StopRack = Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")]
 RemoveVoter = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--remove-voter", min=0, metavar="N", help="Remove controller N from the voters."),
+    Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
 ]
-AddVoter = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--add-voter", min=0, metavar="N", help="Make controller N a voter."),
-]
-Upgrade = Annotated[
-    options.Text,
-    typer.Option("--upgrade", metavar="R", help="Raise metadata.version to that of release R."),
-]
+AddVoter = Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)]
+Upgrade = Annotated[Text, option("--upgrade R", "Raise metadata.version to that of release R.")]
 ToDynamic = Annotated[
-    bool,
-    typer.Option("--to-dynamic", help="Turn static voters into dynamic ones (kraft.version 1)."),
+    bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
 ]
 While = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option(
-        "--while",
-        min=0.1,
-        metavar="SECONDS",
-        help="Judge again every SECONDS until the answer is safe.",
-    ),
+    float | None,
+    option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
 ]
 LiveBootstrap = Annotated[
-    options.Text,
-    typer.Option(
-        "--bootstrap",
-        "-b",
-        metavar="HOST:PORT",
-        help="Judge the state of a running quorum: the nodes to connect to first, separated by "
-        "commas.",
+    Text,
+    option(
+        "-b, --bootstrap HOST:PORT",
+        "Judge the state of a running quorum: the nodes to connect to first, separated by commas.",
     ),
 ]
 Timeout = Annotated[
     float,
-    typer.Option(
-        "--timeout",
+    option(
+        "--timeout S",
+        "With -b: fail if reading the quorum's log takes longer than S seconds.",
         min=0.1,
-        metavar="S",
-        help="With -b: fail if reading the quorum's log takes longer than S seconds.",
     ),
 ]
 _TIMEOUT_S = 60.0
 Reasons = Annotated[
-    int,
-    typer.Option("--limit", min=0, metavar="N", help="In text, show N reasons of each change."),
+    int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
 ]
 
 
@@ -125,12 +99,12 @@ def plan(
     """
     from jobs.asking import preflight as job
     from jobs.asking.cluster_source import Wanted
-    from jobs.asking.state_of_cluster import Asked, source_of
+    from jobs.asking.state_of_cluster import source_of
     from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import Asked, Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
-    lake = None if bootstrap else options.lake_unless(paths, lake)
+    lake = None if bootstrap else options.lake_unless(paths, lake, "plan")
     needs("--lake", lake, {"--at-offset": at_offset, "--at-time": at_time})
     needs("--lake", lake, {"--committed-only": committed_only})
     _refuse_unknown_release(upgrade)

@@ -4,42 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from jobs.commands import combinations, options
+from jobs.commands.parameters import Text, Texts, argument, option
 from replica.errors import UsageError
 
 Sources = Annotated[
-    options.Texts,
-    typer.Argument(
-        metavar="LOGDIR...",
-        help="Directories of the old cluster's controllers; or else name a lake.",
-        show_default=False,
-    ),
+    Texts,
+    argument("[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."),
 ]
-Release = Annotated[
-    str,
-    typer.Option(
-        "--release", metavar="R", help="The Kafka release of the new cluster: 3.7 to 4.4."
-    ),
-]
-Output = Annotated[
-    options.Text,
-    typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder to write to."),
-]
+Release = Annotated[str, option("--release R", "The new cluster's Kafka release, such as 4.1.")]
+Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
 MapBrokers = Annotated[
-    options.Text,
-    typer.Option(
-        "--map-brokers", metavar="1=11,...", help="Broker ids to change: OLD=NEW, with commas."
-    ),
+    Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
 ]
 Formatted = Annotated[
-    options.Text,
-    typer.Option(
-        "--formatted",
-        metavar="DIR",
-        help="For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
-        "kafka-storage format. Its voters go into the checkpoint too.",
+    Text,
+    option(
+        "--formatted DIR",
+        "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after kafka-storage "
+        "format. Its voters go into the checkpoint too.",
     ),
 ]
 
@@ -89,16 +72,11 @@ def restore(
 
     if release not in NEWEST_LEVELS:
         raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
-    lake = options.lake_unless(paths, lake)
-    if bool(paths) == (lake is not None):
-        raise UsageError("restore: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    combinations.exclusive({"LOGDIR": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake, "restore")
     if (output is None) != dry_run:
         raise UsageError("restore: give either -o FOLDER or --dry-run")
-    of_lake = {
-        "--cluster": cluster,
-        "--at-time": at_time,
-        "--committed-only": committed_only,
-    }
+    of_lake = {"--cluster": cluster, "--at-time": at_time, "--committed-only": committed_only}
     combinations.needs("--lake", lake, of_lake)
     return job.run(
         job.RestoreOptions(

@@ -43,9 +43,7 @@ def report(
     from jobs.sharing import report as job
 
     exclusive({"-o -": output == "-", "--json": json_output})
-    lake = options.lake_unless(paths, lake)
-    if not paths and lake is None:
-        raise UsageError("report: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    lake = options.lake_unless(paths, lake, "report")
     needs("PATH", paths, {"--order": order})
     return job.run(
         lake=lake,
@@ -140,9 +138,7 @@ def mcp(
     from jobs.sharing import mcp as job
 
     exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
-    if not paths and lake is None:
-        raise UsageError("mcp: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
+    lake = options.lake_unless(paths, lake, "mcp")
     return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
 
 
@@ -268,14 +264,17 @@ def _check(to: FeedDestination, pace: Pace, *, schema: bool) -> None:
     targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
     alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
     of_a_topic = {
-        **{"--bootstrap": kafka.bootstrap, "-X": kafka.properties},
+        "--bootstrap": kafka.bootstrap,
+        "-X": kafka.properties,
         "--producer-config": kafka.producer_config,
         "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
     }
     needs("--topic", kafka.topic, of_a_topic)
     of_a_webhook = {
-        **{"--webhook-header": hook.headers, "--progress": hook.progress},
-        **{"--webhook-format": unless("json", hook.form), "--webhook-key": hook.key},
+        "--webhook-header": hook.headers,
+        "--progress": hook.progress,
+        "--webhook-format": unless("json", hook.form),
+        "--webhook-key": hook.key,
         "--webhook-severity": unless("error", hook.least),
     }
     needs("--webhook", hook.url, of_a_webhook)

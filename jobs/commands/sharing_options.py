@@ -2,102 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
-import typer
-
-from jobs.commands.options import Text, on_disk
+from jobs.commands.options import on_disk
+from jobs.commands.parameters import Text, Texts, argument, option
 from pipelines.object_store import check_local, check_place
 
 Catalog = Annotated[
     Text,
-    typer.Option(
-        "--catalog",
-        metavar="FOLDER|URI",
-        help="The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
+    option(
+        "--catalog FOLDER|URI",
+        "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
     ),
 ]
 Prefix = Annotated[
-    str,
-    typer.Option(
-        "--prefix", metavar="P", help="A prefix for bronze, silver and gold, such as prod_."
-    ),
+    str, option("--prefix P", "A prefix for bronze, silver and gold, such as prod_.")
 ]
 ClientFile = Annotated[
     Text,
-    typer.Option(
-        "--client-file",
+    option(
+        "--client-file FILE",
+        "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
         callback=on_disk("--client-file"),
-        metavar="FILE",
-        help="The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
     ),
 ]
-DropNames = Annotated[bool, typer.Option("--drop", help="Drop the lake's names; the data stays.")]
+DropNames = Annotated[bool, option("--drop", "Drop the lake's names; the data stays.")]
 PathsOfAReport = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Argument(
+    Texts,
+    argument(
+        "[PATH...]",
+        "Directories, files or archives to report on, as for ingest.",
         callback=lambda paths: [check_place(path) for path in paths or []],
-        metavar="[PATH...]",
-        help="Directories, files or archives to report on, as for ingest.",
-        show_default=False,
     ),
 ]
 TablesToExport = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Argument(
-        metavar="[TABLE...]",
-        help="Tables such as gold.findings; all of the lake by default.",
-        show_default=False,
-    ),
+    Texts, argument("[TABLE...]", "Tables such as gold.findings; all of the lake by default.")
 ]
 ExportOutput = Annotated[
     str,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="PLACE",
+    option(
+        "-o, --output PLACE",
+        "The file to make; for several tables as Parquet or CSV, the folder to make.",
         callback=on_disk("-o"),
-        help="The file to make; for several tables as Parquet or CSV, the folder to make.",
     ),
 ]
 ExportForm = Annotated[
     Text,
-    typer.Option(
-        "--to",
-        metavar="FORM",
-        help="duckdb, sqlite, parquet, csv or views (for DuckDB); the default follows PLACE's "
-        "ending.",
+    option(
+        "--to FORM",
+        "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE ends.",
     ),
 ]
 ExportedQuery = Annotated[
-    Text,
-    typer.Option(
-        "--query", metavar="SQL", help="Export the answer to this query, as a table `answer`."
-    ),
+    Text, option("--query SQL", "Export the answer to this query, as a table `answer`.")
 ]
 ExportedQuestion = Annotated[
-    Text,
-    typer.Option(
-        "--question", metavar="NAME", help="Export the answer to a question of `sql --questions`."
-    ),
+    Text, option("--question NAME", "Export the answer to a question of `sql --questions`.")
 ]
 Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace the file or folder of an earlier export."),
+    bool, option("--overwrite", "Replace the file or folder of an earlier export.")
 ]
 PathsToServe = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Argument(
-        metavar="[PATH...]",
+    Texts,
+    argument(
+        "[PATH...]",
+        "Directories of nodes, to serve instead of a lake.",
         callback=lambda paths: [check_local(path) for path in paths or []],
-        help="Directories of nodes, to serve instead of a lake.",
-        show_default=False,
     ),
 ]
-MostRows = Annotated[
-    int, typer.Option("--rows", metavar="N", min=1, help="Give N rows at most in an answer.")
-]
-MostSeconds = Annotated[
-    float,
-    typer.Option("--seconds", metavar="S", min=1, help="Stop an answer after S seconds."),
-]
+MostRows = Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)]
+MostSeconds = Annotated[float, option("--seconds S", "Stop an answer after S seconds.", min=1)]

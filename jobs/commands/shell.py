@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-import typer
+from jobs.commands.parameters import argument
 
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
 """The variable by which a shell asks for completions. typer makes its name from the command's."""
 
-Shell = Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
+Shell = Annotated[str, argument("SHELL", "bash, zsh or fish.")]
 
 
 def answer_shells() -> None:

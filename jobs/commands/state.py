@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from jobs.commands import cluster_options, options
 from jobs.commands.combinations import alone, exclusive, form_of, needs
-from pipelines.lake import Lake
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.moments import Moment
+    from jobs.moments import Asked
 
 
 def state(
@@ -46,12 +45,11 @@ def state(
     from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
     fingerprint.
 
-    With several of --entity, --topic and --name, an entity must match all of them. --topic: the
-    topic, its partitions, its configs, and ACLs on exactly its name. From directories, --sizes and
-    --exposure show the end of the newest log. --exposure: for each failure, the partitions that
-    would have no leader, need an unclean election, or fall below min.insync.replicas; and whether
-    the voters keep a majority. --since reads the log, or the lake's history, backward, and adds the
-    record since which a failure has had these figures.
+    With several of --entity, --topic and --name, an entity must match all of them. From
+    directories, --sizes and --exposure show the end of the newest log. --exposure: for each
+    failure, the partitions that would have no leader, need an unclean election, or fall below
+    min.insync.replicas; and whether the voters keep a majority. --since reads the log, or the
+    lake's history, backward, and adds the record since which a failure has had these figures.
 
     \b
     Examples:
@@ -68,41 +66,23 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import Asked, Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake)
+    lake = options.lake_unless(paths, lake, "state")
+    of_directories = {"--order": order, "--redact-key": redact_key}
+    needs("PATH", paths, of_directories)
     moment = Moment(at_offset, moment_of("--at-time", at_time))
-    source = _Source(tuple(paths or ()), lake, cluster, moment, committed_only, order, redact_key)
-    source.check()
+    asked = Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
     if sizes or exposure:
-        return _of_the_cluster(source, shown, broker_config, limit, sizes=sizes, since=since)
-    return _entities(source, shown) if diff is None else _differences(source, shown, diff)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    paths: tuple[str, ...]
-    lake: Lake | None
-    cluster: str | None
-    moment: Moment
-    committed_only: bool
-    order: str | None
-    redact_key: str | None
-
-    @property
-    def of_directories(self) -> dict[str, object]:
-        """The options that are only for directories."""
-        return {"--order": self.order, "--redact-key": self.redact_key}
-
-    def check(self) -> None:
-        """Raises UsageError where no source is given, or an option is for the other source."""
-        if self.lake is None and not self.paths:
-            raise UsageError("state: name directories, or a lake by --lake or KRAFTLAKE_LAKE")
-        needs("PATH", self.paths, self.of_directories)
+        alone("--sizes" if sizes else "--exposure", True, {**shown.of_entities, **of_directories})
+        return _of_the_cluster(asked, shown, broker_config, limit, sizes=sizes, since=since)
+    if diff is not None:
+        return _differences(asked, shown, diff)
+    return _entities(asked, shown, options.names_in(order), redact_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,43 +101,42 @@ class _Shown:
         return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
 
 
-def _entities(source: _Source, shown: _Shown) -> int:
+def _entities(asked: Asked, shown: _Shown, order: tuple[str, ...], redact_key: str | None) -> int:
     from jobs.asking import state as job
     from jobs.redacting import make_redactor
 
-    redactor = make_redactor(False, source.redact_key)
-    directories = job.Directories(source.paths, options.names_in(source.order), redactor)
+    directories = job.Directories(asked.paths, order, make_redactor(False, redact_key))
     return job.run(
-        source.lake or directories,
-        cluster=source.cluster,
-        moment=source.moment,
+        asked.lake or directories,
+        cluster=asked.cluster,
+        moment=asked.moment,
         wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
-        committed_only=source.committed_only,
+        committed_only=asked.committed_only,
         form=form_of(shown.json_output, shown.csv, shown.plain_csv),
     )
 
 
-def _differences(source: _Source, shown: _Shown, diff: tuple[str, str]) -> int:
+def _differences(asked: Asked, shown: _Shown, diff: tuple[str, str]) -> int:
     from jobs.asking import state as job
     from jobs.moments import NOW, either_of
 
     alone("--diff", diff, shown.of_entities)
-    if source.lake is None:
+    if asked.lake is None:
         raise UsageError("--diff goes with --lake")
-    if source.moment != NOW:
+    if asked.moment != NOW:
         raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
     a, b = (either_of("--diff", text) for text in diff)
     return job.run_diff(
-        lake=source.lake,
-        cluster=source.cluster,
+        lake=asked.lake,
+        cluster=asked.cluster,
         moments=(a, b),
-        committed_only=source.committed_only,
+        committed_only=asked.committed_only,
         json_output=shown.json_output,
     )
 
 
 def _of_the_cluster(
-    source: _Source,
+    asked: Asked,
     shown: _Shown,
     broker_config: str | None,
     limit: int,
@@ -169,14 +148,9 @@ def _of_the_cluster(
     from jobs.asking.cluster_source import Wanted
     from jobs.directories.broker_defaults import defaults_in
 
-    others = {**shown.of_entities, **source.of_directories}
-    alone("--sizes" if sizes else "--exposure", True, others)
-    moment = source.moment
+    moment = asked.moment
     of_a_lake = {"--at-offset": moment.at_offset, "--at-time": moment.at_time}
-    needs("--lake", source.lake, {**of_a_lake, "--committed-only": source.committed_only})
-    asked = of_cluster.Asked(
-        source.paths, source.lake, source.cluster, moment, source.committed_only
-    )
+    needs("--lake", asked.lake, {**of_a_lake, "--committed-only": asked.committed_only})
     wanted = Wanted(content=sizes, past=since)
     found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
     show = of_cluster.show_sizes if sizes else of_cluster.show_exposure

@@ -1,1 +1,2 @@
-"""Commands that examine directories of nodes: dump, diff, check, explain, recover, capture."""
+"""Commands on directories of nodes: dump, diff, check, timeline, explain, recover, rehearse,
+restore, capture, prune, redact."""

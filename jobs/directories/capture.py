@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from jobs.output import complain, counted, write_json, write_line
 from jobs.redacting import make_redactor
@@ -26,9 +27,8 @@ def run(
     output: a folder or a URI of pyarrow.fs. redactor: hides the secrets of the copies; None keeps
     them. Raises KraftlakeError.
     """
-    taken = take(directories(paths), output, _reporting("capture"), redactor=redactor)
-    _show(taken, output, json_output=json_output)
-    return 1 if any(one.damages for one in taken) else 0
+    taken = take(directories(paths), output, partial(_report, "capture"), redactor=redactor)
+    return _show(taken, output, json_output=json_output)
 
 
 def run_redact(
@@ -49,9 +49,8 @@ def run_redact(
             "one capture at a time, each to a folder of its own"
         )
     at = moments.pop() or datetime.now(UTC)
-    taken = take(found, output, _reporting("redact"), lambda: at, redactor)
-    _show(taken, output, json_output=json_output)
-    return 1 if any(one.damages for one in taken) else 0
+    taken = take(found, output, partial(_report, "redact"), lambda: at, redactor)
+    return _show(taken, output, json_output=json_output)
 
 
 def record_redactor(
@@ -68,22 +67,17 @@ def record_redactor(
     return RecordRedactor(redactor, hashes_names=hashes_names)
 
 
-def _show(taken: Sequence[CapturedDirectory], output: str, *, json_output: bool) -> None:
+def _show(taken: Sequence[CapturedDirectory], output: str, *, json_output: bool) -> int:
+    """Print what was taken. Returns the exit code."""
     for one in taken:
         if json_output:
             write_json(_fields(one))
         else:
-            write_line(f"{one.folder}: {one.shown}: {_content(one)}")
+            content = f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
+            write_line(f"{one.folder}: {one.shown}: {content}")
     if not json_output:
         write_line(f"next: kraftlake ingest --lake LAKE {shown_uri(output)}")
-
-
-def _content(one: CapturedDirectory) -> str:
-    return f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
-
-
-def _reporting(command: str) -> Callable[[CapturedDirectory], None]:
-    return lambda one: _report(command, one)
+    return 1 if any(one.damages for one in taken) else 0
 
 
 def _report(command: str, one: CapturedDirectory) -> None:

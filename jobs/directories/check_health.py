@@ -23,10 +23,10 @@ SHOWN_SUBJECTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Which rules are told. files: those about directories, and between them. health: those about
-    clusters. health_counts: whether health decides about the exit code, and its notes are told one
-    by one. health_of_files: whether health is also judged for a segment or snapshot on its own,
-    which may be an old one."""
+    """Whose findings are printed. files: of the rules about directories, and between them. health:
+    of the rules about clusters. health_counts: whether findings of health count for the exit code,
+    and its notes are printed one by one. health_of_files: whether health is also judged for a
+    segment or snapshot on its own, which may be an old one."""
 
     files: bool = True
     health: bool = True

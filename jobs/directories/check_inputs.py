@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.grouping import AmbiguousOrderError, ambiguous, batch_of, unused_names
+from jobs.directories.discovering import discovered, unreadable
+from pipelines.capture.grouping import (
+    AmbiguousOrderError,
+    ambiguous,
+    batch_of,
+    replica_at,
+    unused_names,
+)
 from replica.check.examined import Examined, examine
-from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import meta_properties, partition_metadata
-from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import DirectoryPath, FilePath, Found, discover
-from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.check.partition_folder import topic_id_in
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, FilePath, Found
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -31,18 +35,17 @@ class CheckInputs:
 
 
 def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) -> CheckInputs:
-    """Everything to check. Bundles are unpacked into a folder that is removed when `stack` closes.
+    """Everything to check. Bundles stay unpacked until `stack` closes.
 
     Raises UsageError where a path doesn't exist or has nothing to check below it, or where a group
     would hold two captures of one replica in unknown order.
     """
     finding = _Finding(order)
     for path in paths:
-        if is_bundle(path):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
-            finding.bundle(path, folder)
-        else:
-            finding.below(path)
+        found, damages = discovered(path, stack)
+        finding.damages += damages
+        for one in found:
+            finding.take(one, path)
     unused = unused_names(order, list(finding.batches))
     if unused is not None:
         raise unused
@@ -73,7 +76,7 @@ def examine_all(
         try:
             examined.append(examine(one, room=room))
         except UnreadableFileError as error:
-            damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, one.shown))
+            damages.append(unreadable(UnreadableFileError(one.shown, error.reason)))
     return examined, damages
 
 
@@ -91,24 +94,8 @@ class _Finding:
     """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
 
-    def below(self, path: str) -> None:
-        for found in discover([path], on_error=self._unlisted):
-            self._take(found, path)
-
-    def bundle(self, path: str, folder: str) -> None:
-        unpacked = unpack(path, folder, shown=path)
-        self.damages.extend(unpacked.damages)
-        try:
-            below = discover([folder])
-        except UsageError as error:
-            if unpacked.damages:  # The damages say why.
-                return
-            reason = f"{path}: holds no segment, snapshot or metadata directory"
-            raise UsageError(reason) from error
-        for found in below:
-            self._take(replace(found, shown=path + found.shown.removeprefix(folder)), path)
-
-    def _take(self, found: Found, argument: str) -> None:
+    def take(self, found: Found, argument: str) -> None:
+        """Put what was found below a path with what belongs together."""
         real = os.path.realpath(found.path)
         if real in self.seen:
             return
@@ -117,39 +104,11 @@ class _Finding:
             self.files.append(found)
             return
         batch = batch_of(found, argument, self.order)
-        replica = None if batch else _replica_of(found)
+        replica = None if batch else replica_at(found.path)
         if replica is not None:
-            other = self.owners.setdefault((replica, _topic_of(found)), found)
+            other = self.owners.setdefault(
+                (replica, topic_id_in(found.path) or METADATA_TOPIC_ID), found
+            )
             if other is not found:
                 raise ambiguous(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)
-
-    def _unlisted(self, error: UnreadableFileError) -> None:
-        self.damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path))
-
-
-def _replica_of(found: DirectoryPath) -> ReplicaId | None:
-    """The replica that the directory belongs to. None where no file tells."""
-    for path in _meta_paths(found):
-        try:
-            return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
-        except (DataError, UnreadableFileError):
-            continue
-    return None
-
-
-def _topic_of(found: DirectoryPath) -> str:
-    """The topic id in partition.metadata; the metadata topic's where no file gives another."""
-    try:
-        data = read_own_file(
-            os.path.join(found.path, partition_metadata.FILE_NAME), MAX_STATE_BYTES
-        )
-        return partition_metadata.decode(data)
-    except (DataError, UnreadableFileError):
-        return METADATA_TOPIC_ID
-
-
-def _meta_paths(found: DirectoryPath) -> Iterator[str]:
-    folder = os.path.abspath(found.path)
-    for place in (folder, os.path.dirname(folder)):
-        yield os.path.join(place, meta_properties.FILE_NAME)

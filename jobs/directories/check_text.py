@@ -14,7 +14,7 @@ from jobs.directories.check_verdict import (
     validities,
     verdict_of,
 )
-from jobs.directories.log_range import log_range
+from jobs.directories.offsets_text import log_range
 from jobs.output import coloured, counted, one_line
 from replica.check.examined import Examined
 from replica.check.group import JudgedDirectory

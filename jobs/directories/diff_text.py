@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from jobs.directories.difference import LogDifference
-from jobs.directories.log_range import log_range
+from jobs.directories.offsets_text import log_range, snapshot_text
 from jobs.output import counted, ms_text, one_line
 from jobs.record_lines import opaque_text
 from replica.check.examined import Examined
@@ -54,7 +54,7 @@ def _who(label: str, examined: Examined, log: ReplicaLog) -> str:
     epochs = epochs_of(log.batches)
     span = f", epochs {epochs[0].epoch} to {epochs[-1].epoch}" if epochs else ""
     newest = log.newest_snapshot
-    snapshot = "" if newest is None else f", newest snapshot {newest.offset}-{newest.epoch}"
+    snapshot = "" if newest is None else f", newest snapshot {snapshot_text(newest)}"
     held = log_range(log.log_start, log.first_offset, log.end_offset) if epochs else "an empty log"
     return one_line(f"{label}  {examined.shown}: {who}, {held}{span}{snapshot}")
 
@@ -146,13 +146,14 @@ def _loss(difference: LogDifference) -> Iterator[str]:
     if difference.same_replica:
         yield f"Between the two looks this replica's log was rewritten: {loser} lost to {winner}."
     else:
+        rounds = counted(found.fetch_rounds or 0, "diverging answer")
         yield (
             f"{loser} loses an election against {winner}, whose log ends in a newer epoch or "
             f"further on: following {winner}, {loser} truncates to offset "
-            f"{found.truncation_offset} after {_rounds(found.fetch_rounds)}."
+            f"{found.truncation_offset} after {rounds}."
         )
     if found.snapshot_id is not None:
-        snapshot = f"{found.snapshot_id.offset}-{found.snapshot_id.epoch}"
+        snapshot = snapshot_text(found.snapshot_id)
         yield f"In practice {loser} is given snapshot {snapshot} and empties its log."
     yield (
         f"{_records(found.records_lost or 0)} of {loser} lost: {lost.committed} proven committed, "
@@ -165,7 +166,3 @@ def _loss(difference: LogDifference) -> Iterator[str]:
             "Unproven: these two directories can't tell. `kraftlake check` on the directories of "
             "all voters together can tell more."
         )
-
-
-def _rounds(count: int | None) -> str:
-    return f"{count} diverging answer{'' if count == 1 else 's'}"

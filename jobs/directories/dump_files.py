@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from jobs.directories.discovering import discovered, unreadable
 from jobs.output import complain
-from pipelines.capture.bundle import is_bundle, unpack
-from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import DirectoryPath, FilePath, OnError, discover
+from replica.errors import UnreadableFileError
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
 
@@ -51,63 +50,39 @@ class DumpFiles:
 
 
 def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> DumpFiles:
-    """Every file to read. Bundles are unpacked into a folder that is removed when `stack` closes.
+    """Every file to read. Bundles stay unpacked until `stack` closes.
 
     Raises UsageError where a path doesn't exist, or has nothing to read below it.
     """
     files: list[DumpFile] = []
     damages: list[Damage] = []
     for path in paths:
-        if is_bundle(path):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
-            unpacked = unpack(path, folder, shown=path)
-            damages.extend(unpacked.damages)
-            files.extend(_of_bundle(path, folder, wanted, bool(unpacked.damages)))
-        else:
-            files.extend(_below(path, wanted, lambda error: damages.append(_unlisted(error))))
+        found, unread = discovered(path, stack)
+        damages.extend(unread)
+        for one in found:
+            if isinstance(one, FilePath):
+                files.append(DumpFile(one.path, one.shown, one.name))
+                continue
+            try:
+                files.extend(_of_directory(one, wanted))
+            except UnreadableFileError as error:
+                damages.append(unreadable(UnreadableFileError(one.shown, error.reason)))
     return DumpFiles(tuple(files), tuple(damages))
 
 
-def _of_bundle(path: str, folder: str, wanted: WantedFiles, damaged: bool) -> list[DumpFile]:
-    try:
-        found = list(_below(folder, wanted))
-    except UsageError as error:
-        if damaged:  # The damages say why.
-            return []
-        raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
-    return [replace(file, shown=path + file.shown.removeprefix(folder)) for file in found]
+def _of_directory(found: DirectoryPath, wanted: WantedFiles) -> list[DumpFile]:
+    files = [file for file in sorted(_listed(found), key=_order) if _is_wanted(file, wanted)]
+    if not files:
+        complain(f"{found.shown}: nothing to dump in it")
+    return files
 
 
-def _unlisted(error: UnreadableFileError) -> Damage:
-    return Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path)
-
-
-def _below(path: str, wanted: WantedFiles, on_error: OnError | None = None) -> Iterator[DumpFile]:
-    for found in discover([path], on_error=on_error):
-        if isinstance(found, FilePath):
-            yield DumpFile(found.path, found.shown, found.name)
-            continue
-        try:
-            files = list(_of_directory(found, wanted))
-        except UnreadableFileError as error:
-            if on_error is None:
-                raise
-            on_error(UnreadableFileError(found.shown, error.reason))
-            continue
-        if not files:
-            complain(f"{found.shown}: nothing to dump in it")
-        yield from files
-
-
-def _of_directory(found: DirectoryPath, wanted: WantedFiles) -> Iterator[DumpFile]:
-    listed = sorted(_listed(found), key=_order)
-    for file in listed:
-        is_log = file.name.kind is FileKind.SEGMENT
-        is_extra = file.name.deleted or file.name.kind is FileKind.BOOTSTRAP
-        if file.name.snapshot is not None:
-            is_extra = file.name.snapshot.state is not SnapshotState.COMPLETE
-        if (wanted.logs if is_log else wanted.snapshots) and (wanted.all_files or not is_extra):
-            yield file
+def _is_wanted(file: DumpFile, wanted: WantedFiles) -> bool:
+    is_extra = file.name.deleted or file.name.kind is FileKind.BOOTSTRAP
+    if file.name.snapshot is not None:
+        is_extra = file.name.snapshot.state is not SnapshotState.COMPLETE
+    is_log = file.name.kind is FileKind.SEGMENT
+    return (wanted.logs if is_log else wanted.snapshots) and (wanted.all_files or not is_extra)
 
 
 def _listed(found: DirectoryPath) -> Iterator[DumpFile]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from jobs.choices import named
 from jobs.output import write_json, write_line, write_table
 from replica.check.catalogue import RULES, RULES_BY_ID
 from replica.check.rule import Rule
-from replica.errors import UsageError
 
 
 def run(rule_id: str | None, *, json_output: bool) -> int:
     """Print one rule, or the list of all."""
     if rule_id is not None:
-        rule = _named(rule_id)
+        rule = named(rule_id, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
         if json_output:
             write_json(_plain(rule))
         else:
@@ -25,15 +23,6 @@ def run(rule_id: str | None, *, json_output: bool) -> int:
         rows = [(rule.id, rule.family, rule.severity, rule.meaning) for rule in RULES]
         write_table(("rule", "family", "severity", "meaning"), rows)
     return 0
-
-
-def _named(rule_id: str) -> Rule:
-    rule = RULES_BY_ID.get(rule_id.strip().lower())
-    if rule is None:
-        close = get_close_matches(rule_id.lower(), RULES_BY_ID, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`kraftlake explain` lists them"
-        raise UsageError(f"{rule_id}: no rule of that name; {hint}")
-    return rule
 
 
 def _plain(rule: Rule) -> dict[str, object]:

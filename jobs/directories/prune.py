@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from jobs.output import counted, time_text, write_json, write_line
+from jobs.output import counted, ms_of, time_text, write_json, write_line
 from pipelines.capture.pruning import OldCapture, old_captures, remove
 from replica.errors import UsageError
 
@@ -44,7 +44,7 @@ def _show(old: OldCapture, *, dry_run: bool, json_output: bool) -> None:
         write_json(
             {
                 "folder": old.path,
-                "captured_at": int(old.captured_at.timestamp() * 1000),
+                "captured_at": ms_of(old.captured_at),
                 "files": old.files,
                 "size_bytes": old.size_bytes,
                 "removed": not dry_run,

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from jobs.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
+from jobs.directories.offsets_text import pairs
 from jobs.directories.recover_text import describe
 from jobs.output import ProgressLine, complain, write_json, write_line
 from replica.check.damaged import bundle_damage
@@ -38,9 +39,7 @@ def run(paths: Sequence[str], *, seeds: range | None = None, json_output: bool) 
 
 def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
     _refuse_copies(members)
-    by_key = {_key(one): one for one in members}
-    unreliable = {key for key, one in by_key.items() if one.hides_entries}
-    plan = plan_recovery([replica_log(one, one.shown) for one in members], unreliable)
+    plan, by_key = plan_of(members)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
@@ -54,6 +53,14 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
             write_line(line)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
+
+
+def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
+    """The plan for the replicas of one cluster, and each directory by its replica."""
+    by_key = {_key(one): one for one in members}
+    unreliable = {key for key, one in by_key.items() if one.hides_entries}
+    logs = [replica_log(one, one.shown) for one in by_key.values()]
+    return plan_recovery(logs, unreliable), by_key
 
 
 def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
@@ -149,7 +156,7 @@ def _write_rows(
             "last_epoch": position.epoch,
             "log_end_offset": position.offset,
             "relation": None if standing.relation is None else standing.relation.value,
-            "at_risk": [[each.start, each.end] for each in standing.at_risk],
+            "at_risk": pairs(standing.at_risk),
             "committed_lost": lost.committed,
             "unproven_lost": lost.unproven,
             "superseded_lost": lost.superseded,
@@ -160,7 +167,7 @@ def _write_rows(
             "partition": partition_of(examined).shown,
             "wins_election": log is plan.leader,
             "truncates_to": standing.truncates_to,
-            "on_no_voter": [[each.start, each.end] for each in plan.on_no_voter],
+            "on_no_voter": pairs(plan.on_no_voter),
         }
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.directories.offsets_text import ranges_text, snapshot_text
 from jobs.directories.recover_steps import steps_of
-from jobs.directories.rehearse_text import offsets_text
 from jobs.directories.rehearsed import rehearsed_quorum
 from jobs.output import counted, one_line
 from replica.check.examined import Examined
@@ -113,13 +113,13 @@ def _other_fate(standing: RankedReplica, fate: Fate) -> Iterator[str]:
     if came != planned:
         yield f"node {fate.node_id} has {came}, planned was {planned}"
     if fate.lost != standing.at_risk:
-        lost = f"offsets {offsets_text(fate.lost)}" if fate.lost else "nothing"
-        risk = f"offsets {offsets_text(standing.at_risk)}" if standing.at_risk else "nothing"
+        lost = f"offsets {ranges_text(fate.lost)}" if fate.lost else "nothing"
+        risk = f"offsets {ranges_text(standing.at_risk)}" if standing.at_risk else "nothing"
         yield f"node {fate.node_id} loses {lost}, planned was {risk}"
 
 
 def _kept(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
     """The part of a log that is left of one that ended at `end` (exclusive)."""
     if snapshot is not None:
-        return f"snapshot {snapshot.offset}-{snapshot.epoch} in the place of its log"
+        return f"snapshot {snapshot_text(snapshot)} in the place of its log"
     return f"its log to offset {end if truncates_to is None else truncates_to}"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
+from jobs.directories.offsets_text import losses_text, ranges_text, snapshot_text
 from jobs.directories.recover_steps import steps_of
-from jobs.output import coloured, counted, one_line
+from jobs.output import coloured, one_line
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.history.commitment import Losses
 from replica.history.divergence import Relation
-from replica.history.ranges import Ranges
 from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
-
-_records = partial(counted, noun="record")
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",
@@ -80,9 +76,9 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
         return
     yield f"is the newest log, {_NO_CANDIDATE}"
     if plan.on_no_voter:
-        yield f"offsets {_shown(plan.on_no_voter)} are on no voter here"
+        yield f"offsets {ranges_text(plan.on_no_voter)} are on no voter here"
         yield (
-            f"of these {_commitments(plan.on_no_voter_counts)}: voters that are gone may have "
+            f"of these {losses_text(plan.on_no_voter_counts)}: voters that are gone may have "
             "committed them"
         )
     if stand_ins is not None:
@@ -102,9 +98,9 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
     ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
     if ahead and standing.is_voter is False:
         yield f"is newer, {_NO_CANDIDATE}"
-    yield f"loses offsets {_shown(standing.at_risk)}"
+    yield f"loses offsets {ranges_text(standing.at_risk)}"
     never = plan.answer is RecoveryDecision.SAFE
-    yield f"of these {_commitments(standing.lost)}" + (
+    yield f"of these {losses_text(standing.lost)}" + (
         "; none of them can have been committed, so no broker has applied them" if never else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
@@ -118,22 +114,9 @@ def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
     if plan.leader is None:
         when = f"once it follows a leader with the log of node {node}"
     if standing.snapshot_id is not None:
-        snapshot = f"{standing.snapshot_id.offset}-{standing.snapshot_id.epoch}"
+        snapshot = snapshot_text(standing.snapshot_id)
         return f"{when}, Kafka replaces its log by snapshot {snapshot}"
     return f"{when}, Kafka truncates its log to offset {standing.truncates_to}"
-
-
-def _shown(ranges: Ranges) -> str:
-    """Offsets, both ends inclusive, and how many records they are."""
-    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
-    return f"{told} ({_records(sum(each.size for each in ranges))})"
-
-
-def _commitments(counts: Losses) -> str:
-    return (
-        f"{counts.committed} proven committed, {counts.superseded} superseded, "
-        f"{counts.unproven} unproven"
-    )
 
 
 def _left(plan: RecoveryPlan) -> str:

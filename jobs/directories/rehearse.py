@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
+from jobs.option_files import text_in
+from jobs.outcome import SAFETY_CODES
 from jobs.output import ProgressLine, complain, write_json, write_line
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
-from replica.errors import UsageError
 from replica.simulate.rehearsal.losing import Search, smallest_loss
 from replica.simulate.rehearsal.outcome import disks_after
-from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
+from replica.simulate.rehearsal.runs import Rehearsal, judge, rehearse_all
 from replica.simulate.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
 from replica.simulate.rehearsal.step import Scenario
 from replica.simulate.scenarios.writing import files_of, refuse_filled
 
-CODES = {ScenarioSafety.SAFE: 0, ScenarioSafety.UNSAFE: 1, ScenarioSafety.UNKNOWN: 3}
 _SMALLEST_LOSS = "smallest-loss.toml"
 SEARCH_SEEDS = 10
 """How many seeds are tried at most for each set of failures."""
@@ -48,7 +47,7 @@ def run(request: RehearseOptions) -> int:
         rehearsed = rehearsed_quorum(examined_nodes(request.paths, stack))
     scenario = Scenario()
     if request.scenario is not None:
-        text = _text(request.scenario)
+        text = text_in("--scenario", request.scenario, MAX_FILE_BYTES)
         scenario = scenario_in(text, request.scenario, rehearsed.captured)
     if request.output is None:
         return _rehearse(rehearsed, scenario, request, None)
@@ -72,7 +71,7 @@ def _rehearse(
             write_line(line)
     if place is not None and request.output is not None:
         _write(rehearsal, search, place, request.output)
-    return CODES[answer]
+    return SAFETY_CODES[answer.value]
 
 
 def _played(
@@ -108,17 +107,3 @@ def _write(
         script = "\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n"
         place.write(_SMALLEST_LOSS, [script.encode()])
         complain(f"{shown}/{_SMALLEST_LOSS}: the failures that lose committed records")
-
-
-def _text(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"--scenario {path}: {error.strerror or error}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"--scenario {path}: more than {MAX_FILE_BYTES} bytes")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--scenario {path}: byte {error.start} is not UTF-8") from error

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from jobs.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
 from jobs.output import coloured, counted, one_line
-from replica.history.ranges import Ranges
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -77,8 +77,8 @@ def rows(
             "seeds": list(found.seeds),
             "leader": outcome.leader,
             "epochs": None if found.epochs is None else list(found.epochs),
-            "committed_lost": _pairs(outcome.committed_lost),
-            "unproven_lost": _pairs(outcome.unproven_lost),
+            "committed_lost": pairs(outcome.committed_lost),
+            "unproven_lost": pairs(outcome.unproven_lost),
             "nodes": [_row(fate) for fate in outcome.fates],
             "failed": [{"node_id": node, "reason": why} for node, why in outcome.failed],
         }
@@ -100,7 +100,7 @@ def _search_row(search: Search) -> dict[str, Any]:
         "empty": None if step is None else list(step.empty),
         "seed": None if loss is None else loss.seed,
         "leader": None if loss is None else loss.leader,
-        "committed_lost": [] if loss is None else _pairs(loss.lost),
+        "committed_lost": [] if loss is None else pairs(loss.lost),
         "scenario": None if step is None else toml_of(step),
     }
 
@@ -111,8 +111,8 @@ def _row(fate: Fate) -> dict[str, Any]:
         "node_id": fate.node_id,
         "truncated": None if fate.truncated is None else [fate.truncated.start, fate.truncated.end],
         "epochs": list(fate.epochs),
-        "replaced_by": None if replaced is None else f"{replaced.offset}-{replaced.epoch}",
-        "lost": _pairs(fate.lost),
+        "replaced_by": None if replaced is None else snapshot_text(replaced),
+        "lost": pairs(fate.lost),
         "committed_lost": fate.losses.committed,
         "unproven_lost": fate.losses.unproven,
         "superseded_lost": fate.losses.superseded,
@@ -149,16 +149,11 @@ def _is_changed(fate: Fate) -> bool:
 
 
 def _fate(fate: Fate) -> str:
-    counts = fate.losses
-    told = (
-        f"{counts.committed} proven committed, {counts.superseded} superseded, "
-        f"{counts.unproven} unproven"
-    )
-    lost = (
-        f"; it loses offsets {offsets_text(fate.lost)}: {told}" if fate.lost else "; it loses none"
-    )
+    lost = "; it loses none"
+    if fate.lost:
+        lost = f"; it loses offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
     if fate.replaced_by is not None:
-        snapshot = f"{fate.replaced_by.offset}-{fate.replaced_by.epoch}"
+        snapshot = snapshot_text(fate.replaced_by)
         return f"gets the leader's snapshot {snapshot} in the place of its log{lost}"
     if fate.has_new_disk:
         return f"has a new disk{lost}"
@@ -182,7 +177,7 @@ def _searched(search: Search, paths: Sequence[str]) -> Iterator[str]:
     what = "nobody leads, and none of the voters that are left holds"
     if loss.leader is not None:
         what = f"node {loss.leader} leads without"
-    yield f"  {what} offsets {offsets_text(loss.lost)}"
+    yield f"  {what} offsets {ranges_text(loss.lost)}"
     named = " ".join(map(shlex.quote, paths))
     seeds = f"{loss.seed}:{loss.seed + 1}"
     yield one_line(f"  again: kraftlake rehearse --seeds {seeds} --scenario loss.toml {named}")
@@ -196,14 +191,3 @@ def _failures(loss: LosingRun) -> str:
     told = [f"node {node_id} is dead" for node_id in step.dead]
     told += [f"node {node_id} has an empty disk" for node_id in step.empty]
     return ", ".join(told) or "none, it is lost already"
-
-
-def offsets_text(ranges: Ranges) -> str:
-    """Both ends inclusive, and how many records they are."""
-    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
-    return f"{told} ({counted(sum(each.size for each in ranges), 'record')})"
-
-
-def _pairs(ranges: Ranges) -> list[list[int]]:
-    """[first, end) of each range."""
-    return [[each.start, each.end] for each in ranges]

@@ -33,11 +33,9 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """captured: the quorum. shown: the user's name of each node's directory. doubts: what the
-    directories don't tell, a sentence each."""
+    """doubts: what the directories don't tell, a sentence each."""
 
     captured: CapturedQuorum
-    shown: dict[int, str]
     doubts: tuple[str, ...]
 
 
@@ -75,8 +73,7 @@ def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
         commitment_of(list(logs.values())),
         max(newest, 0),
     )
-    shown = {node_id: one.shown for node_id, one in by_node.items()}
-    return Rehearsed(captured, shown, tuple(_doubts(members)))
+    return Rehearsed(captured, tuple(_doubts(members)))
 
 
 def _of_metadata(found: Sequence[Examined]) -> list[Examined]:

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from jobs.directories.recover import examined_nodes
+from jobs.directories.recover import examined_nodes, plan_of
 from jobs.moments import Moment
 from jobs.output import ProgressLine, complain
 from pipelines.lake import Lake
-from replica.check.examined import Examined, replica_log
+from replica.check.examined import Examined
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import DataError, UsageError
 from replica.format.segment import LocatedBatch
-from replica.history.recovery import RecoveryDecision, plan_recovery
+from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
 from replica.metadata.image import Image, image_of
 from replica.model.epochs import OffsetAndEpoch
@@ -57,9 +57,7 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource
 
 
 def _best(members: Sequence[Examined]) -> Examined:
-    by_key = {one.replica.key: one for one in members if one.replica is not None}
-    unreliable = {key for key, one in by_key.items() if one.hides_entries}
-    plan = plan_recovery([replica_log(one, one.shown) for one in by_key.values()], unreliable)
+    plan, by_key = plan_of(members)
     if plan.answer is not RecoveryDecision.SAFE:
         reasons = "; ".join(plan.reasons)
         complain(f"restore: not all of this state is proven to be committed: {reasons}")

@@ -6,16 +6,14 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 
-from jobs.moments import moment_of
+from jobs.moments import period_of
 from replica.errors import UsageError
 from replica.format.batch import BatchHeader
 from replica.format.control import ControlType
 from replica.metadata.records import RECORDS
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SUFFIX = "RECORD"
 _UNKNOWN_TYPES = re.compile(r"CONTROL\d+|UNKNOWNRECORD")
 
@@ -85,12 +83,11 @@ def select(
     times: tuple[str | None, str | None] = (None, None),
 ) -> Selection:
     """The selection of a command's options. Raises UsageError, which names the wrong option."""
-    from_time = _time("--from-time", times[0])
-    to_time = _time("--to-time", times[1])
+    period = period_of(*times)
     _check_order("offset", *offsets)
-    _check_order("time", from_time, to_time)
+    _check_order("time", period.since, period.until)
     patterns = tuple(_checked(pattern) for pattern in types)
-    return Selection(offsets[0], offsets[1], epoch, from_time, to_time, patterns)
+    return Selection(offsets[0], offsets[1], epoch, period.since, period.until, patterns)
 
 
 def _check_order(what: str, start: int | None, end: int | None) -> None:
@@ -99,11 +96,6 @@ def _check_order(what: str, start: int | None, end: int | None) -> None:
             f"--from-{what} {start} and --to-{what} {end} select nothing: the end is exclusive "
             "and must be above the start"
         )
-
-
-def _time(option: str, text: str | None) -> int | None:
-    moment = moment_of(option, text)
-    return None if moment is None else (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _checked(text: str) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from fnmatch import fnmatchcase
 
+from jobs.choices import check_patterns, fits
 from jobs.clock import UTC_CLOCK, ZonedClock
 from jobs.directories.looks import branches_in
-from jobs.output import ProgressLine, coloured, one_line, write_json, write_line, write_wrapped
-from replica.errors import UsageError
+from jobs.moments import ALWAYS, Period
+from jobs.output import ProgressLine, coloured, one_line, write_line, write_wrapped
 from replica.timeline.branch import Branch
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
@@ -22,13 +21,12 @@ _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fe
 @dataclass(frozen=True, slots=True)
 class TimelineOptions:
     """The options of `timeline`. form: text, json, csv or plain csv. events: patterns, none for all
-    events. since, until: the times from (inclusive) and to (exclusive). order: see find_inputs."""
+    events. order: see find_inputs."""
 
     form: str = "text"
     clock: ZonedClock = UTC_CLOCK
     events: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
+    period: Period = ALWAYS
     cluster: str | None = None
     order: tuple[str, ...] = ()
 
@@ -45,31 +43,16 @@ def run(paths: Sequence[str], options: TimelineOptions) -> int:
         for branch, events in chosen:
             _write(branch, events, options.clock)
     else:
-        _write_rows([event for _, events in chosen for event in events], options)
+        from jobs.asking.query_result import write_timed  # Text needs no csv.
+
+        found = (event for _, events in chosen for event in events)
+        write_timed(Event._fields, found, options.form, options.clock)
     return 0
 
 
 def _wanted(options: TimelineOptions) -> Callable[[Event], bool]:
-    for pattern in options.events:
-        if not any(fnmatchcase(event, pattern) for event in EVENTS):
-            raise UsageError(f"--event {pattern}: expected one of {', '.join(EVENTS)}")
-    since, until = (_ms(moment) for moment in (options.since, options.until))
-
-    def is_wanted(event: Event) -> bool:
-        return (
-            (since is None or since <= event.at)
-            and (until is None or event.at < until)
-            and (
-                not options.events
-                or any(fnmatchcase(event.event, pattern) for pattern in options.events)
-            )
-        )
-
-    return is_wanted
-
-
-def _ms(moment: datetime | None) -> float | None:
-    return None if moment is None else moment.timestamp() * 1000
+    check_patterns("--event", options.events, EVENTS)
+    return lambda event: options.period.holds(event.at) and fits(event.event, options.events)
 
 
 def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
@@ -93,15 +76,3 @@ def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
         if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + _WIDTH + 2)
-
-
-def _write_rows(events: Iterable[Event], options: TimelineOptions) -> None:
-    if options.form == "json":
-        for event in events:
-            write_json(event._asdict())
-        return
-    from jobs.asking.answer import QueryResult, write_answer  # Text needs no csv.
-
-    place = Event._fields.index("at")
-    rows = ((*event[:place], options.clock.text(event.at), *event[place + 1 :]) for event in events)
-    write_answer(QueryResult(Event._fields, rows), options.form)

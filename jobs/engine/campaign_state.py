@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from jobs.output import json_text
@@ -62,9 +62,7 @@ def _parsed(line: bytes) -> Result | None:
         forks = tuple(Fork(*fork) for fork in found.get("forks", ()))
         lists = {name: tuple(found.get(name, ())) for name in ("reached", "counts")}
         result = Result(**{**found, "forks": forks, **lists})
-        if result.number < 0:  # a file of a version whose runs had no number of their own
-            result = replace(result, number=result.seed)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    right = all(isinstance(found[name], int) for name in ("seed", "events"))
+    right = all(isinstance(found.get(name), int) for name in ("seed", "events", "number"))
     return result if right and isinstance(found.get("broken"), str | None) else None

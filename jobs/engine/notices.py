@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from jobs.output import complain, json_text, one_line
 from replica.errors import UsageError
 from replica.node.notice import Notice, Report
+from replica.raft.effects import Stopped
 
 LOG_FORMATS = ("text", "json")
 
@@ -24,6 +25,12 @@ def reporter(log_format: str) -> Report:
         complain(json_text({**head, **notice.fields}))
 
     return structured if log_format == "json" else text
+
+
+def code_of(stopped: Stopped, report: Report) -> int:
+    """Report how a replica stopped. Returns the exit code."""
+    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
+    return 0 if stopped is Stopped.GRACEFULLY else 1
 
 
 def _now() -> str:

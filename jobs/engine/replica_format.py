@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from jobs.output import write_json, write_line
 from replica.node.formatting import Formatted, format_node
@@ -11,30 +11,11 @@ from replica.node.settings import NodeSettings, settings_in
 from replica.storage.filesystem import LocalDisk
 
 
-@dataclass(frozen=True, slots=True)
-class FormatOptions:
-    """See node.formatting.format_node."""
-
-    config: str
-    cluster_id: str
-    standalone: bool = False
-    initial_controllers: str = ""
-    ignore_formatted: bool = False
-    json_output: bool = False
-
-
-def run(options: FormatOptions) -> int:
-    """Format, and say what was done. Returns 0."""
-    settings = settings_in(read_properties(options.config))
-    formatted = format_node(
-        LocalDisk(),
-        settings,
-        options.cluster_id,
-        standalone=options.standalone,
-        initial_controllers=options.initial_controllers,
-        ignore_formatted=options.ignore_formatted,
-    )
-    if options.json_output:
+def run(config: str, cluster_id: str, *, json_output: bool, **wanted: Any) -> int:
+    """Format, and say what was done. Returns 0. wanted: the other arguments of format_node."""
+    settings = settings_in(read_properties(config))
+    formatted = format_node(LocalDisk(), settings, cluster_id, **wanted)
+    if json_output:
         write_json(_row(settings, formatted))
     else:
         write_line(_text(settings, formatted))

@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from jobs.directories.broker_defaults import defaults_in
+from jobs.engine import large_logs
 from jobs.engine.connecting import addresses, client_config
-from jobs.engine.notices import reporter
+from jobs.engine.notices import code_of, reporter
 from jobs.output import write_json
 from replica.errors import KraftlakeError, UsageError
 from replica.node.descriptors import raise_limit
 from replica.node.listeners import address_in
-from replica.node.notice import Notice, Report
+from replica.node.notice import Report
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 from replica.raft.effects import Stopped
 from replica.watching.watch import Watch
@@ -51,10 +52,10 @@ def run(options: ObserveOptions) -> int:
     """Record. Returns 0 after stopping in order, or after catching up where that was asked."""
     report = reporter(options.log_format)
     raise_limit()
+    large_logs.prepare(options.folder)
     defaults = defaults_in(options.broker_config)
     stopped = asyncio.run(_run(options, _observation(options), defaults, report))
-    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
-    return 0 if stopped is Stopped.GRACEFULLY else 1
+    return code_of(stopped, report)
 
 
 async def _run(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from dataclasses import dataclass
 
-from jobs.engine.notices import reporter
+from jobs.engine import large_logs
+from jobs.engine.notices import code_of, reporter
 from replica.errors import UsageError
 from replica.node.assembly import opened
 from replica.node.descriptors import raise_limit
@@ -20,34 +20,28 @@ from replica.raft.effects import Stopped
 SHUTDOWN_MS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """config: server.properties. workload: RATE,BYTES; empty for none. log_format: text or json."""
+def run(config: str, workload: str, log_format: str) -> int:
+    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long.
 
-    config: str
-    workload: str = ""
-    log_format: str = "text"
-
-
-def run(options: RunOptions) -> int:
-    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long."""
-    load, report = _load(options.workload), reporter(options.log_format)
-    settings = settings_in(read_properties(options.config))
+    config: server.properties. workload: RATE,BYTES; empty for none. log_format: text or json.
+    """
+    load, report = _load(workload), reporter(log_format)
+    settings = settings_in(read_properties(config))
     if load is not None and settings.topic.is_metadata:
         raise UsageError(
             f"--workload: its records mean nothing to a metadata log; set kraftlake.topic.name and "
-            f"kraftlake.topic.id in {options.config}"
+            f"kraftlake.topic.id in {config}"
         )
     for warning in settings.security.warnings:
         report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
-        text = f"{options.config}: without meaning here, ignored: {names}"
+        text = f"{config}: without meaning here, ignored: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
+    large_logs.prepare(settings.log_dir)
     stopped = asyncio.run(_run(settings, load, report))
-    report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
-    return 0 if stopped is Stopped.GRACEFULLY else 1
+    return code_of(stopped, report)
 
 
 async def _run(settings: NodeSettings, load: AppendLoad | None, report: Report) -> Stopped:

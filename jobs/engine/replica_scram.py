@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import getpass
 import sys
-from dataclasses import dataclass
 
 from jobs.output import write_line
 from replica.errors import UsageError
-from replica.node.security.scram_file import DEFAULT_ITERATIONS, line_for
+from replica.node.security.scram_file import line_for
 
 
-@dataclass(frozen=True, slots=True)
-class ScramOptions:
-    """See scram_file.line_for. The password comes from the terminal or from stdin."""
-
-    user: str
-    mechanism: str
-    iterations: int = DEFAULT_ITERATIONS
-
-
-def run(options: ScramOptions) -> int:
-    """Print the line. Returns 0."""
+def run(user: str, mechanism: str, iterations: int) -> int:
+    """Print the line. Returns 0. The password comes from the terminal or from stdin."""
     password = _asked_twice() if sys.stdin.isatty() else _first_line()
-    write_line(line_for(options.user, options.mechanism, password, options.iterations))
+    write_line(line_for(user, mechanism, password, iterations))
     return 0
 
 

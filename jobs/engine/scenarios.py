@@ -4,24 +4,13 @@ scenarios."""
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from difflib import get_close_matches
 
+from jobs.choices import named
 from jobs.output import ms_text, write_json, write_line
-from replica.errors import UsageError
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
 from replica.simulate.scenarios.scenario import NamedScenario
 from replica.simulate.scenarios.writing import refuse_filled, write_capture
-
-
-@dataclass(frozen=True, slots=True)
-class ScenariosOptions:
-    """directory: a new or empty folder."""
-
-    scenario: str
-    directory: str
-    json_output: bool = False
 
 
 def list_scenarios(*, json_output: bool) -> int:
@@ -39,26 +28,20 @@ def list_scenarios(*, json_output: bool) -> int:
     return 0
 
 
-def run(options: ScenariosOptions) -> int:
-    """Play the scenario, write the content of its disks, and say what to look at. Returns 0."""
-    scenario = _named(options.scenario)
-    refuse_filled(options.directory)
+def run(name: str, directory: str, *, json_output: bool) -> int:
+    """Play the scenario, write the content of its disks, and say what to look at. Returns 0.
+
+    directory: a new or empty folder.
+    """
+    scenario = named(name, SCENARIOS_BY_NAME, "scenario", "--list shows them")
+    refuse_filled(directory)
     capture = scenario.capture()
-    write_capture(capture, options.directory)
-    if options.json_output:
-        write_json(_row(scenario, capture, options.directory))
+    write_capture(capture, directory)
+    if json_output:
+        write_json(_row(scenario, capture, directory))
     else:
-        _describe(scenario, capture, options.directory)
+        _describe(scenario, capture, directory)
     return 0
-
-
-def _named(name: str) -> NamedScenario:
-    scenario = SCENARIOS_BY_NAME.get(name.strip().lower())
-    if scenario is None:
-        close = get_close_matches(name.lower(), SCENARIOS_BY_NAME, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "--list shows them"
-        raise UsageError(f"{name}: no scenario of that name; {hint}")
-    return scenario
 
 
 def _plain(scenario: NamedScenario) -> dict[str, object]:

@@ -38,12 +38,12 @@ class Course:
             self._step = text.removeprefix(f"{self._command}: ")
 
     def share(self, share: float) -> None:
-        """So much is done, from 0 to 1."""
+        """Take note of how much is done, from 0 to 1."""
         self._share = share
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """The line is there while the work goes on, and gone behind it, also where it failed."""
+        """Show the line while the work goes on, and remove it at the end, also after an error."""
         stop = threading.Event()
         thread = threading.Thread(target=self._show_until, args=(stop,), daemon=True)
         if self._is_shown:
@@ -75,9 +75,9 @@ class Course:
 
 @dataclass
 class DecodedBytes:
-    """How many bytes of logs an ingest has decoded. sizes: of the new bytes of each round, of which
-    an earlier round may bring some in. rounds: that are behind. now: bytes of the one that is not.
-    """
+    """How many bytes of logs an ingest has decoded. sizes: the new bytes of each round; some may
+    have been decoded in an earlier round. rounds: how many rounds are done. now: the bytes that are
+    decoded of the present round."""
 
     course: Course
     sizes: Sequence[int]

@@ -34,6 +34,8 @@ def run(*, lake: Lake | None = None) -> int:
 
     Outside a checkout, the recorded logs are unpacked to UNPACKED.
     """
+    import deltalake  # noqa: F401, so that a package that is missing is named before any file
+
     recorded = RECORDED if RECORDED.is_dir() else unpacked()
     paths = [recorded / name for name in CLUSTERS]
     if lake is None:

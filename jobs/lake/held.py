@@ -8,20 +8,16 @@ newest capture of each replica tells its present log start and end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from deltalake.exceptions import DeltaError
-
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import answer, told
+from jobs.asking.sql_request import LakeQuery
 from jobs.asking.sql_text import tables_named
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_table
 from pipelines.tables.keys import REPLICA_KEYS
-from replica.errors import UnreadableFileError
 
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
@@ -124,22 +120,11 @@ def rounds(lake: Lake) -> list[Round]:
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[HeldTable]:
     """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
     for name in names:
-        uri = lake.table_uri(name)
-        with _told(uri):
-            table = open_table(uri)
+        with told(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
         yield HeldTable(name, table.version(), len(sizes), sum(sizes), rows)
-
-
-@contextmanager
-def _told(uri: str) -> Iterator[None]:
-    """Turns an error of delta-rs about the table at `uri` into an UnreadableFileError."""
-    try:
-        yield
-    except (DeltaError, OSError) as error:
-        raise UnreadableFileError(uri, str(error).splitlines()[0]) from error
 
 
 def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
@@ -172,5 +157,4 @@ def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
 
 
 def _rows(lake: Lake, query: str) -> Iterator[dict[str, Any]]:
-    found = answer(lake, tables_named(query), query)
-    return (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+    return answer(LakeQuery(lake, query, tables_named(query))).by_name()

@@ -14,6 +14,7 @@ from jobs.lake import build
 from jobs.lake.course import Course, DecodedBytes
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
+from jobs.option_files import check_there
 from jobs.output import complain, write_counts
 from jobs.redacting import check_shown
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
@@ -32,14 +33,6 @@ from replica.metadata.redact import Redactor
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
 )
-
-
-@dataclass(frozen=True)
-class Stream:
-    """How to follow what is ingested. every_s: seconds between looks at the files; None looks
-    once."""
-
-    every_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,102 +59,7 @@ class IngestSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
-    """keep: whether secrets go into the lake as they are. show_configs: names of configs that Kafka
-    doesn't know and whose values are shown."""
-
-    keep: bool = False
-    show_configs: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How an ingest runs, and what it prints at its end.
-
-    stream: ingest again whenever a log has grown. accept_damage: return 0 even where a row of
-    bronze.damage was written. then_build: build the other tables in the same process. dry_run:
-    print what an ingest would bring in, and write nothing. run_id: a UUID, for lineage.
-    """
-
-    stream: Stream | None = None
-    accept_damage: bool = False
-    then_build: bool = False
-    dry_run: bool = False
-    run_id: str | None = None
-    json_output: bool = False
-
-
-def run(
-    paths: Sequence[str],
-    *,
-    lake: Lake,
-    reading: IngestSource = IngestSource(),
-    secrets: Secrets = Secrets(),
-    manner: Manner = Manner(),
-) -> int:
-    """Ingest the paths. Returns 0 where everything was read, 1 where a row of bronze.damage was
-    written, or where a dry run finds a damaged place without decoding. Raises KraftlakeError."""
-    _check_stream(reading, manner)
-    check_shown(secrets.keep, secrets.show_configs)
-    hiding = _Hiding(secrets.keep, frozenset(secrets.show_configs))
-    course = Course("ingest", is_shown=not manner.json_output)
-    work = _Work(
-        tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
-    )
-    refuse_foreign(lake)
-    if manner.dry_run:
-        is_damaged = work.tell_plan(json_output=manner.json_output)
-        return 1 if is_damaged and not manner.accept_damage else 0
-    check_writable(lake, ("bronze",))
-    total: Counter[str] = Counter()
-    stream = manner.stream
-    with interruptible("ingest", lambda: _AGAIN):
-        if stream is None or stream.every_s is None:
-            total.update(work.run())
-        else:
-            from jobs.lake.following import follow
-
-            with told_to_stop() as stop:
-                follow(paths, lambda: total.update(work.run()), stream.every_s, stop)
-            complain("ingest: stopped: run the same command again, which goes on")
-    counts = dict(total) or work.no_rows()
-    of_build = Course("build", is_shown=not manner.json_output)
-    if manner.then_build:
-        counts |= build.run_build(lake, course=of_build)
-    write_counts(counts, json_output=manner.json_output)
-    if manner.then_build:
-        build.tell_next(of_build, lake)
-    elif stream is None:
-        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
-    return 1 if total["bronze.damage"] and not manner.accept_damage else 0
-
-
-def _check_stream(reading: IngestSource, manner: Manner) -> None:
-    """Raises UsageError for an option that has no meaning for a stream."""
-    if manner.stream is None:
-        return
-    if reading.captured_at is not None or reading.order:
-        raise UsageError("--captured-at and --order are for captures, not for what is followed")
-    if manner.run_id is not None:
-        raise UsageError("--run-id is for one run, and a stream has one for each look")
-    if manner.then_build:
-        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
-
-
-def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
-    """Ingest the paths and build the tables, for a command that asks the lake next. What was done
-    is told on stderr. Raises KraftlakeError."""
-    hiding, course = _Hiding(False, frozenset()), Course("ingest", is_shown=False)
-    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), hiding, course)
-    refuse_foreign(lake)
-    check_writable(lake, ("bronze",))
-    with interruptible("ingest", lambda: _AGAIN):
-        work.run()
-    build.run_build(lake)
-
-
-@dataclass(frozen=True, slots=True)
-class _Hiding:
+class Hiding:
     """How an ingest hides secrets.
 
     keeps_secrets: whether secrets go into the lake as they are. shown_configs: names of configs
@@ -169,12 +67,12 @@ class _Hiding:
     `of_lake` has read it. seal: how the lake shows hashes; it is read with the key.
     """
 
-    keeps_secrets: bool
-    shown_configs: frozenset[str]
+    keeps_secrets: bool = False
+    shown_configs: frozenset[str] = frozenset()
     key: bytes = field(default=b"", repr=False)
     seal: Seal = OPEN
 
-    def of_lake(self, lake: Lake) -> _Hiding:
+    def of_lake(self, lake: Lake) -> Hiding:
         """The same with the lake's key and seal. A lake without a key gets a new one.
 
         Raises UsageError where the lake hides secrets and this ingest would keep them.
@@ -206,6 +104,95 @@ class _Hiding:
         return Redaction(key_file, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an ingest runs, and what it prints at its end.
+
+    is_stream: whether the paths are followed, by one look or by many. follow_s: seconds between
+    looks, each of which ingests where a log has grown; None for one look. accept_damage: return 0
+    even where a row of bronze.damage was written. then_build: build the other tables in the same
+    process. dry_run: print what an ingest would bring in, and write nothing. run_id: a UUID, for
+    lineage.
+    """
+
+    is_stream: bool = False
+    follow_s: float | None = None
+    accept_damage: bool = False
+    then_build: bool = False
+    dry_run: bool = False
+    run_id: str | None = None
+    json_output: bool = False
+
+
+def run(
+    paths: Sequence[str],
+    *,
+    lake: Lake,
+    reading: IngestSource = IngestSource(),
+    hiding: Hiding = Hiding(),
+    manner: Manner = Manner(),
+) -> int:
+    """Ingest the paths. Returns 0 where everything was read, 1 where a row of bronze.damage was
+    written, or where a dry run finds a damaged place without decoding. Raises KraftlakeError."""
+    _check_stream(reading, manner)
+    check_shown(hiding.keeps_secrets, hiding.shown_configs)
+    course = Course("ingest", is_shown=not manner.json_output)
+    work = _Work(
+        tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
+    )
+    refuse_foreign(lake)
+    check_there(paths)
+    if manner.dry_run:
+        is_damaged = work.tell_plan(json_output=manner.json_output)
+        return 1 if is_damaged and not manner.accept_damage else 0
+    check_writable(lake, ("bronze",))
+    total: Counter[str] = Counter()
+    with interruptible("ingest", lambda: _AGAIN):
+        if manner.follow_s is None:
+            total.update(work.run())
+        else:
+            from jobs.lake.following import follow
+
+            with told_to_stop() as stop:
+                follow(paths, lambda: total.update(work.run()), manner.follow_s, stop)
+            complain("ingest: stopped: run the same command again, which goes on")
+    counts = dict(total) or work.no_rows()
+    of_build = Course("build", is_shown=not manner.json_output)
+    if manner.then_build:
+        counts |= build.run_build(lake, course=of_build)
+    write_counts(counts, json_output=manner.json_output)
+    if manner.then_build:
+        build.tell_next(of_build, lake)
+    elif not manner.is_stream:
+        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
+    return 1 if total["bronze.damage"] and not manner.accept_damage else 0
+
+
+def _check_stream(reading: IngestSource, manner: Manner) -> None:
+    """Raises UsageError for an option that has no meaning for a stream."""
+    if not manner.is_stream:
+        return
+    if reading.captured_at is not None or reading.order:
+        raise UsageError("--captured-at and --order are for captures, not for what is followed")
+    if manner.run_id is not None:
+        raise UsageError("--run-id is for one run, and a stream has one for each look")
+    if manner.then_build:
+        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
+
+
+def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
+    """Ingest the paths and build the tables, for a command that asks the lake next. What was done
+    is told on stderr. Raises KraftlakeError."""
+    course = Course("ingest", is_shown=False)
+    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), course)
+    refuse_foreign(lake)
+    check_there(paths)
+    check_writable(lake, ("bronze",))
+    with interruptible("ingest", lambda: _AGAIN):
+        work.run()
+    build.run_build(lake)
+
+
 @dataclass(frozen=True)
 class _Work:
     """One ingest of some paths, which may be repeated."""
@@ -213,7 +200,7 @@ class _Work:
     paths: tuple[str, ...]
     lake: Lake
     options: CaptureOptions
-    hiding: _Hiding
+    hiding: Hiding
     course: Course
     verify: bool = False
     run_id: str | None = None
@@ -255,7 +242,7 @@ class _Work:
         )
         return bool(plan.damages or any(capture.damages for capture in plan.captures))
 
-    def _look(self, hiding: _Hiding, spool: Spool) -> Looks:
+    def _look(self, hiding: Hiding, spool: Spool) -> Looks:
         """What lies below the paths. A line on stderr names each thing that can't be read."""
         known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
         looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
@@ -287,9 +274,7 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(
-    looks: Looks, lake: Lake, hiding: _Hiding, spool: Path, course: Course
-) -> dict[str, int]:
+def _write(looks: Looks, lake: Lake, hiding: Hiding, spool: Path, course: Course) -> dict[str, int]:
     """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
     the user wants it there and a JVM runs already."""
     from pipelines.bronze.files import new_bytes

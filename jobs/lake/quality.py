@@ -41,17 +41,16 @@ def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
     from pipelines.quality.gate import Gate
     from pipelines.quality.suites import SUITES
 
-    place = lake
     with told(lake), locked_in_store(lake, waiting("quality", lake)):
         check_whole(lake)
         built = [
             suite.contract
             for suite in SUITES.values()
-            if suite.contract not in BRONZE and exists(place, suite.contract)
+            if suite.contract not in BRONZE and exists(lake, suite.contract)
         ]
         with (
             job_events("quality", lake, complain, run_id=run_id) as named,
-            Gate(spark, place, lambda line: complain(f"quality: {line}"), named) as gate,
+            Gate(spark, lake, lambda line: complain(f"quality: {line}"), named) as gate,
         ):
             for schema in ("bronze", "silver", "gold"):
                 gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.asking.answer import QueryError
+from jobs.asking.query_result import QueryError
 from jobs.asking.sql import explained
 from jobs.asking.sql_text import check_reads_only, tables_named
 from jobs.output import complain, write_json, write_table
@@ -136,12 +136,13 @@ def _queries(request: ExportOptions, in_lake: Sequence[str]) -> dict[str, str]:
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
     """The table as a stream from the lake."""
     from jobs.asking.sql_delta_rs import read
+    from jobs.asking.sql_request import LakeQuery
     from jobs.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain
 
     named = [one for one in tables_named(query) if one in in_lake]
     try:
-        reader = read(lake, named, query)
+        reader = read(LakeQuery(lake, query, named))
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     batches: pa.RecordBatchReader = plain(reader)

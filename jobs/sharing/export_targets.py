@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from jobs.asking.answer import csv_cell
+from jobs.asking.query_result import csv_cell
 from jobs.output import cell_text, json_text
 from pipelines.data_files import write_parquet
 
@@ -57,7 +57,7 @@ class DuckDbTarget:
         self._connection.execute("SET TimeZone = 'UTC'")
 
     def write(self, table: Exported) -> int:
-        """See Target."""
+        """See ExportTarget."""
         name = ".".join(map(_quoted, table.name.split(".")))
         if "." in table.name:
             schema = _quoted(table.name.split(".")[0])
@@ -73,7 +73,7 @@ class DuckDbTarget:
         return int(found[0]) if found else 0
 
     def close(self) -> None:
-        """See Target."""
+        """See ExportTarget."""
         self._connection.close()
 
 
@@ -85,7 +85,7 @@ class Sqlite:
         self._connection = sqlite3.connect(place)
 
     def write(self, table: Exported) -> int:
-        """See Target."""
+        """See ExportTarget."""
         name = _quoted(table.plain_name)
         columns = ", ".join(
             f"{_quoted(field.name)} {_sqlite_type(field.type)}" for field in table.batches.schema
@@ -103,43 +103,32 @@ class Sqlite:
         return count
 
     def close(self) -> None:
-        """See Target."""
+        """See ExportTarget."""
         self._connection.close()
 
 
 class Files:
-    """A folder with a file for each table, such as gold/findings.parquet."""
+    """Parquet or CSV files: one for each table below a folder, such as gold/findings.parquet, or
+    one file for the only table."""
 
-    def __init__(self, place: Path, form: str) -> None:
+    def __init__(self, place: Path, form: str, *, is_one_file: bool) -> None:
         self._place = place
         self._form = form
+        self._is_one_file = is_one_file
 
     def write(self, table: Exported) -> int:
-        """See Target."""
+        """See ExportTarget."""
+        if self._is_one_file:
+            return _write_file(self._place, self._form, table)
         path = self._place.joinpath(*table.name.split(".")).with_suffix(f".{self._form}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        return write_file(path, self._form, table)
+        return _write_file(path, self._form, table)
 
     def close(self) -> None:
-        """See Target."""
+        """See ExportTarget."""
 
 
-class OneFile:
-    """One Parquet or CSV file, which takes one table."""
-
-    def __init__(self, place: Path, form: str) -> None:
-        self._place = place
-        self._form = form
-
-    def write(self, table: Exported) -> int:
-        """See Target."""
-        return write_file(self._place, self._form, table)
-
-    def close(self) -> None:
-        """See Target."""
-
-
-def write_file(path: Path, form: str, table: Exported) -> int:
+def _write_file(path: Path, form: str, table: Exported) -> int:
     """Write the table's rows to a Parquet or CSV file. Returns how many there are."""
     if form == "parquet":
         return write_parquet(path, table.batches)
@@ -160,10 +149,9 @@ def target_of(form: str, place: Path, *, is_one_file: bool) -> ExportTarget:
         return DuckDbTarget(place)
     if form == "sqlite":
         return Sqlite(place)
-    if is_one_file:
-        return OneFile(place, form)
-    os.mkdir(place)
-    return Files(place, form)
+    if not is_one_file:
+        os.mkdir(place)
+    return Files(place, form, is_one_file=is_one_file)
 
 
 def _rows(batches: pa.RecordBatchReader) -> Iterator[Sequence[tuple[Any, ...]]]:

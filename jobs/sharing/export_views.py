@@ -15,13 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from jobs.asking.sql_delta_rs import line_of, quoted
-from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, DuckDbDialect, literal, statements
+from jobs.asking.sql_delta_rs import quoted, told
+from jobs.asking.sql_views import AT_END, DUCK_DB, HISTORY, VIEWS, literal, statements
 from pipelines.lake import SCHEMAS, Lake
-from pipelines.lake.delta_rs import open_table
-from replica.errors import UnreadableFileError
 from replica.scan.variant_texts import is_variant
 
 _HEAD = (
@@ -50,7 +47,7 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
         counts[table], view = _view(lake, table)
         lines += view
     if HISTORY in tables:
-        lines += (f"{one};" for one in statements(VIEWS, DuckDbDialect(), AT_END))
+        lines += (f"{one};" for one in statements(VIEWS, DUCK_DB, AT_END))
     place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return counts
 
@@ -58,15 +55,12 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
 def _view(lake: Lake, table: str) -> tuple[int, Iterator[str]]:
     """The rows of a table, and the lines that make its view."""
     uri = lake.table_uri(table)
-    try:
-        opened = open_table(uri)
+    with told(lake, table) as opened:
         rows = opened.to_pyarrow_dataset()  # refuses what Parquet files alone don't tell
         paths = opened.get_add_actions().column("path").to_pylist()
         return rows.count_rows(), _lines(
             table, rows.schema, [_file(lake, uri, one) for one in paths]
         )
-    except (DeltaError, TableNotFoundError, OSError) as error:
-        raise UnreadableFileError(uri, line_of(error)) from error
 
 
 def _file(lake: Lake, uri: str, path: str) -> str:

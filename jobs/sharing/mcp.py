@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
+from jobs.option_files import check_there
 from pipelines.lake import Lake
 from replica.errors import UsageError
 
@@ -20,9 +20,7 @@ def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -
 
     if lake is not None:
         _check(lake)
-    for path in paths:
-        if not os.path.exists(path):
-            raise UsageError(f"{path}: no such file or directory")
+    check_there(paths)
     served = Served(
         lake=None if lake is None else str(lake),
         paths=tuple(paths),

@@ -147,8 +147,13 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
         return await served.ask(
             "history",
             {
-                **{"topic": topic, "broker": broker, "principal": principal, "config": config},
-                **{"from-time": from_time, "to-time": to_time, "cluster": cluster},
+                "topic": topic,
+                "broker": broker,
+                "principal": principal,
+                "config": config,
+                "from-time": from_time,
+                "to-time": to_time,
+                "cluster": cluster,
             },
         )
 
@@ -185,8 +190,12 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         return await served.ask(
             "state",
             {
-                **{"at-offset": at_offset, "at-time": at_time, "cluster": cluster},
-                **{"entity": entity, "topic": topic, "name": name},
+                "at-offset": at_offset,
+                "at-time": at_time,
+                "cluster": cluster,
+                "entity": entity,
+                "topic": topic,
+                "name": name,
             },
         )
 
@@ -218,8 +227,12 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         return await served.ask(
             "plan",
             {
-                **{"stop-broker": stopped, "stop-rack": stop_rack, "remove-voter": remove_voter},
-                **{"add-voter": add_voter, "upgrade": upgrade, "to-dynamic": to_dynamic},
+                "stop-broker": stopped,
+                "stop-rack": stop_rack,
+                "remove-voter": remove_voter,
+                "add-voter": add_voter,
+                "upgrade": upgrade,
+                "to-dynamic": to_dynamic,
                 "cluster": cluster,
             },
             fine=(0, 1, 3),

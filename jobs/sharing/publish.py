@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
+from jobs.option_files import bytes_in, text_in
 from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.publishing import FeedTarget, Start, publish
@@ -29,6 +29,8 @@ from replica.format.java_properties import ENCODING, properties_in
 
 PROGRESS_TOPIC = "kraftlake-publish-progress"
 INTERVAL_S = 5.0
+_MOST_BYTES = 1024 * 1024
+"""Of a file that an option names."""
 _STARTS: tuple[Start, ...] = ("snapshot", "latest")
 
 
@@ -203,7 +205,7 @@ def _properties(kafka: Kafka) -> dict[str, str]:
     address."""
     found: dict[str, str] = {}
     if kafka.producer_config is not None:
-        text = _file("--producer-config", kafka.producer_config).decode(ENCODING)
+        text = bytes_in("--producer-config", kafka.producer_config, _MOST_BYTES).decode(ENCODING)
         try:
             found |= {key: value for _, key, value in properties_in(text)}
         except DataError as error:
@@ -232,14 +234,4 @@ def _content(option: str, text: str) -> str:
     as it is."""
     if not text.startswith("@"):
         return text
-    try:
-        return _file(option, text[1:]).decode().strip()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{option} {text}: is not UTF-8 text") from error
-
-
-def _file(option: str, path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}") from error
+    return text_in(option, text[1:], _MOST_BYTES).strip()

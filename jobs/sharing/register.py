@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, Spark, select
+from jobs.asking.sql_views import AT_END, HISTORY, SPARK_SQL, VIEWS, select
 from jobs.interrupts import interruptible, started_spark
 from jobs.output import complain, write_json, write_line, write_table
 from pipelines.catalog.metastore import (
@@ -96,7 +96,7 @@ def views_of(prefix: str) -> tuple[NamedQuery, ...]:
             f"{prefix}{view.name}",
             view.description.replace("at the moment asked for", "at the end of the log"),
             tuple((name, meaning) for name, _, meaning in view.columns),
-            select(view, Spark(), AT_END, f"{prefix}{HISTORY}"),
+            select(view, SPARK_SQL, AT_END, f"{prefix}{HISTORY}"),
         )
         for view in VIEWS
     )

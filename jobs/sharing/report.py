@@ -87,16 +87,17 @@ def run(
 def source(lake: Lake) -> ReportSource:
     """The lake behind the report's port. Raises UsageError where there is no lake, or one of
     another schema version."""
-    from jobs.asking.answer import QueryError
+    from jobs.asking.query_result import QueryError
     from jobs.asking.sql_delta_rs import answer
+    from jobs.asking.sql_request import LakeQuery
     from pipelines.report.source import ReportSource
 
     tables = tables_of(lake)
 
     def ask(sql: str) -> list[Mapping[str, Any]]:
         try:
-            found = answer(lake, [name for name in tables_named(sql) if name in tables], sql)
-            return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+            named = [name for name in tables_named(sql) if name in tables]
+            return list(answer(LakeQuery(lake, sql, named)).by_name())
         except QueryError as error:  # The query is ours, so the lake is at fault.
             raise UnreadableFileError(
                 f"--lake {lake}",

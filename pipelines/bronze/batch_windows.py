@@ -22,6 +22,7 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
 from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
+from pipelines.tables.keys import replica_of
 from replica.format.directory import SegmentFile
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of
@@ -203,7 +204,7 @@ def _known_counts(
     where = " OR ".join(f"({condition})" for condition in touched.values())
     query = f"SELECT {keys}, count(*) AS n FROM t WHERE {where} GROUP BY {keys}"  # noqa: S608
     rows = delta.answer(lake, LOG_BATCHES, query, version).to_pylist()
-    return {ReplicaId(*(row[name] for name in REPLICA_KEYS)): row["n"] for row in rows}
+    return {replica_of(row): row["n"] for row in rows}
 
 
 def _known_offsets(lake: delta.Lake, version: int, touched: str) -> Longs:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from pipelines import delta
 from pipelines.bronze.coverage import Uncovered
-from pipelines.capture.known import replica_of
 from pipelines.capture.looks import CaptureGroup, Look, next_free
 from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
+from pipelines.tables.keys import replica_of
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 
@@ -58,15 +57,6 @@ class Captured:
     def clock_is_behind(self) -> bool:
         """Whether the clock's time is before a capture that was ingested earlier."""
         return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
-
-    @property
-    def replica_columns(self) -> dict[str, Any]:
-        replica = self.look.replica
-        return {
-            "cluster_id": replica.cluster_id,
-            "node_id": replica.node_id,
-            "directory_id": replica.directory_id,
-        }
 
 
 def known_captures(lake: delta.Lake) -> list[KnownCapture]:

@@ -7,10 +7,11 @@ whether every record can be applied.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pipelines.capture.looks import Look
+from pipelines.finding_rows import finding_row
 from pipelines.tasks import Tasks
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
@@ -113,16 +114,9 @@ def _with_large(
 def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:
     return {
         "capture_id": look.capture_id,
-        "cluster_id": look.replica.cluster_id,
-        "node_id": look.replica.node_id,
-        "directory_id": look.replica.directory_id,
-        "rule": finding.rule.id,
-        "severity": finding.severity.value,
+        **asdict(look.replica),
+        **finding_row(finding),
         "file": examined.shown_file(finding.file),
-        "position": finding.position,
-        "offset": finding.offset,
-        "epoch": finding.epoch,
-        "message": finding.message,
         "snapshot_end_offset": None if snapshot is None else snapshot.offset,
         "snapshot_epoch": None if snapshot is None else snapshot.epoch,
     }

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
-from pipelines.bronze.log_batches import FOLDED_COLUMNS
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS
 from pipelines.bronze.moved_damage import moved_damage
 from pipelines.bronze.remaining import (
     Moments,
@@ -32,11 +32,11 @@ from pipelines.bronze.remaining import (
     remaining_snapshot,
 )
 from pipelines.bronze.replica_rows import of_replica
-from pipelines.capture.known import replica_of
 from pipelines.delta import Lake, merge, overwrite, read, remove
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
+from pipelines.tables.keys import replica_of
 from replica.format.damage import DamageKind
 
 _OF_A_CAPTURE = (bronze.FINDINGS, bronze.REPLICA_STATE)
@@ -131,7 +131,7 @@ class _Forgetting:
             self.lake,
             bronze.LOG_BATCHES,
             batches.where("NOT is_gone"),
-            update_set={name: f"s.{name}" for name in _BATCH_CHANGES},
+            update=_BATCH_CHANGES,
             insert=False,
         )
         gone = batches.where("is_gone").select(*bronze.BATCH_KEYS)
@@ -167,7 +167,7 @@ class _Forgetting:
                 self.lake,
                 bronze.SNAPSHOTS,
                 self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema),
-                update_set={name: f"s.{name}" for name in _SNAPSHOT_CHANGES},
+                update=_SNAPSHOT_CHANGES,
                 insert=False,
             )
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)

@@ -9,6 +9,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -16,11 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, FoldedCapture, Later, folded
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, FoldedCapture, folded
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
+from pipelines.tables.keys import replica_of
 from replica.model.keys import ReplicaId
-
-__all__ = ["FOLDED_COLUMNS", "FoldedCapture", "Later", "fold"]
 
 Moments = Mapping[ReplicaId, FoldedCapture]
 """The moment of the capture for each of its replicas."""
@@ -149,8 +149,7 @@ def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
 
 def _of_replica(rows: pa.Table, replica: ReplicaId) -> np.ndarray:
     found = np.ones(rows.num_rows, np.bool_)
-    values = (replica.cluster_id, replica.node_id, replica.directory_id)
-    for name, value in zip(REPLICA_KEYS, values, strict=True):
+    for name, value in asdict(replica).items():
         found &= pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type)).to_numpy()
     return found
 
@@ -193,7 +192,7 @@ def _folded_rows(
     for new, old in zip(new_rows, old_rows, strict=True):
         either = old or new
         assert either is not None, "a pair has one of both"
-        moment = moments.get(ReplicaId(*(either[name] for name in REPLICA_KEYS)))
+        moment = moments.get(replica_of(either))
         if moment is None:
             continue
         facts = {name: either[name] for name in (*BATCH_KEYS, *_FACTS)}

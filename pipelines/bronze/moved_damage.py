@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.bronze.remaining import Moments, ReplicaCapture, Row, file_in, first_ingested
+from pipelines.tables.keys import replica_of
 from replica.format.file_names import FileKind, classify
-from replica.model.keys import ReplicaId
 
 
 def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:
@@ -39,7 +39,7 @@ def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) ->
 
 def _in_other_segments(damage: Row, batches: Sequence[Row], moments: Moments) -> Iterator[Row]:
     for batch in batches:
-        replica = ReplicaId(batch["cluster_id"], batch["node_id"], batch["directory_id"])
+        replica = replica_of(batch)
         end = batch["position"] + batch["size_bytes"]
         is_it = batch["position"] <= damage["position"] < end and _name(batch) == _name(damage)
         if is_it and _told_by(damage, moments[replica]):

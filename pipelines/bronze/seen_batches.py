@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pipelines import delta
 from pipelines.bronze import log_batches
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS, FoldedCapture, Later
 from pipelines.bronze.batch_windows import FoldWindow, has_deleted, held_by, windows
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.coverage import uncovered
@@ -103,10 +104,10 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], task
         LOG_BATCHES,
         rows,
         version,
-        columns=log_batches.FOLDED_COLUMNS,
+        columns=FOLDED_COLUMNS,
         # literals, so that files with other batches are left out
         where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
-    ).inserted
+    )
 
 
 def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[pa.RecordBatch]:
@@ -116,10 +117,10 @@ def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[p
         yield with_own_crcs(pa.RecordBatch.from_arrays(cells, schema=_READ), own)
 
 
-def _moment(one: Captured) -> log_batches.FoldedCapture:
+def _moment(one: Captured) -> FoldedCapture:
     directory = one.look.directory
-    later = [log_batches.Later(row.at, row.log_start_offset, row.uncovered) for row in one.later]
-    return log_batches.FoldedCapture(
+    later = [Later(row.at, row.log_start_offset, row.uncovered) for row in one.later]
+    return FoldedCapture(
         at=one.at,
         previous_at=one.previous_at,
         next_at=one.next_at,

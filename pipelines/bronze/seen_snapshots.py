@@ -55,7 +55,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
     both = [seen_again(known[key], row) if key in known else row for key, row in rows.items()]
     changed = [row for row in both if row != known.get(_key(row))]
     table = pa.Table.from_pylist(changed, SNAPSHOTS.arrow_schema)
-    return delta.merge_values(lake, SNAPSHOTS, table, seen, columns=_CHANGES).inserted
+    return delta.merge_values(lake, SNAPSHOTS, table, seen, columns=_CHANGES)
 
 
 def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
     return {
         "capture_id": captured.look.capture_id,
         "capture_group": captured.group_id,
-        **captured.replica_columns,
+        **asdict(captured.look.replica),
         "captured_at": captured.at,
         "ingest_seq": captured.ingest_seq,
         "round_name": captured.look.round_name,
@@ -65,7 +65,7 @@ def replica_state_row(captured: Captured) -> Row:
     epochs, configured = directory.leader_epochs, directory.configured_voters
     return {
         "capture_id": captured.look.capture_id,
-        **captured.replica_columns,
+        **asdict(captured.look.replica),
         "quorum_version": state and state.version,
         "leader_id": state and state.leader_id,
         "leader_epoch": state and state.leader_epoch,
@@ -122,7 +122,7 @@ def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
     is_complete = snapshot.state.value == "complete"
     return {
-        **captured.replica_columns,
+        **asdict(captured.look.replica),
         "end_offset": snapshot.id.offset,
         "epoch": snapshot.id.epoch,
         "content_sha256": captured.look.shown_hash(snapshot.file),

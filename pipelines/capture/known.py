@@ -11,6 +11,7 @@ from typing import Any
 
 from pipelines.lake import Lake
 from pipelines.lake.seal import OPEN, Seal, is_sealed
+from pipelines.tables.keys import replica_of
 from replica.errors import UsageError
 from replica.format.file_names import classify
 from replica.format.known_file import BatchPlace, KnownFile
@@ -101,11 +102,6 @@ def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
         raise UsageError(
             f"{folder} can't be read ({reason}): restore it, or use a new lake"
         ) from error
-
-
-def replica_of(row: Mapping[str, Any]) -> ReplicaId:
-    """The replica of a row of any table that has replicas."""
-    return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
 def _base(row: Mapping[str, Any], seal: Seal) -> tuple[ReplicaId, Base]:

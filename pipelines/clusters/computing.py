@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.delta.contents import ClusterRows
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
@@ -26,22 +26,6 @@ _RECORDS_AT_ONCE = 20_000
 """Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
 """Bytes of rows that a process hands over directly. More rows go through a file."""
-
-
-@dataclass(frozen=True)
-class ComputedRows:
-    """Rows of one table, of some clusters. held: the rows, or the path of a file that holds them in
-    Arrow's format."""
-
-    clusters: tuple[str, ...]
-    held: pa.Table | str
-
-    def read(self) -> pa.Table:
-        """Raises OSError."""
-        if isinstance(self.held, pa.Table):
-            return self.held
-        with pa.memory_map(self.held) as source:
-            return pa.ipc.open_file(source).read_all()
 
 
 @dataclass(frozen=True)
@@ -77,7 +61,7 @@ def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]
     return [tuple(clusters) for clusters in groups]
 
 
-def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
+def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     """Rows of silver's and gold's tables by name, but for the findings of `membership`.
 
     None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
@@ -96,31 +80,24 @@ def compute(part: ClusterBatch) -> dict[str, ComputedRows] | None:
             for contract, some in small_tables(Silver(cluster_id, rows)):
                 made[contract.name].append(table_of(contract, some))
     return {
-        name: ComputedRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
+        name: ClusterRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
     }
 
 
 def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
     """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
-    captures, batches, *others = (of_cluster(table, cluster_id) for table in content)
-    rows = (_without_unread(table).to_pylist() for table in others)
-    return BronzeRows(captures.to_pylist(), Batches.of(batches), *rows)
-
-
-def _without_unread(rows: pa.Table) -> pa.Table:
-    """`payload` only in rows where the record can't be read from its `value`, or may be of a type
-    that this release doesn't know; elsewhere it would be as much as all other columns, unread."""
-    if "payload" not in rows.column_names:
-        return rows
-    payload = rows["payload"].combine_chunks()
-    metadata = payload.field("metadata") if isinstance(payload, pa.StructArray) else payload
-    is_read = pc.or_(
-        pc.is_null(rows["value"].combine_chunks()),
-        pc.fill_null(pc.match_substring(metadata, "apiKey"), False),
+    captures, batches, records, snapshots, snapshot_records, *others = (
+        of_cluster(table, cluster_id) for table in content
     )
-    places = pc.if_else(is_read, pa.array(range(rows.num_rows), pa.int64()), None)
-    return rows.set_column(rows.column_names.index("payload"), "payload", payload.take(places))
+    return BronzeRows(
+        captures.to_pylist(),
+        Batches.of(batches),
+        records,
+        snapshots.to_pylist(),
+        snapshot_records,
+        *(table.to_pylist() for table in others),
+    )
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:

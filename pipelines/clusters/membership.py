@@ -32,7 +32,9 @@ def members(admitted: Admitted) -> Iterator[RoundMember]:
         compared = [one for one in some if one in neighbours]
         batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
         for one in some:
-            looks, in_snapshots, state = (of_cluster(rows, one).to_pylist() for rows in small)
+            looks, in_snapshots, state = (of_cluster(rows, one) for rows in small)
             mine = Batches.of(of_cluster(batches, one))
-            rows = BronzeRows(looks, mine, [], [], in_snapshots, state, [])
+            nothing = in_snapshots.slice(0, 0)
+            known = looks.to_pylist(), state.to_pylist()
+            rows = BronzeRows(known[0], mine, nothing, [], in_snapshots, known[1], [])
             yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)

@@ -1,12 +1,12 @@
 """The only place that writes Delta.
 
 creation     makes tables, and checks them against their contracts, by delta-rs
-tables       thin functions over delta-spark: append, overwrite, merge, read
+tables       thin functions over delta-spark: read, overwrite, merge, remove
 committing   one commit of files that tasks or the driver wrote, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 merging      merges rows of the driver into a table by their keys, by delta-rs
 small        small tables read into one partition, by delta-rs
-replacing    replaces a table's content, and adds rows of the driver, by delta-rs
+replacing    replaces a table's content by rows of the driver, and adds such rows, by delta-rs
 actions      the statistics of a file's rows in a commit
 changing     replaces the content of a table with a change data feed by the rows that change
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
@@ -14,12 +14,12 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 
 from __future__ import annotations
 
-from pipelines.delta.changing import replace_by_files, replace_by_merge
+from pipelines.delta.changing import replace_by_files
 from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.merging import merge_values
-from pipelines.delta.replacing import add, add_values, replace
+from pipelines.delta.replacing import add_values
 from pipelines.delta.small import (
     TableRows,
     TableSize,
@@ -27,16 +27,11 @@ from pipelines.delta.small import (
     read_newest,
     rows_where,
     size,
-    spark_text,
     text,
     values,
 )
 from pipelines.delta.tables import (
-    Commit,
-    Merged,
-    append,
     exists,
-    last_commit,
     merge,
     overwrite,
     read,
@@ -47,23 +42,18 @@ from pipelines.delta.tables import (
 from pipelines.lake import Lake
 
 __all__ = [
-    "Commit",
     "Lake",
-    "Merged",
     "NewFile",
     "PendingAppend",
     "TableRows",
     "TableSize",
     "WriteTarget",
     "Written",
-    "add",
     "add_values",
     "answer",
-    "append",
     "commit",
     "ensure_table",
     "exists",
-    "last_commit",
     "merge",
     "merge_values",
     "overwrite",
@@ -71,12 +61,9 @@ __all__ = [
     "read_newest",
     "register",
     "remove",
-    "replace",
     "replace_by_files",
-    "replace_by_merge",
     "rows_where",
     "size",
-    "spark_text",
     "text",
     "vacuum",
     "values",

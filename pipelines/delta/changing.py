@@ -1,6 +1,6 @@
 """Replaces the content of a table with a change data feed by the rows that change.
 
-`replace` would put every row into the feed twice, as deleted and as inserted.
+An overwrite would put every row into the feed twice, as deleted and as inserted.
 """
 
 from __future__ import annotations
@@ -13,52 +13,23 @@ from pyspark.sql import functions as F
 
 from pipelines.data_files import remove_data_files
 from pipelines.delta.committing import NewFile, commit
-from pipelines.delta.replacing import replace
 from pipelines.delta.small import read_newest, size
-from pipelines.delta.tables import Merged, keys_equal, merged
+from pipelines.delta.tables import keys_equal
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 
 _IS_GONE = "_is_gone"
 
 
-def replace_by_merge(
-    spark: SparkSession, lake: Lake, contract: Contract, source: DataFrame
-) -> Merged:
-    """Makes `source`, whose keys must be unique, the table's whole content, and commits only the
-    difference.
-
-    The change data feed then has only new, deleted and changed rows. Where nothing changed there is
-    no commit; MERGE would make one.
-    """
-    table = read_newest(spark, lake, contract)
-    if not table.row_count:  # an overwrite of nothing gives the feed only added rows
-        return Merged(replace(lake, contract, source).rows, 0, 0)
-    changed = _changed(contract, table.rows, contract.select(source)).persist()
-    try:
-        if not changed.count():
-            return Merged(0, 0, 0)
-        builder = (
-            DeltaTable.forPath(spark, lake.path_of(contract))
-            .alias("t")
-            .merge(changed.alias("s"), keys_equal(contract))
-            .whenMatchedDelete(f"s.{_IS_GONE}")
-            .whenMatchedUpdateAll()
-            .whenNotMatchedInsertAll()
-        )
-        return merged(builder)
-    finally:
-        changed.unpersist()
-
-
 def replace_by_files(
     spark: SparkSession, lake: Lake, contract: Contract, files: Sequence[NewFile]
 ) -> None:
-    """Makes the rows of data files the table's whole content, and commits only the difference.
+    """Makes the rows of data files the table's whole content, and commits only the difference. The
+    change data feed then has only new, deleted and changed rows.
 
     The files lie in the table's folder, and no commit names them yet. The keys of their rows must
     be unique. An empty table takes the files as its own; otherwise they are removed after the
-    merge.
+    merge. Where nothing changed there is no commit; MERGE would make one.
     """
     if not size(lake, contract).row_count:
         commit(lake, contract, files, "overwrite")
@@ -68,9 +39,21 @@ def replace_by_files(
     paths = [f"{folder}/{one.name}" for one in files]
     rows = reader.parquet(*paths) if paths else spark.createDataFrame([], contract.schema)
     try:
-        replace_by_merge(spark, lake, contract, rows)
+        _merge(spark, lake, contract, rows)
     finally:
         remove_data_files(folder, [one.name for one in files])
+
+
+def _merge(spark: SparkSession, lake: Lake, contract: Contract, rows: DataFrame) -> None:
+    changed = _changed(contract, read_newest(spark, lake, contract).rows, rows).persist()
+    try:
+        if changed.count():
+            table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
+            merging = table.merge(changed.alias("s"), keys_equal(contract.keys))
+            merging = merging.whenMatchedDelete(f"s.{_IS_GONE}").whenMatchedUpdateAll()
+            merging.whenNotMatchedInsertAll().execute()
+    finally:
+        changed.unpersist()
 
 
 def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
@@ -81,7 +64,7 @@ def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame
         .alias("t")
         .join(
             rows.withColumn("_wanted", F.lit(True)).alias("s"),
-            F.expr(keys_equal(contract)),
+            F.expr(keys_equal(contract.keys)),
             "full",
         )
     )

@@ -60,9 +60,7 @@ class WriteTarget:
 
     @staticmethod
     def of(lake: Lake, contract: Contract) -> WriteTarget:
-        """The target of a table without partitions."""
-        name = contract.name
-        assert not contract.partition_by, f"{name}: a task's file would be of all partitions"
+        """The target of the contract's table in a lake."""
         columns = StatisticsColumns.of_contract(contract.schema)
         return WriteTarget(lake.path_of(contract), contract.arrow_schema, columns)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -29,30 +29,24 @@ _ROWS_OF_A_FILE = 10_000
 so changes of other clusters don't rewrite them."""
 
 
-class TableContents(Protocol):
-    """All rows that a table shall have of some clusters."""
-
-    @property
-    def clusters(self) -> Sequence[str]:
-        """The ids of these clusters."""
-
-    def read(self) -> pa.Table:
-        """The rows, in the contract's types. Raises OSError."""
-
-
 @dataclass(frozen=True)
-class Joined:
-    """Several pieces as one."""
+class ClusterRows:
+    """All rows that a table shall have of some clusters. held: the rows, in the contract's types,
+    or the path of a file that holds them in Arrow's format."""
 
     clusters: tuple[str, ...]
-    rows: pa.Table
+    held: pa.Table | str
 
     def read(self) -> pa.Table:
-        return self.rows
+        """The rows. Raises OSError."""
+        if isinstance(self.held, pa.Table):
+            return self.held
+        with pa.memory_map(self.held) as source:
+            return pa.ipc.open_file(source).read_all()
 
 
 def put(
-    lake: Lake, contract: Contract, pieces: Iterable[TableContents], kept: Sequence[str] = ()
+    lake: Lake, contract: Contract, pieces: Iterable[ClusterRows], kept: Sequence[str] = ()
 ) -> None:
     """Makes the rows of the pieces all rows of their clusters in the table. Their keys must be
     unique; ensure_table has made the table. Rows of the clusters in `kept` stay, and rows of all
@@ -64,7 +58,7 @@ def put(
     """
     table = open_table(lake.table_uri(contract.name))
     if not table.file_uris():
-        replace_values(lake, contract, (one.rows for one in joined(pieces, _ROWS_OF_A_FILE)))
+        replace_values(lake, contract, (one.read() for one in joined(pieces, _ROWS_OF_A_FILE)))
         return
     pieces = [*pieces]
     known = {*kept, *chain.from_iterable(one.clusters for one in pieces)}
@@ -79,26 +73,28 @@ def put(
 def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
     """`put` with all rows that the table shall have."""
     clusters = tuple(rows["cluster_id"].unique().to_pylist())
-    put(lake, contract, [Joined(clusters, rows)])
+    put(lake, contract, [ClusterRows(clusters, rows)])
 
 
-def joined(pieces: Iterable[TableContents], least: int) -> Iterator[Joined]:
+def joined(pieces: Iterable[ClusterRows], least: int) -> Iterator[ClusterRows]:
     """The pieces, where neighbours are joined so that each piece except the last has at least
     `least` rows."""
-    waiting: list[tuple[Sequence[str], pa.Table]] = []
+    waiting: list[ClusterRows] = []
+    count = 0
     for piece in pieces:
-        waiting.append((piece.clusters, piece.read()))
-        if sum(rows.num_rows for _, rows in waiting) >= least:
+        waiting.append(ClusterRows(piece.clusters, piece.read()))
+        count += waiting[-1].read().num_rows
+        if count >= least:
             yield _as_one(waiting)
-            waiting = []
+            waiting, count = [], 0
     if waiting:
         yield _as_one(waiting)
 
 
-def _as_one(pieces: Sequence[tuple[Sequence[str], pa.Table]]) -> Joined:
-    return Joined(
-        tuple(cluster_id for clusters, _ in pieces for cluster_id in clusters),
-        pa.concat_tables([rows for _, rows in pieces]),
+def _as_one(pieces: Sequence[ClusterRows]) -> ClusterRows:
+    return ClusterRows(
+        tuple(chain.from_iterable(one.clusters for one in pieces)),
+        pa.concat_tables([one.read() for one in pieces]),
     )
 
 
@@ -106,7 +102,7 @@ def _replace(
     lake: Lake,
     table: DeltaTable,
     contract: Contract,
-    pieces: Sequence[TableContents],
+    pieces: Sequence[ClusterRows],
     gone: Sequence[str],
 ) -> None:
     """Replaces all rows of the clusters of which a row differs."""
@@ -122,7 +118,7 @@ def _replace(
     query = f"SELECT count(*) AS staying FROM t WHERE NOT ({leaving})"  # noqa: S608 - our own text
     (count,) = rows_of(table, query)
     changed = (one for one in pieces if not differing.isdisjoint(one.clusters))
-    new = (some.rows for some in joined(changed, _ROWS_OF_A_FILE))
+    new = (some.read() for some in joined(changed, _ROWS_OF_A_FILE))
     if not count["staying"]:
         replace_values(lake, contract, new)
         return
@@ -136,11 +132,12 @@ def _replace(
     )
 
 
-def _is_held(table: DeltaTable, contract: Contract, some: Joined) -> bool:
+def _is_held(table: DeltaTable, contract: Contract, some: ClusterRows) -> bool:
     """Whether the table has exactly these rows of their clusters."""
     held = content(table, contract, of_clusters(some.clusters))
-    return held.num_rows == some.rows.num_rows and bool(
-        _in_order(contract, held).equals(_in_order(contract, some.rows))
+    rows = some.read()
+    return held.num_rows == rows.num_rows and bool(
+        _in_order(contract, held).equals(_in_order(contract, rows))
     )
 
 
@@ -149,7 +146,7 @@ def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
 
 
 def _change(
-    table: DeltaTable, contract: Contract, pieces: Iterable[TableContents], gone: Sequence[str]
+    table: DeltaTable, contract: Contract, pieces: Iterable[ClusterRows], gone: Sequence[str]
 ) -> None:
     """Commits the difference, in one commit."""
     changes: list[Row] = []
@@ -157,7 +154,7 @@ def _change(
     for some in joined(pieces, _ROWS_AT_ONCE):
         if not _is_held(table, contract, some):
             held = content(table, contract, of_clusters(some.clusters))
-            changes += _differences(contract, held.to_pylist(), some.rows.to_pylist())
+            changes += _differences(contract, held.to_pylist(), some.read().to_pylist())
             touched += some.clusters
     if gone:
         changes += _differences(contract, content(table, contract, of_clusters(gone)).to_pylist())

@@ -32,7 +32,6 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
         lake.table_uri(contract.name),
         schema=Schema.from_json(contract.schema.json()),
         mode="ignore",  # another process may be doing the same
-        partition_by=list(contract.partition_by),
         description=contract.description,
         configuration=_configuration(contract),
         storage_options=storage_options(lake.place),

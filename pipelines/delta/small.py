@@ -88,20 +88,12 @@ def values(
 def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.Table:
     """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
     without Spark. UsageError where the lake has no such table."""
-    return columns_where(lake, contract, contract.column_names, where, version=version)
+    return content(table_at(lake, contract, version), contract, where)
 
 
-def columns_where(
-    lake: Lake, contract: Contract, names: Sequence[str], where: str = "true", *, version: int
+def columns_of(
+    table: DeltaTable, contract: Contract, names: Sequence[str], where: str = "true"
 ) -> pa.Table:
-    """Columns of the rows of a version that fulfil a condition in SQL, in the contract's types.
-
-    UsageError where the lake has no such table.
-    """
-    return columns_of(_at(lake, contract, version), contract, names, where)
-
-
-def columns_of(table: DeltaTable, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
     """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. Raises
     what delta-rs raises."""
     columns = ", ".join(f'"{name}"' for name in names)
@@ -115,14 +107,16 @@ def answer(lake: Lake, contract: Contract, query: str, version: int | None = Non
 
     Raises UsageError where the lake has no such table.
     """
-    return _answer_of(_at(lake, contract, version), query)
+    return _answer_of(table_at(lake, contract, version), query)
 
 
 def _answer_of(table: DeltaTable, query: str) -> pa.Table:
     return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
 
 
-def _at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
+def table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
+    """The table at a version; None for the newest. Raises UsageError where the lake has no such
+    table."""
     table = open_newest(lake, contract)
     if version is not None and version != table.version():
         table.load_as_version(version)
@@ -138,11 +132,6 @@ def of_clusters(clusters: Iterable[str]) -> str:
     """SQL condition: the rows of these clusters; no rows where there are none."""
     ids = ", ".join(map(text, clusters))
     return f"cluster_id IN ({ids})" if ids else "false"
-
-
-def spark_text(value: str) -> str:
-    """A literal of SQL, as Spark reads it."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def size_of(table: DeltaTable) -> TableSize:
@@ -163,13 +152,7 @@ def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Ta
     delta-rs raises."""
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
-    query = f"SELECT * FROM t WHERE {where}"  # noqa: S608 - the conditions are our own
-    return in_contract_types(_answer_of(table, query), contract)
-
-
-def in_contract_types(found: pa.Table, contract: Contract) -> pa.Table:
-    """delta-rs's answer in the contract's Arrow schema."""
-    return in_types(found, contract.arrow_schema)
+    return columns_of(table, contract, contract.column_names, where)
 
 
 def in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -6,11 +6,9 @@ Each write is one Delta commit, so a reader sees all of it or nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import deltalake
-from delta.tables import DeltaMergeBuilder, DeltaTable
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pipelines.catalog.statements import create_table
@@ -18,24 +16,6 @@ from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
-
-
-@dataclass(frozen=True)
-class Merged:
-    """The numbers of rows of one MERGE."""
-
-    inserted: int
-    updated: int
-    deleted: int
-
-
-@dataclass(frozen=True)
-class Commit:
-    """An entry of a table's history. metrics: Delta's operation metrics that are numbers."""
-
-    version: int
-    operation: str
-    metrics: Mapping[str, int]
 
 
 def exists(lake: Lake, contract: Contract) -> bool:
@@ -94,21 +74,6 @@ def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> 
     return tuple(registered)
 
 
-def append(
-    lake: Lake, contract: Contract, df: DataFrame, *, transaction: tuple[str, int] | None = None
-) -> None:
-    """Adds `df`'s rows to the table, which ensure_table has made.
-
-    transaction: (application id, version); Delta skips a write whose version is not above the
-    last one of that application, so a retried batch is written once.
-    """
-    writer = contract.select(df).write.format("delta").mode("append")
-    if transaction is not None:
-        application, version = transaction
-        writer = writer.option("txnAppId", application).option("txnVersion", version)
-    writer.save(lake.path_of(contract))
-
-
 def overwrite(
     lake: Lake, contract: Contract, df: DataFrame, *, replace_where: str | None = None
 ) -> None:
@@ -129,44 +94,28 @@ def merge(
     contract: Contract,
     source: DataFrame,
     *,
-    condition: str | None = None,
-    where: str | None = None,
-    update_when: str | None = None,
-    update_set: Mapping[str, str | Column] | None = None,
+    update: Iterable[str] = (),
     insert: bool = True,
-) -> Merged:
-    """MERGEs `source` into the table; `t` is the table and `s` the source in every expression.
+) -> None:
+    """MERGEs `source`, whose keys must be unique, into the table. NULL equals NULL in a key.
 
-    condition: how rows match; by default equal keys, NULL equal to NULL.
-    where: what rows of `t` that can match fulfil; with literals Delta reads fewer files.
-    update_set: column -> expression for matched rows, those that fulfil update_when if given;
-    without it matched rows stay as they are.
-    insert: whether source rows that match nothing are added.
-    The source's keys must be unique, or Delta refuses an update as ambiguous.
-    """
-    assert update_when is None or update_set, "update_when without update_set changes nothing"
-    builder = (
-        DeltaTable.forPath(spark, lake.path_of(contract))
-        .alias("t")
-        .merge(contract.select(source).alias("s"), _and(condition or keys_equal(contract), where))
-    )
-    if update_set:
-        builder = builder.whenMatchedUpdate(update_when, dict(update_set))
-    if insert:
-        builder = builder.whenNotMatchedInsertAll()
-    return merged(builder)
-
-
-def remove(
-    spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame, *, where: str = "true"
-) -> int:
-    """Deletes the rows that equal some row of `keys` in all its columns; how many they were.
-
-    where: a condition on the table, `t`, by which Delta reads fewer files.
+    update: the columns that rows with equal keys get from the source. insert: whether source rows
+    whose keys the table lacks are added.
     """
     table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
-    equal = " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in keys.columns)
-    merging = table.merge(keys.distinct().alias("s"), f"({equal}) AND ({where})")
+    builder = table.merge(contract.select(source).alias("s"), keys_equal(contract.keys))
+    changes: dict[str, str | Column] = {name: f"s.{name}" for name in update}
+    if changes:
+        builder = builder.whenMatchedUpdate(set=changes)
+    if insert:
+        builder = builder.whenNotMatchedInsertAll()
+    builder.execute()
+
+
+def remove(spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame) -> int:
+    """Deletes the rows that equal some row of `keys` in all its columns. Gives their number."""
+    table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
+    merging = table.merge(keys.distinct().alias("s"), keys_equal(keys.columns))
     row = merging.whenMatchedDelete().execute().collect()[0]
     return int(row["num_deleted_rows"])
 
@@ -185,33 +134,9 @@ def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
         spark.conf.set(check, before or "true")
 
 
-def last_commit(spark: SparkSession, lake: Lake, contract: Contract) -> Commit:
-    """The table's newest commit, whoever made it."""
-    row: Any = DeltaTable.forPath(spark, lake.path_of(contract)).history(1).collect()[0]
-    metrics = {
-        name: int(value)
-        for name, value in (row["operationMetrics"] or {}).items()
-        if value.lstrip("-").isdigit()
-    }
-    return Commit(row["version"], row["operation"], metrics)
-
-
-def _and(condition: str, where: str | None) -> str:
-    return condition if where is None else f"({condition}) AND {where}"
-
-
-def merged(builder: DeltaMergeBuilder) -> Merged:
-    """The numbers in the command's own result: the history's last entry may be another writer's."""
-    row = builder.execute().collect()[0]
-    return Merged(
-        inserted=row["num_inserted_rows"],
-        updated=row["num_updated_rows"],
-        deleted=row["num_deleted_rows"],
-    )
-
-
-def keys_equal(contract: Contract) -> str:
-    return " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in contract.keys)
+def keys_equal(names: Iterable[str]) -> str:
+    """Condition of a MERGE: the rows of the table, `t`, and of the source, `s`, have equal keys."""
+    return " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in names)
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:

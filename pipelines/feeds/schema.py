@@ -79,7 +79,7 @@ def _shape(ops: tuple[str, ...], has_before: bool, has_after: bool) -> dict[str,
 
 
 def _column(column: Column) -> dict[str, Any]:
-    kind = _TYPES[str(column.type)]
+    kind = _TYPES[column.type]
     unit = " (ms since the epoch)" if column.type == "timestamp" else ""
     nullable = {"type": [kind["type"], "null"]} if column.nullable else {}
     return {**kind, **nullable, "description": f"{column.description}{unit}"}

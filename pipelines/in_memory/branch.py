@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.in_memory.batches import Batches, Places, first_of_each
-from pipelines.in_memory.committed import COMMITMENTS, AgreedBranch
-from pipelines.in_memory.control import batch_key
+from pipelines.in_memory.batches import Batches, Longs, first_of_each
+from pipelines.in_memory.committed import AgreedBranch, Batch
 from pipelines.in_memory.held import HeldBatches
-from pipelines.in_memory.rows import Row
-
-_CONTENT = ("timestamp", "is_control", "record_type", "record_version", "payload", "value")
+from pipelines.replay.columns import RECORDS
+from replica.model.keys import ReplicaId
 
 
 def branch_batches(committed: AgreedBranch, batches: Batches) -> Batches:
@@ -30,36 +28,38 @@ def _is_agreed(committed: AgreedBranch, batches: Batches) -> Any:
     return committed.has(batches.base_offset, batches.leader_epoch, batches.crc)
 
 
-def branch_records(committed: AgreedBranch, records: Iterable[Row]) -> list[Row]:
-    """The records of the branch, each once: a row of silver.committed_log with the record as
-    bronze.log_records has it."""
-    rows = [*records]
-    names = ("offset", "leader_epoch", "crc")
-    offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
-    indexes = np.flatnonzero(committed.has(offsets, epochs, crcs))
-    is_proven = committed.is_proven[committed.places(offsets[indexes])].tolist()
-    found: dict[int, Row] = {}
-    for index, proven in zip(indexes.tolist(), is_proven, strict=True):
-        row = rows[index]
-        entry = {"cluster_id": row["cluster_id"], **{name: row[name] for name in names}}
-        content = {name: row[name] for name in _CONTENT}
-        found.setdefault(row["offset"], {**entry, "commitment": COMMITMENTS[proven], **content})
-    return list(found.values())
+class BranchRecords(NamedTuple):
+    """Records of the agreed branch, ascending by offset, each once. rows: RECORDS. commitments: of
+    each, as in silver.committed_log."""
+
+    rows: pa.Table
+    commitments: pa.Array
 
 
-class LostBatches(NamedTuple):
-    """Batches that replicas once held behind the agreed branch. position: the offset of the fork,
-    the first offset at which such a log holds another entry than the branch. tail_id: a capture
-    that shows it. commitment: superseded where the agreed entry at the fork is proven, else
-    unproven. places: the indexes of its batches from the fork on."""
+def branch_records(committed: AgreedBranch, rows: pa.Table) -> BranchRecords:
+    """The records among the rows that are of the branch. rows: of any replicas, with crc besides
+    the columns of RECORDS."""
+    offsets, epochs, crcs = (_longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
+    kept = _in_order(offsets, committed.has(offsets, epochs, crcs))
+    commitments = committed.commitments(committed.places(offsets[kept]))
+    return BranchRecords(_taken(rows, kept), commitments)
+
+
+class LostTail(NamedTuple):
+    """A branch that lost. position: the offset of the fork, the first offset at which such a log
+    holds another entry than the agreed branch. tail_id: a capture that shows it. commitment:
+    superseded where the agreed entry at the fork is proven, else unproven. replica: whose log it
+    is. batches: its batches from the fork on. last_offset: of these, inclusive."""
 
     position: int
     tail_id: str
     commitment: str
-    places: Places
+    replica: ReplicaId
+    batches: frozenset[Batch]
+    last_offset: int
 
 
-def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[LostBatches]:
+def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:
     """Each branch that lost. Its last entry identifies it, because below equal entries Raft's logs
     are equal. Two such branches may begin with the same batches."""
     batches = held.batches
@@ -73,29 +73,56 @@ def tails_of(held: HeldBatches, committed: AgreedBranch) -> list[LostBatches]:
             position = int(batches.base_offset[forked].min())
             tail = position, max(map(batches.identity, forked.tolist()))
             tails[tail] = min(tails.get(tail, capture_id), capture_id)
-    found = []
     for (position, _), capture_id in tails.items():
         (fork,) = committed.places(np.array([position])).tolist()
-        commitment = "superseded" if committed.is_proven[fork] else COMMITMENTS[False]
         places = held.places(capture_id)
         mine = places[is_off[places] & (batches.base_offset[places] >= position)]
-        found.append(LostBatches(position, capture_id, commitment, mine))
-    return found
+        yield LostTail(
+            position,
+            capture_id,
+            "superseded" if committed.is_proven[fork] else "unproven",
+            batches.replicas[int(batches.replica[mine[0]])],
+            frozenset(map(batches.identity, mine.tolist())),
+            int(batches.last_offset[mine].max()),
+        )
 
 
-def lost_tails(held: HeldBatches, committed: AgreedBranch, records: Iterable[Row]) -> Iterator[Row]:
-    """The records that replicas once held behind the agreed branch.
+def tail_records(tail: LostTail, rows: pa.Table) -> pa.Table:
+    """RECORDS of the tail, ascending by offset. rows: of the tail's replica, with base_offset and
+    crc besides the columns of RECORDS."""
+    keys = (rows[name].to_pylist() for name in ("base_offset", "leader_epoch", "crc"))
+    is_held = np.array([key in tail.batches for key in zip(*keys, strict=True)], np.bool_)
+    return _taken(rows, _in_order(_longs(rows["offset"]), is_held))
 
-    A row has position, tail_id and commitment of a Tail, and the columns of bronze.log_records.
-    """
-    of_batch: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for tail in tails_of(held, committed):
-        told = {name: getattr(tail, name) for name in ("position", "tail_id", "commitment")}
-        for key in held.batches.keys(tail.places):
-            of_batch[key].append(told)
-    for row in records if of_batch else ():
-        for told in of_batch.get(batch_key(row), ()):
-            yield {**row, **told}
+
+def content_records(rows: pa.Table, epoch: int) -> pa.Table:
+    """RECORDS of a snapshot, each once; `offset` is the record's index. rows: the content by any
+    replicas. epoch: of the snapshot."""
+    epochs = pa.repeat(pa.scalar(epoch, pa.int32()), rows.num_rows)
+    indexes = _longs(rows["offset"])
+    kept = _in_order(indexes, np.ones(len(indexes), np.bool_))
+    return _taken(rows.append_column("leader_epoch", epochs), kept)
+
+
+def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
+    """The places of the wanted ones, ascending by offset, of each offset one."""
+    wanted = np.flatnonzero(is_wanted)
+    ascending = wanted[np.argsort(offsets[wanted], kind="stable")]
+    found = offsets[ascending]
+    is_first = np.append(True, found[1:] != found[:-1])[: len(found)]
+    return np.asarray(ascending[is_first], np.int64)
+
+
+def _taken(rows: pa.Table, places: Longs) -> pa.Table:
+    """RECORDS of the rows at these places."""
+    rows = rows.select(RECORDS.names)
+    if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
+        return rows
+    return rows.take(pa.array(places))
+
+
+def _longs(column: pa.ChunkedArray) -> Longs:
+    return np.asarray(column.to_numpy(), np.int64)
 
 
 def holders_of(branch: Batches) -> pa.Table:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.in_memory.voters import voter
 from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
@@ -49,13 +51,11 @@ def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
     return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
-def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
+def control_records(records: pa.Table) -> dict[BatchKey, ControlRecords]:
     """The control records of each batch that has any. records: rows of bronze.log_records."""
     changes: dict[BatchKey, list[Row]] = defaultdict(list)
     sets: dict[BatchKey, list[Row]] = defaultdict(list)
-    for row in records:
-        if not row["is_control"]:
-            continue
+    for row in _control(records):
         if row["record_type"] == ControlType.LEADER_CHANGE.name:
             changes[batch_key(row)].append(_leader_change(row))
         elif row["record_type"] == ControlType.KRAFT_VOTERS.name:
@@ -66,16 +66,23 @@ def control_records(records: Iterable[Row]) -> dict[BatchKey, ControlRecords]:
     }
 
 
-def snapshot_voter_sets(snapshot_records: Iterable[Row]) -> dict[SnapshotKey, list[Row]]:
+def snapshot_voter_sets(snapshot_records: pa.Table) -> dict[SnapshotKey, list[Row]]:
     """The voter sets of each snapshot that has any. Their offset is the snapshot's end offset.
 
     snapshot_records: rows of bronze.snapshot_records.
     """
     sets: dict[SnapshotKey, list[Row]] = defaultdict(list)
-    for row in snapshot_records:
-        if row["is_control"] and row["record_type"] == ControlType.KRAFT_VOTERS.name:
+    for row in _control(snapshot_records):
+        if row["record_type"] == ControlType.KRAFT_VOTERS.name:
             sets[snapshot_key(row)].append(_voter_set(row, row["end_offset"], row["epoch"]))
     return dict(sets)
+
+
+def _control(records: pa.Table) -> list[Row]:
+    """The control records, without what only other records need."""
+    names = [name for name in records.column_names if name not in ("payload", "record_version")]
+    rows: list[Row] = records.select(names).filter(records["is_control"]).to_pylist()
+    return rows
 
 
 def _leader_change(row: Row) -> Row:

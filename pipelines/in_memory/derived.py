@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipelines.gold.rules.looks import looks
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.branch import branch_batches, branch_records, lost_tails
+from pipelines.in_memory.branch import branch_batches, tails_of
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.capture_groups import group_findings
 from pipelines.in_memory.committed import AgreedBranch, committed_log, proven_ranges
@@ -31,11 +31,12 @@ from pipelines.in_memory.health import Health, health
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
 from pipelines.in_memory.metadata import state_ranges
+from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.quorum.log_growth import lengths_of
 from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
 from pipelines.in_memory.quorum.stated_voters import stated_voters
-from pipelines.in_memory.replay import Replayed, replayed
+from pipelines.in_memory.replay import HeldLog, Replayed, replayed
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import judged_snapshots
 
@@ -63,7 +64,7 @@ class Silver:
     def groups(self) -> list[Row]:
         """The rows of group_findings."""
         logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
-        return group_findings(self.bronze.captures, logs)
+        return group_findings(self.cluster_id, self.bronze.captures, logs)
 
     @cached_property
     def committed(self) -> AgreedBranch:
@@ -107,7 +108,7 @@ class Gold:
     def history(self) -> list[Row]:
         """Rows of gold.leader_epoch_history."""
         epochs = known_epochs(self.bronze, self.silver.control)
-        return leader_epoch_history(epochs, self.silver.groups)
+        return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
 
     @cached_property
     def branch(self) -> Batches:
@@ -168,10 +169,10 @@ class SmallRecords:
 
     @cached_property
     def _replayed(self) -> Replayed:
-        of = self.silver.bronze
-        branch = branch_records(self.committed, of.records)
-        tails = lost_tails(self.silver.held, self.committed, of.records)
-        return replayed(branch, of.snapshots, of.snapshot_records, tails)
+        of, tails = self.silver.bronze, tails_of(self.silver.held, self.committed)
+        snapshots = [*whole_snapshots(of.snapshots)]
+        records = of.records, of.snapshot_records
+        return replayed(HeldLog(self.committed, *records, snapshots, [*tails]))
 
     @property
     def written(self) -> pa.Table:

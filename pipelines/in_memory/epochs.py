@@ -183,47 +183,35 @@ def _named(
             yield tuple(row[name] for name in REPLICA_KEYS), "quorum_state", stated, voters
 
 
-def _without_repetitions(rows: Iterable[Row]) -> list[Row]:
+def _without_repetitions(rows: Sequence[Row]) -> list[Row]:
     """The rows without each LEADER_CHANGE behind a voters record, whose ids it only repeats
     (KIP-853)."""
-    rows = list(rows)
-    firsts: dict[str, int] = {}
-    for row in rows:
-        if row["source"] in ("kraft_voters", "snapshot"):
-            first = firsts.get(row["cluster_id"], row["offset"])
-            firsts[row["cluster_id"]] = min(first, row["offset"])
-    return [
-        row
-        for row in rows
-        if row["source"] != "leader_change"
-        or row["offset"] < firsts.get(row["cluster_id"], row["offset"] + 1)
-    ]
+    offsets = (row["offset"] for row in rows if row["source"] in ("kraft_voters", "snapshot"))
+    first = min(offsets, default=_NO_OFFSET)
+    return [row for row in rows if row["source"] != "leader_change" or row["offset"] < first]
 
 
-def known_epochs(
-    bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]
-) -> dict[tuple[str, int], Row]:
-    """For each (cluster_id, epoch) that any file of any replica named: start_offset, and leader_id,
-    voters, granting_voters and started_at of its LEADER_CHANGE record.
+def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> dict[int, Row]:
+    """For each epoch that any file of any replica named: start_offset, and leader_id, voters,
+    granting_voters and started_at of its LEADER_CHANGE record.
 
     Where that record is gone everywhere these are None, except that quorum-states may still name
     the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
     """
-    offsets: dict[tuple[str, int], list[int]] = defaultdict(list)
-    changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    offsets: dict[int, list[int]] = defaultdict(list)
+    changes: dict[int, list[Row]] = defaultdict(list)
     batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))
     for first in first_of_each([batches.leader_epoch], [batches.base_offset]).tolist():
-        cluster_id = batches.replicas[int(batches.replica[first])].cluster_id
         base_offset, number, _ = batches.identity(first)
-        offsets[cluster_id, number].append(base_offset)
+        offsets[number].append(base_offset)
     for row in bronze.state:
         for entry in row["leader_epochs"] or ():
-            offsets[row["cluster_id"], entry["epoch"]].append(entry["start_offset"])
+            offsets[entry["epoch"]].append(entry["start_offset"])
     for key, records in control.items():
         if records.leader_change is not None:
-            changes[key[0], key[4]].append(records.leader_change)
+            changes[key[4]].append(records.leader_change)
     leaders = _stated_leaders(bronze.state)
-    found: dict[tuple[str, int], Row] = {}
+    found: dict[int, Row] = {}
     for epoch in {**dict.fromkeys(offsets), **dict.fromkeys(changes)}:
         change = min(changes.get(epoch, ()), key=nulls_first, default=dict.fromkeys(_OF_CHANGE))
         start = change.get("offset")
@@ -235,13 +223,13 @@ def known_epochs(
     return found
 
 
-def _stated_leaders(state: Iterable[Row]) -> dict[tuple[str, int], int]:
+def _stated_leaders(state: Iterable[Row]) -> dict[int, int]:
     """The leader of each epoch by the quorum-states that know it.
 
     An epoch has one leader; where quorum-states name two, neither is taken.
     """
-    named: dict[tuple[str, int], set[int]] = defaultdict(set)
+    named: dict[int, set[int]] = defaultdict(set)
     for row in state:
         if row["leader_id"] is not None and row["leader_id"] >= 0:
-            named[row["cluster_id"], row["leader_epoch"]].add(row["leader_id"])
+            named[row["leader_epoch"]].add(row["leader_id"])
     return {epoch: next(iter(ids)) for epoch, ids in named.items() if len(ids) == 1}

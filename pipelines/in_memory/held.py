@@ -19,18 +19,14 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.shared_runs import HeldEntries, runs_of
+from pipelines.tables.keys import replica_of
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
-from replica.model.keys import ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 
 _MOST_PLACES = 8_000_000
 """How many batches may be in the logs that are kept for later questions."""
-
-
-def replica_of(row: Mapping[str, Any]) -> ReplicaId:
-    """The replica of a row that has REPLICA_KEYS."""
-    return ReplicaId(row["cluster_id"], row["node_id"], row["directory_id"])
 
 
 def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.capture_groups import moment
+from pipelines.in_memory.capture_groups import moment, newest_group
 from pipelines.in_memory.committed import AgreedBranch, Batch
-from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row
+from pipelines.tables.keys import replica_of
 from replica.history.log import OffsetRange
 from replica.history.ranges import Ranges, difference, intersection
 from replica.model.keys import ReplicaId
 
 
-def leader_epoch_history(known: Mapping[tuple[str, int], Row], groups: Iterable[Row]) -> list[Row]:
+def leader_epoch_history(
+    cluster_id: str, known: Mapping[int, Row], groups: Sequence[Row]
+) -> list[Row]:
     """Rows of gold.leader_epoch_history. known: from known_epochs. groups: from group_findings."""
-    of_cluster: dict[str, list[Row]] = defaultdict(list)
-    for group in groups:
-        of_cluster[group["cluster_id"]].append(group)
     rows: list[Row] = []
-    following: Row = {}
-    for (cluster_id, epoch), fact in sorted(known.items(), key=lambda one: one[0], reverse=True):
-        if following.get("cluster_id") != cluster_id:
-            following = {"cluster_id": cluster_id, "start_offset": None, "started_at": None}
-        commitment, is_on_branch = _judged(epoch, fact["start_offset"], of_cluster[cluster_id])
+    following: Row = {"start_offset": None, "started_at": None}
+    for epoch, fact in sorted(known.items(), key=itemgetter(0), reverse=True):
+        commitment, is_on_branch = _judged(epoch, fact["start_offset"], groups)
         row = {
             **{"cluster_id": cluster_id, "epoch": epoch, **fact},
             "end_offset": following["start_offset"],
@@ -89,25 +87,23 @@ def _has(epoch: int, group: Row) -> bool:
     return any(entry["epoch"] == epoch for entry in group["branch"])
 
 
-def divergence_points(
-    groups: Iterable[Row], captures: Iterable[Row], newest: Container[tuple[str, str]]
-) -> Iterator[Row]:
-    """Rows of gold.divergence_points. captures: rows of bronze.captures. newest: from
-    newest_groups."""
-    names: dict[tuple[str, str], list[str]] = defaultdict(list)
+def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterator[Row]:
+    """Rows of gold.divergence_points. groups: from group_findings. captures: bronze's rows."""
+    newest = newest_group(groups)
+    names: dict[str, list[str]] = defaultdict(list)
     for row in captures:
         if row["round_name"] is not None:
-            names[row["cluster_id"], row["capture_group"]].append(row["round_name"])
+            names[row["capture_group"]].append(row["round_name"])
     for group in groups:
-        place = group["cluster_id"], group["capture_group"]
+        name = group["capture_group"]
+        about = {
+            "cluster_id": group["cluster_id"],
+            "capture_group": name,
+            "is_latest": name == newest,
+            "round_name": min(names[name], default=None),
+        }
         for pair in group["pairs"]:
-            yield {
-                "cluster_id": place[0],
-                "capture_group": place[1],
-                "is_latest": place in newest,
-                "round_name": min(names[place], default=None),
-                **pair,
-            }
+            yield about | pair
 
 
 class _Gone(NamedTuple):

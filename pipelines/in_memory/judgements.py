@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from pipelines.gold.rules.lineage import of_group, refusal
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.held import covers, one_row_per_capture, replica_of
+from pipelines.in_memory.held import covers, one_row_per_capture
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
-from pipelines.tables.keys import FINDING_KEYS
+from pipelines.tables.keys import FINDING_KEYS, replica_of
 from replica.check.rule import Family
 
 _COLUMNS = (
@@ -56,23 +56,19 @@ def findings(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """A row for each cluster whose log holds records that can't be applied: cluster_id, refused
-    (how many), first_refused (dict: offset, record_type, reason, because) and its leader_epoch.
+    """One row where the log holds records that can't be applied, otherwise none: cluster_id,
+    refused (how many), first_refused (dict: offset, record_type, reason, because) and its
+    leader_epoch.
 
     replayed: a Replayed's `compared`.
     """
-    of_cluster: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in replayed:
-        if row["content_sha256"] is None and row["refused"] > 0:
-            of_cluster[row["cluster_id"]].append(row)
-    found = []
-    for cluster_id, rows in of_cluster.items():
-        first = min((row["first_refused"] for row in rows), key=lambda one: one["offset"])
-        entry = committed.entry(first["offset"])
-        if entry is not None:
-            what = {"refused": sum(row["refused"] for row in rows), "first_refused": first}
-            found.append({"cluster_id": cluster_id, **what, "leader_epoch": entry["leader_epoch"]})
-    return found
+    rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
+    first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
+    entry = None if first is None else committed.entry(first["offset"])
+    if entry is None:
+        return []
+    what = {"refused": sum(row["refused"] for row in rows), "first_refused": first}
+    return [{"cluster_id": committed.cluster_id, **what, "leader_epoch": entry["leader_epoch"]}]
 
 
 def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
@@ -84,12 +80,10 @@ def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
 
 def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
     """Each finding with the captures that it may be about, and their places."""
-    looks: defaultdict[str, list[Row]] = defaultdict(list)
-    for look in one_row_per_capture(captures):
-        looks[look["cluster_id"]].append(look)
+    looks = one_row_per_capture(captures)
     names = ("node_id", "directory_id", "capture_id", "captured_at", "source")
     for found in worded:
-        for look in looks[found["cluster_id"]]:
+        for look in looks:
             if found["capture_id"] in (None, look["capture_id"]):
                 yield {**found, **{name: look[name] for name in names}}
 

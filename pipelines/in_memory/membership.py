@@ -16,9 +16,9 @@ import numpy.typing as npt
 from pipelines.gold.rules.membership import told
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
-from pipelines.in_memory.held import HeldBatches, one_row_per_capture, replica_of
+from pipelines.in_memory.held import HeldBatches, one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.tables.keys import REPLICA_KEYS
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.model.keys import ReplicaId
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 

@@ -1,66 +1,123 @@
-"""The plan of each cluster's replay, from the rows of its records."""
+"""Which records of a cluster can be replayed, and so the plan of its replay."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
-from pipelines.in_memory.rows import Row
+import numpy as np
+import pyarrow as pa
+
+from pipelines.in_memory.committed import AgreedBranch
+from pipelines.in_memory.rows import Row, microseconds
+from pipelines.replay.columns import is_unknown
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, plan_of
 
+_Runs: TypeAlias = list[tuple[int, int]]
+"""(start, end (exclusive)), ascending."""
 
-class PlannedContent(NamedTuple):
-    """The content of a whole snapshot under one id. timestamp_us: as in PlannedSnapshot. can_begin:
-    whether a replay may begin with it."""
 
-    cluster_id: str
+class WholeSnapshot(NamedTuple):
+    """The content of a whole snapshot under one id. timestamp_us: the time of the last record that
+    it contains, None where nobody knows."""
+
     end_offset: int
     epoch: int
     content_sha256: str
     timestamp_us: int | None
-    can_begin: bool
 
 
-def plans_of(
-    branch: Iterable[Row], known: Iterable[Row], contents: Iterable[PlannedContent]
-) -> Mapping[str, ReplayPlan]:
-    """The plan of each cluster that has records to replay or a whole snapshot, by cluster_id.
-
-    branch: rows with cluster_id, offset and leader_epoch; each offset once in a cluster. known:
-    those of its rows that can be replayed.
-    """
-    epochs: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for row in branch:
-        epochs[row["cluster_id"]][row["offset"]] = row["leader_epoch"]
-    offsets: defaultdict[str, list[int]] = defaultdict(list)
-    for row in known:
-        offsets[row["cluster_id"]].append(row["offset"])
-    snapshots: defaultdict[str, list[tuple[PlannedSnapshot, bool]]] = defaultdict(list)
-    for one in contents:
-        branch_epoch = epochs[one.cluster_id].get(one.end_offset - 1)
-        planned = PlannedSnapshot(*one[1:4], branch_epoch, one.timestamp_us)
-        snapshots[one.cluster_id].append((planned, one.can_begin))
-    return {
-        cluster_id: _plan(epochs[cluster_id], offsets[cluster_id], snapshots[cluster_id])
-        for cluster_id in sorted({*offsets, *snapshots})
-    }
+def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
+    """Each id and content once, with the latest time. snapshots: rows of bronze.snapshots."""
+    latest: dict[tuple[int, int, str], int | None] = {}
+    for row in snapshots:
+        if row["is_whole"]:
+            ids = row["end_offset"], row["epoch"], row["content_sha256"]
+            at = microseconds(row["last_contained_log_timestamp"])
+            seen = (one for one in (latest.get(ids), at) if one is not None)
+            latest[ids] = max(seen, default=None)
+    for ids, timestamp_us in latest.items():
+        yield WholeSnapshot(*ids, timestamp_us)
 
 
-def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """(start, end (exclusive)) of each run without a hole, ascending. offsets: each once."""
-    runs: list[tuple[int, int]] = []
-    for offset in sorted(offsets):
-        if runs and runs[-1][1] == offset:
-            runs[-1] = runs[-1][0], offset + 1
-        else:
-            runs.append((offset, offset + 1))
-    return runs
+class Surveyed(NamedTuple):
+    """What records show. held: the offsets that have a record. unknown: those of records whose type
+    or version this release doesn't know."""
+
+    held: _Runs
+    unknown: list[int]
 
 
-def _plan(
-    epochs: Mapping[int, int],
-    offsets: Sequence[int],
-    snapshots: Sequence[tuple[PlannedSnapshot, bool]],
-) -> ReplayPlan:
-    return plan_of(runs_of(offsets), snapshots, max(epochs) + 1 if epochs else None)
+def surveyed(rows: pa.Table) -> Surveyed:
+    """rows: RECORDS, ascending by offset."""
+    offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
+    cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
+    bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
+    held = [(int(offsets[first]), int(offsets[end - 1]) + 1) for first, end in bounds]
+    return Surveyed(held, offsets[is_unknown(rows)].tolist())
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a cluster's parts replay. unknown: the offsets of the branch whose records are of a type
+    or version that this release doesn't know. Behind such a record no state is the whole truth, so
+    it is a hole in the log."""
+
+    plan: ReplayPlan
+    unknown: frozenset[int]
+
+
+def planned(
+    committed: AgreedBranch,
+    pieces: Iterable[Surveyed],
+    snapshots: Iterable[WholeSnapshot],
+    partial_contents: Collection[str],
+) -> Planned:
+    """pieces: the records of the agreed branch, ascending by offset. partial_contents: contents of
+    snapshots that hold a record which this release doesn't know; no replay begins with them."""
+    held: _Runs = []
+    unknown: list[int] = []
+    for piece in pieces:
+        held += piece.held
+        unknown += piece.unknown
+    present = [*_joined(held)]
+    planned_snapshots = [
+        (
+            PlannedSnapshot(
+                *one[:3], _epoch_before(committed, present, one.end_offset), one.timestamp_us
+            ),
+            one.content_sha256 not in partial_contents,
+        )
+        for one in snapshots
+    ]
+    runs = _without(present, unknown)
+    log_end = present[-1][1] if present else None
+    return Planned(plan_of(runs, planned_snapshots, log_end), frozenset(unknown))
+
+
+def _joined(runs: _Runs) -> Iterator[tuple[int, int]]:
+    """Runs that follow each other without a hole are one."""
+    starts = [index for index, run in enumerate(runs) if not index or runs[index - 1][1] != run[0]]
+    for first, end in pairwise([*starts, len(runs)] if runs else []):
+        yield runs[first][0], runs[end - 1][1]
+
+
+def _without(runs: _Runs, offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """What is left of the runs without these offsets, which are in them, ascending."""
+    gone = np.array(offsets, np.int64)
+    for start, end in runs:
+        inside = gone[np.searchsorted(gone, start) : np.searchsorted(gone, end)].tolist()
+        for low, high in zip([start, *(one + 1 for one in inside)], [*inside, end], strict=True):
+            if low < high:
+                yield low, high
+
+
+def _epoch_before(committed: AgreedBranch, present: _Runs, end_offset: int) -> int | None:
+    """The epoch of the branch's record before an end offset; None where the branch lacks it."""
+    offset = end_offset - 1
+    if not any(start <= offset < end for start, end in present):
+        return None
+    entry = committed.entry(offset)
+    return None if entry is None else entry["leader_epoch"]

@@ -1,39 +1,111 @@
-"""The agreed branch of small clusters replayed in this process.
+"""The agreed branch of a cluster replayed, and the rows of the replay's parts.
 
-Each cluster is one part, walked by the same functions that the tasks of pipelines.large call.
+A small cluster is one part, whose records are held in this process. pipelines.large replays the
+others, whose tasks read the records a piece at a time.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, TypeAlias
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.in_memory.plan import PlannedContent, plans_of
-from pipelines.in_memory.rows import Row, microseconds
+from pipelines.in_memory.branch import (
+    BranchRecords,
+    LostTail,
+    branch_records,
+    content_records,
+    tail_records,
+)
+from pipelines.in_memory.committed import AgreedBranch
+from pipelines.in_memory.plan import Planned, WholeSnapshot, planned, surveyed
+from pipelines.in_memory.rows import Row
+from pipelines.replay.columns import RecordPlace, is_unknown, spread, with_json
 from pipelines.replay.compared import REPLAYED
-from pipelines.replay.entries import batches_of_rows
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
-from pipelines.replay.plan import CONTENT_IDS
-from pipelines.replay.stored import KNOWN_CONTROL, SPREAD, STATEFUL_CONTROL
+from pipelines.replay.plan import PlannedSnapshot
 from pipelines.replay.walk import walk
 from pipelines.replay.written import WRITTEN
-from replica.metadata.image import BROADCAST, KEY_FIELDS
-from replica.metadata.variant_reader import decode_variant, variant_json
+from replica.model.keys import ReplicaId
 
-_Placed: TypeAlias = tuple[Any, ...]
-"""A row of SPREAD, its time in microseconds."""
 
-_Ids: TypeAlias = tuple[str, int, int, str]
-"""Values of CONTENT_IDS."""
+class BranchRange(NamedTuple):
+    """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some that
+    hold all entries of these; None where each replica may be needed."""
 
-_ORDER = itemgetter(*map(SPREAD.names.index, ("position", "source", "offset")))
-_STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST})
-_IDS = itemgetter(*CONTENT_IDS)
+    low: int
+    high: int
+    replicas: tuple[ReplicaId, ...] | None = None
+
+
+class ReplayLog(Protocol):
+    """The records of a cluster. committed: the agreed branch. pieces: of the branch, ascending;
+    together they are all of it. snapshots: each id and content."""
+
+    @property
+    def committed(self) -> AgreedBranch: ...
+
+    @property
+    def pieces(self) -> Sequence[BranchRange]: ...
+
+    @property
+    def tails(self) -> Sequence[LostTail]: ...
+
+    @property
+    def snapshots(self) -> Sequence[WholeSnapshot]: ...
+
+    def branch(self, piece: BranchRange) -> BranchRecords:
+        """The records of a piece."""
+
+    def tail(self, tail: LostTail) -> pa.Table:
+        """RECORDS of a branch that lost, ascending by offset."""
+
+    def content(self, snapshot: WholeSnapshot) -> pa.Table:
+        """RECORDS of a snapshot, each once, whichever replicas have it; `offset` is the record's
+        index."""
+
+
+@dataclass(frozen=True)
+class HeldLog:
+    """A ReplayLog whose records this process holds. records, snapshot_records: the cluster's rows
+    of bronze's tables."""
+
+    committed: AgreedBranch
+    records: pa.Table
+    snapshot_records: pa.Table
+    snapshots: Sequence[WholeSnapshot]
+    tails: Sequence[LostTail] = ()
+
+    @property
+    def pieces(self) -> tuple[BranchRange, ...]:
+        high = self.committed.high
+        return (BranchRange(0, int(high[-1])),) if len(high) else ()
+
+    def branch(self, piece: BranchRange) -> BranchRecords:
+        return self._branch
+
+    def tail(self, tail: LostTail) -> pa.Table:
+        rows = self.records
+        is_it = pc.and_(
+            pc.equal(rows["node_id"], tail.replica.node_id),
+            pc.equal(rows["directory_id"], tail.replica.directory_id),
+        )
+        return tail_records(tail, with_json(rows.filter(is_it)))
+
+    def content(self, snapshot: WholeSnapshot) -> pa.Table:
+        rows = self.snapshot_records
+        rows = rows.filter(pc.equal(rows["content_sha256"], snapshot.content_sha256))
+        names = ["offset" if name == "index" else name for name in rows.column_names]
+        return content_records(with_json(rows.rename_columns(names)), snapshot.epoch)
+
+    @cached_property
+    def _branch(self) -> BranchRecords:
+        return branch_records(self.committed, with_json(self.records))
 
 
 @dataclass(frozen=True)
@@ -46,34 +118,16 @@ class Replayed:
     compared: list[Row]
 
 
-def replayed(
-    branch: Sequence[Row],
-    snapshots: Iterable[Row],
-    snapshot_records: Sequence[Row],
-    tails: Iterable[Row] = (),
-) -> Replayed:
-    """A record that this release doesn't know is a hole in the log: behind it no state is the whole
-    truth. No replay begins with a snapshot that holds such a record.
-
-    branch: rows of the agreed branch; tails: of branches that lost, each with position, tail_id and
-    commitment; the others bronze's.
-    """
-    known = [row for row in branch if not is_unknown(row)]
-    times = _times_of(snapshots)
-    contents = {(ids[0], ids[3]) for ids in times}
-    mine = [
-        row for row in snapshot_records if (row["cluster_id"], row["content_sha256"]) in contents
+def replayed(log: ReplayLog) -> Replayed:
+    """A cluster replayed in one part."""
+    pieces = [surveyed(log.branch(piece).rows) for piece in log.pieces]
+    contents = {one.content_sha256: one for one in log.snapshots}
+    partial_contents = [
+        sha256 for sha256, one in contents.items() if is_unknown(log.content(one)).any()
     ]
-    partial = {row["content_sha256"] for row in mine if is_unknown(row)}
-    planned = (PlannedContent(*ids, at, ids[3] not in partial) for ids, at in times.items())
-    plans = plans_of(branch, known, planned)
-    rows: defaultdict[str, list[_Placed]] = defaultdict(list)
-    for placed in (*_of_log(known), *_of_snapshots(mine, times), *_of_tails(tails)):
-        rows[placed[0]].append(placed)
-    batches: list[pa.RecordBatch] = []
-    for cluster_id, plan in plans.items():
-        ordered = sorted(rows[cluster_id], key=_ORDER)
-        batches += walk(Part(cluster_id, 0, 1, plan, batches_of_rows(ordered)))
+    plan = planned(log.committed, pieces, log.snapshots, partial_contents)
+    part = Part(log.committed.cluster_id, 0, 1, plan.plan, rows_of(log, plan, 0, 1))
+    batches = [*walk(part)]
     written, compared = (
         pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
         for kind in (WRITTEN, REPLAYED)
@@ -81,75 +135,53 @@ def replayed(
     return Replayed(written, compared.to_pylist())
 
 
-def is_unknown(row: Row) -> bool:
-    """Whether a row of bronze's records has an api key, version or control type that this release
-    doesn't know (see json_text and UnknownControl)."""
-    if row["is_control"]:
-        return row["record_type"] not in KNOWN_CONTROL
-    payload = row["payload"]
-    if payload is None or b"apiKey" not in payload["metadata"]:
-        return False
-    plain = decode_variant(payload["value"], payload["metadata"])
-    return isinstance(plain, dict) and plain.get("apiKey") is not None
+_Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 
 
-def _times_of(snapshots: Iterable[Row]) -> dict[_Ids, int | None]:
-    """The ids of whole snapshots, with the time of the last record that each contains."""
-    latest: dict[_Ids, int | None] = {}
-    for row in snapshots:
-        if row["is_whole"]:
-            ids, at = _IDS(row), microseconds(row["last_contained_log_timestamp"])
-            seen = (one for one in (latest.get(ids), at) if one is not None)
-            latest[ids] = max(seen, default=None)
-    return latest
+def rows_of(
+    log: ReplayLog, planned: Planned, bucket: int, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one part of a cluster's replay, as Part takes them. Raises what the log
+    raises."""
+    due: list[_Due] = [
+        (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
+        for one in planned.plan.snapshots
+    ]
+    due += [(one.position, OF_TAIL + one.tail_id, one) for one in log.tails]
+    due.sort(key=lambda one: one[:2], reverse=True)
+    cluster_id = log.committed.cluster_id
+    beside = partial(_beside, log, bucket=bucket, buckets=buckets)
+    unknown = np.array(sorted(planned.unknown), np.int64)
+    for piece in log.pieces:
+        rows, commitments = log.branch(piece)
+        offsets = rows["offset"].combine_chunks()
+        is_hidden = np.isin(offsets.to_numpy(), unknown)
+        place = RecordPlace(offsets, OF_LOG, commitments)
+        if is_hidden.any():
+            known = pa.array(~is_hidden)
+            rows = rows.filter(known)
+            place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
+        nothing = np.zeros(rows.num_rows, np.bool_)
+        of_log = spread(rows, nothing, cluster_id, place, bucket, buckets)
+        low, positions = 0, of_log["position"].to_numpy()
+        while due and due[-1][0] < piece.high:
+            high = int(np.searchsorted(positions, due[-1][0]))
+            yield from of_log.slice(low, high - low).to_batches()
+            yield from beside(due.pop())
+            low = high
+        yield from of_log.slice(low).to_batches()
+    while due:
+        yield from beside(due.pop())
 
 
-def _of_log(known: Iterable[Row]) -> Iterator[_Placed]:
-    for row in known:
-        if _has_state(row):
-            offset = row["offset"]
-            yield _placed(row, offset, OF_LOG, offset, row["leader_epoch"], row["commitment"])
-
-
-def _of_snapshots(records: Iterable[Row], wanted: Iterable[_Ids]) -> Iterator[_Placed]:
-    """The records of each wanted id, each once, from any replica's snapshot."""
-    contents: defaultdict[tuple[str, str], dict[int, Row]] = defaultdict(dict)
-    for row in records:
-        contents[row["cluster_id"], row["content_sha256"]].setdefault(row["index"], row)
-    for cluster_id, end_offset, epoch, content_sha256 in wanted:
-        source = SOURCE_OF_SNAPSHOT % (epoch, content_sha256)
-        for index, row in contents[cluster_id, content_sha256].items():
-            if _has_state(row):
-                yield _placed(row, end_offset, source, index, epoch, None)
-
-
-def _of_tails(tails: Iterable[Row]) -> Iterator[_Placed]:
-    for row in tails:
-        if _has_state(row):
-            source = OF_TAIL + row["tail_id"]
-            place = row["position"], source, row["offset"]
-            yield _placed(row, *place, row["leader_epoch"], row["commitment"])
-
-
-def _has_state(row: Row) -> bool:
-    """Whether a replay applies the record, or must know that it is there."""
-    if row["is_control"]:
-        return row["record_type"] in STATEFUL_CONTROL and row["value"] is not None
-    return row["record_type"] in _STATEFUL or is_unknown(row)
-
-
-def _placed(
-    row: Row,
-    position: int,
-    source: str,
-    offset: int,
-    leader_epoch: int,
-    commitment: str | None,
-) -> _Placed:
-    payload = None
-    if row["value"] is None and row["payload"] is not None:
-        payload = variant_json(row["payload"]["value"], row["payload"]["metadata"])
-    where = row["cluster_id"], 0, position, source, offset
-    when = microseconds(row["timestamp"]), leader_epoch, commitment
-    what = row["is_control"], row["record_type"], row["record_version"], payload, row["value"]
-    return (*where, *when, *what)
+def _beside(log: ReplayLog, due: _Due, *, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a snapshot, or of a branch that lost."""
+    position, source, one = due
+    if isinstance(one, LostTail):
+        rows, commitment = log.tail(one), one.commitment
+    else:
+        (snapshot,) = (of for of in log.snapshots if of[:3] == one[:3])
+        rows, commitment = log.content(snapshot), None
+    place = RecordPlace(position, source, commitment)
+    cluster_id = log.committed.cluster_id
+    yield from spread(rows, is_unknown(rows), cluster_id, place, bucket, buckets).to_batches()

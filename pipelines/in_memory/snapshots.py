@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from pipelines.finding_rows import FINDING
 from pipelines.gold.rules import same_snapshots, snapshots
-from pipelines.gold.rules.finding_rows import FINDING
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first

@@ -15,15 +15,9 @@ from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.object_store import storage_options
 from pipelines.tables.lake_versions import LAKE_VERSIONS
 
-_TYPES = {"timestamp": pa.timestamp("us", tz="UTC"), "int": pa.int32(), "string": pa.string()}
 _SCHEMA = pa.schema(
-    pa.field(
-        column.name,
-        _TYPES[column.data_type.simpleString()],
-        column.nullable,
-        {"comment": column.description},
-    )
-    for column in LAKE_VERSIONS.columns
+    field.with_metadata({"comment": column.description})
+    for field, column in zip(LAKE_VERSIONS.arrow_schema, LAKE_VERSIONS.columns, strict=True)
 )
 _CHECKOUT = "unknown"
 """The release of code that isn't installed."""

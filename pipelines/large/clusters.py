@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pipelines.delta.small import columns_where
+from pipelines.delta.small import columns_of, table_at
 from pipelines.in_memory.batches import COLUMNS, Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
@@ -57,19 +57,20 @@ class Bronze:
         """Each cluster with the rows that this process reads: all except records that are no
         control records."""
         captures, snapshots, state, found = map(self._rows, _SMALL)
-        in_log, in_snapshots = (by_cluster(self._control(one).to_pylist()) for one in _CONTROL)
+        in_log, in_snapshots = map(self._control, _CONTROL)
         batches = self._read(bronze.LOG_BATCHES, COLUMNS)
-        ids = {*captures, *snapshots, *state, *found, *in_log, *in_snapshots}
-        ids |= {*batches["cluster_id"].unique().to_pylist()}
+        ids = {*captures, *snapshots, *state, *found}
+        for table in (in_log, in_snapshots, batches):
+            ids |= {*table["cluster_id"].unique().to_pylist()}
         return [
             Silver(
                 cluster_id,
                 BronzeRows(
                     captures[cluster_id],
                     Batches.of(of_cluster(batches, cluster_id)),
-                    in_log[cluster_id],
+                    of_cluster(in_log, cluster_id),
                     snapshots[cluster_id],
-                    in_snapshots[cluster_id],
+                    of_cluster(in_snapshots, cluster_id),
                     state[cluster_id],
                     found[cluster_id],
                 ),
@@ -82,7 +83,7 @@ class Bronze:
 
     def _read(self, contract: Contract, names: Sequence[str]) -> pa.Table:
         if contract in self.whole:
-            return columns_where(self.lake, contract, names, version=self.whole[contract])
+            return columns_of(table_at(self.lake, contract, self.whole[contract]), contract, names)
         return _typed(contract, self.admitted[contract].select(*names))
 
     def _control(self, contract: Contract) -> pa.Table:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,59 +14,26 @@ import pyarrow.compute as pc
 
 from pipelines.delta.small import text
 from pipelines.in_memory.batches import Batches, Longs
-from pipelines.in_memory.branch import tails_of
+from pipelines.in_memory.branch import (
+    BranchRecords,
+    LostTail,
+    branch_records,
+    content_records,
+    tail_records,
+    tails_of,
+)
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.rows import Row, microseconds
+from pipelines.in_memory.plan import WholeSnapshot, whole_snapshots
+from pipelines.in_memory.replay import BranchRange
 from pipelines.quality.admitted import Admitted
-from pipelines.replay.columns import RECORDS
+from pipelines.replay.columns import with_json
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from replica.metadata.variant_reader import variant_json
 from replica.model.keys import ReplicaId
 
 _OFFSETS_AT_ONCE = 500_000
 """Of the branch, so that a task holds some 100 MB of records."""
-_Key = tuple[int, int, int]
-
-
-class BranchRange(NamedTuple):
-    """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some that
-    hold all entries of these; None where each replica may be needed."""
-
-    low: int
-    high: int
-    replicas: tuple[ReplicaId, ...] | None
-
-
-class LostTail(NamedTuple):
-    """A branch that lost; the first three as of LostBatches. replica: whose log it is. batches:
-    (base_offset, leader_epoch, crc) of each of its batches. last_offset: inclusive."""
-
-    position: int
-    tail_id: str
-    commitment: str
-    replica: ReplicaId
-    batches: frozenset[_Key]
-    last_offset: int
-
-
-class WholeSnapshot(NamedTuple):
-    """The content of a whole snapshot under one id. timestamp_us: the time of the last record that
-    it contains, None where nobody knows."""
-
-    end_offset: int
-    epoch: int
-    content_sha256: str
-    timestamp_us: int | None
-
-
-class BranchRecords(NamedTuple):
-    """Records of the agreed branch, ascending by offset, each once. rows: RECORDS. commitments: of
-    each, as in silver.committed_log."""
-
-    rows: pa.Table
-    commitments: pa.Array
 
 
 @dataclass(frozen=True)
@@ -90,48 +56,32 @@ class ClusterLog:
             admitted,
             committed,
             tuple(pieces),
-            tuple(_lost_tails(silver, committed)),
-            tuple(_whole(silver.bronze.snapshots)),
+            tuple(tails_of(silver.held, committed)),
+            tuple(whole_snapshots(silver.bronze.snapshots)),
         )
 
-    @property
-    def cluster_id(self) -> str:
-        return self.committed.cluster_id
-
     def branch(self, piece: BranchRange) -> BranchRecords:
-        """The records of a piece. Raises what delta-rs raises: just Exception where a data file is
+        """As of ReplayLog. Raises what delta-rs raises: just Exception where a data file is
         gone."""
         where = f'"offset" >= {piece.low} AND "offset" < {piece.high}'
         if piece.replicas is not None:
             where = f"{where} AND ({_of_replicas(piece.replicas)})"
         rows = self._records(bronze.LOG_RECORDS, "offset", where, ("leader_epoch", "crc"))
-        offsets, epochs, crcs = (_longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
-        kept = _in_order(offsets, self.committed.has(offsets, epochs, crcs))
-        commitments = self.committed.commitments(self.committed.places(offsets[kept]))
-        return BranchRecords(_taken(rows.select(RECORDS.names), kept), commitments)
+        return branch_records(self.committed, rows)
 
     def tail(self, tail: LostTail) -> pa.Table:
-        """RECORDS of a branch that lost, ascending by offset. Raises as `branch`."""
+        """As of ReplayLog. Raises as `branch`."""
         bases = [base_offset for base_offset, _, _ in tail.batches]
         where = f"base_offset BETWEEN {min(bases)} AND {max(bases)}"
         where = f"{where} AND {_of_replicas([tail.replica])}"
         names = ("base_offset", "leader_epoch", "crc")
-        rows = self._records(bronze.LOG_RECORDS, "offset", where, names)
-        keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
-        is_held = np.array([key in tail.batches for key in keys], np.bool_)
-        kept = _in_order(_longs(rows["offset"]), is_held)
-        return _taken(rows.select(RECORDS.names), kept)
+        return tail_records(tail, self._records(bronze.LOG_RECORDS, "offset", where, names))
 
     def content(self, snapshot: WholeSnapshot) -> pa.Table:
-        """RECORDS of a snapshot, each once, whichever replicas have it; `offset` is the record's
-        index. Raises as `branch`."""
+        """As of ReplayLog. Raises as `branch`."""
         where = f"content_sha256 = {text(snapshot.content_sha256)}"
         rows = self._records(bronze.SNAPSHOT_RECORDS, "index", where)
-        epoch = pa.repeat(pa.scalar(snapshot.epoch, pa.int32()), rows.num_rows)
-        rows = rows.append_column("leader_epoch", epoch)
-        indexes = _longs(rows["offset"])
-        kept = _in_order(indexes, np.ones(len(indexes), np.bool_))
-        return _taken(rows.select(RECORDS.names), kept)
+        return content_records(rows, snapshot.epoch)
 
     def _records(
         self, contract: Contract, place: str, where: str, others: Sequence[str] = ()
@@ -141,53 +91,27 @@ class ClusterLog:
         A payload is read only where it is all that is left of a record: for most records it is
         more than all other columns.
         """
-        where = f"cluster_id = {text(self.cluster_id)} AND {where}"
+        where = f"cluster_id = {text(self.committed.cluster_id)} AND {where}"
         names = (place, *others, *_CONTENT)
         rows = self.admitted.columns_where(contract, names, where)
         payload = pa.nulls(rows.num_rows, pa.string())
+        rows = rows.append_column("payload", payload)
         if rows["value"].null_count:
-            rows = rows.filter(pc.is_valid(rows["value"]))
-            payload = pa.nulls(rows.num_rows, pa.string())
             bare = self.admitted.columns_where(
                 contract, (*names, "payload"), f"{where} AND value IS NULL"
             )
-            texts = [_json(one) for one in bare["payload"].to_pylist()]
-            rows = pa.concat_tables([rows, bare.select([*names])])
-            payload = pa.concat_arrays([payload, pa.array(texts, pa.string())])
-        named = ["offset" if name == place else name for name in names]
-        return rows.rename_columns(named).append_column("payload", payload)
+            rows = pa.concat_tables([rows.filter(pc.is_valid(rows["value"])), with_json(bare)])
+        named = ["offset" if name == place else name for name in rows.column_names]
+        return rows.rename_columns(named)
 
 
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
-
-
-def _json(payload: dict[str, bytes] | None) -> str | None:
-    return None if payload is None else variant_json(payload["value"], payload["metadata"])
 
 
 def _of_replicas(replicas: Collection[ReplicaId]) -> str:
     return " OR ".join(
         f"(node_id = {one.node_id} AND directory_id = {text(one.directory_id)})" for one in replicas
     )
-
-
-def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
-    """The places of the wanted ones, ascending by offset, of each offset one."""
-    wanted = np.flatnonzero(is_wanted)
-    ascending = wanted[np.argsort(offsets[wanted], kind="stable")]
-    found = offsets[ascending]
-    is_first = np.append(True, found[1:] != found[:-1])[: len(found)]
-    return np.asarray(ascending[is_first], np.int64)
-
-
-def _taken(rows: pa.Table, places: Longs) -> pa.Table:
-    if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
-        return rows
-    return rows.take(pa.array(places))
-
-
-def _longs(column: pa.ChunkedArray) -> Longs:
-    return np.asarray(column.to_numpy(), np.int64)
 
 
 def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[BranchRange]:
@@ -240,25 +164,3 @@ def _enough(
         chosen.append(best)
         missing &= ~held[best]
     return tuple(chosen)
-
-
-def _lost_tails(silver: Silver, committed: AgreedBranch) -> Iterator[LostTail]:
-    batches = silver.bronze.batches
-    for tail in tails_of(silver.held, committed):
-        replica = batches.replicas[int(batches.replica[tail.places[0]])]
-        keys = frozenset(map(batches.identity, tail.places.tolist()))
-        last_offset = int(batches.last_offset[tail.places].max())
-        yield LostTail(*tail[:3], replica, keys, last_offset)
-
-
-def _whole(snapshots: Sequence[Row]) -> Iterator[WholeSnapshot]:
-    """Each id and content once, with the latest time."""
-    latest: dict[tuple[int, int, str], int | None] = {}
-    for row in snapshots:
-        if row["is_whole"]:
-            ids = row["end_offset"], row["epoch"], row["content_sha256"]
-            at = microseconds(row["last_contained_log_timestamp"])
-            seen = (one for one in (latest.get(ids), at) if one is not None)
-            latest[ids] = max(seen, default=None)
-    for ids, timestamp_us in latest.items():
-        yield WholeSnapshot(*ids, timestamp_us)

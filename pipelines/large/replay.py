@@ -3,10 +3,10 @@ records that it needs, and writes data files of the tables that have a row for e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +16,21 @@ from pipelines.clusters.computing import table_of
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.delta.committing import NewFile, WriteTarget
 from pipelines.delta.direct import results_of
+from pipelines.in_memory.branch import LostTail
 from pipelines.in_memory.metadata import (
     changes_told,
     metadata_changes,
     metadata_history,
     state_ranges,
 )
+from pipelines.in_memory.plan import Planned
+from pipelines.in_memory.replay import rows_of
 from pipelines.in_memory.rows import Row
 from pipelines.lake import Lake
-from pipelines.large.log import ClusterLog, LostTail
-from pipelines.large.survey import Logs, Planned, planned
-from pipelines.replay.columns import RecordPlace, is_unknown, spread
+from pipelines.large.survey import Logs, planned
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.folded import folded
-from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
-from pipelines.replay.plan import PlannedSnapshot
-from pipelines.replay.stored import SPREAD
+from pipelines.replay.parts import Part
 from pipelines.replay.walk import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from pipelines.tables import gold
@@ -189,54 +188,3 @@ class _Files:
         if file is not None:
             self.files.append(file)
         self.waiting, self.waiting_bytes = [], 0
-
-
-_Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
-
-
-def rows_of(
-    log: ClusterLog, planned: Planned, bucket: int, buckets: int
-) -> Iterator[pa.RecordBatch]:
-    """The rows of one part of a cluster's replay, as Part takes them. Raises what delta-rs
-    raises."""
-    due: list[_Due] = [
-        (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
-        for one in planned.plan.snapshots
-    ]
-    due += [(one.position, OF_TAIL + one.tail_id, one) for one in log.tails]
-    due.sort(key=lambda one: one[:2], reverse=True)
-    beside = partial(_beside, log, bucket=bucket, buckets=buckets)
-    unknown = np.array(sorted(planned.unknown), np.int64)
-    for piece in log.pieces:
-        rows, commitments = log.branch(piece)
-        offsets = rows["offset"].combine_chunks()
-        is_hidden = np.isin(offsets.to_numpy(), unknown)
-        place = RecordPlace(offsets, OF_LOG, commitments)
-        if is_hidden.any():
-            known = pa.array(~is_hidden)
-            rows = rows.filter(known)
-            place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
-        nothing = np.zeros(rows.num_rows, np.bool_)
-        of_log = spread(rows, nothing, log.cluster_id, place, bucket, buckets)
-        low, positions = 0, of_log["position"].to_numpy()
-        while due and due[-1][0] < piece.high:
-            high = int(np.searchsorted(positions, due[-1][0]))
-            yield from of_log.slice(low, high - low).to_batches()
-            yield from beside(due.pop())
-            low = high
-        yield from of_log.slice(low).to_batches()
-    while due:
-        yield from beside(due.pop())
-
-
-def _beside(log: ClusterLog, due: _Due, *, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a snapshot, or of a branch that lost."""
-    position, source, one = due
-    if isinstance(one, LostTail):
-        rows, commitment = log.tail(one), one.commitment
-    else:
-        (snapshot,) = (of for of in log.snapshots if of[:3] == one[:3])
-        rows, commitment = log.content(snapshot), None
-    place = RecordPlace(position, source, commitment)
-    found = spread(rows, is_unknown(rows), log.cluster_id, place, bucket, buckets)
-    yield from found.select(SPREAD.names).to_batches()

@@ -167,9 +167,7 @@ def _table_facets(lake: Lake, table: TableState) -> dict[str, DatasetFacet]:
 def _schema(contract: Contract) -> schema_dataset.SchemaDatasetFacet:
     return schema_dataset.SchemaDatasetFacet(
         [
-            schema_dataset.SchemaDatasetFacetFields(
-                one.name, one.type if isinstance(one.type, str) else None, one.description
-            )
+            schema_dataset.SchemaDatasetFacetFields(one.name, one.type, one.description)
             for one in contract.columns
         ]
     )

@@ -10,10 +10,10 @@ from uuid import uuid4
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.delta.small import columns_of, content, in_contract_types, in_types, of_clusters
+from pipelines.delta.small import columns_of, in_types, of_clusters
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
-from pipelines.quality.datafusion import quoted
+from pipelines.quality.suite_sql import quoted
 from pipelines.quality.unbroken import opened_at
 from pipelines.tables.contract import Contract
 
@@ -50,12 +50,7 @@ class Admitted:
 
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""
-        name = contract.name
-        if name not in self.queries:
-            return content(self._table(name), contract, where)
-        rows = f"SELECT * FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
-        layer = opened_at(self.lake, self.versions)
-        return in_contract_types(layer.answer(rows), contract)
+        return self.columns_where(contract, contract.column_names, where)
 
     def _table(self, name: str) -> DeltaTable:
         return _opened(self.token, self.lake.table_uri(name), self.versions[name])

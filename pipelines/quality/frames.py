@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.quality.datafusion import quoted
 from pipelines.quality.expectation import ROW, Expectation, Suite
+from pipelines.quality.suite_sql import quoted
 from pipelines.quality.unbroken import QueryableTables
 
 _Values = npt.NDArray[np.object_]

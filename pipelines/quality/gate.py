@@ -8,26 +8,15 @@ ends early.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import reduce
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines import delta
-from pipelines.quality import datafusion
-from pipelines.quality.admitted import Admitted
-from pipelines.quality.expectation import Action, Suite
-from pipelines.quality.results import (
-    forget_quarantined,
-    of_tables,
-    stop_if_broken,
-    write_results,
-)
+from pipelines.quality.expectation import Action
+from pipelines.quality.results import JudgedRun, forget_quarantined, of_tables, stop_if_broken
 from pipelines.quality.rows import (
     broken_rows,
     in_order,
@@ -36,26 +25,13 @@ from pipelines.quality.rows import (
     without_broken,
 )
 from pipelines.quality.suites import suites_of
-from pipelines.quality.verdicts import (
-    ExpectationResult,
-    JudgedSuite,
-    TableResult,
-    broken_text,
-    unbroken,
-)
+from pipelines.quality.verdicts import ExpectationResult, TableResult, unbroken
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 
-if TYPE_CHECKING:
-    from pipelines.quality.validation import Validation
 
-
-class Gate:
-    """The gates of one run. Leaving the context writes the results.
-
-    progress: is told a line for each broken expectation. run_id: a UUID for the rows of results;
-    rows of an earlier attempt with the same id are replaced.
-    """
+class Gate(JudgedRun):
+    """The gates of one run, whose rows Spark judges. progress, run_id: as of JudgedRun."""
 
     def __init__(
         self,
@@ -64,11 +40,8 @@ class Gate:
         progress: Callable[[str], None],
         run_id: str | None = None,
     ) -> None:
-        self.run_id = run_id or str(uuid.uuid4())
-        self.results: list[TableResult] = []
-        self._at = datetime.now(UTC)
-        self._spark, self._lake, self._progress = spark, lake, progress
-        self._validation: Validation | None = None
+        super().__init__(lake, progress, run_id, by_spark=True)
+        self._spark = spark
         self._kept: list[DataFrame] = []
         self._small_only = True
 
@@ -86,42 +59,14 @@ class Gate:
             if not one.judged.broken(Action.QUARANTINE)
         }
 
-    @property
-    def admitted(self) -> Admitted:
-        """The admitted rows of all tables that were judged, as any process can read them."""
-        versions = {one.table.name: one.version for one in self.results}
-        queries: dict[str, str] = {}
-        for one in self.results:
-            bad = [verdict.expectation for verdict in one.judged.broken(Action.QUARANTINE)]
-            if bad:
-                suite = one.judged.suite
-                rows = datafusion.judged_rows(suite, queries)
-                queries[suite.name] = datafusion.without_broken(rows, suite, bad)
-        return Admitted(self._lake, versions, queries)
-
-    def __enter__(self) -> Gate:
-        return self
-
     def _keep(self, rows: DataFrame) -> DataFrame:
         self._kept.append(rows.persist())
         return self._kept[-1]
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _write(self) -> None:
         for rows in self._kept:
             rows.unpersist()
-        if not self.results:
-            return
-        try:
-            write_results(self._lake, self.run_id, self._at, self.results)
-        except Exception:
-            # an error that ended the run says more than one about what then couldn't be written
-            if error is None:
-                raise
+        super()._write()
 
     def judge(self, tables: Sequence[Contract]) -> None:
         """Judges the tables of one layer. Leaves no row out, and never ends the build."""
@@ -160,29 +105,20 @@ class Gate:
             joins_fewer = suite.joined is not None and suite.joined.contract.table_name in left_out
             if joins_fewer:  # the table that it joins lost rows, which may break it
                 judged[name] = judged_rows(self._spark, suite, admitted)
+            count = read[name].row_count
             if joins_fewer or any(broken[suite.name]):
-                result = self._in_detail(suite, judged[name], read[name])
+                ordered = in_order(judged[name], suite) if read[name].is_small else judged[name]
+                result = self._in_detail(suite, ordered, count)
             else:
-                result = unbroken(suite, read[name].row_count)
+                result = unbroken(suite, count)
             found.append(TableResult(suite.contract, read[name].version, result))
             bad = [one.expectation for one in result.broken(Action.QUARANTINE)]
             if bad:
                 left_out.add(name)
                 admitted[name] = without_broken(judged[name], suite, bad)
             rows.append((judged[name], admitted[name]))
-            for verdict in result.verdicts:
-                if not verdict.success:
-                    self._progress(f"{suite.name}: {broken_text(verdict)}")
         self.results += found
         return found, rows
-
-    def _in_detail(self, suite: Suite, rows: DataFrame, read: delta.TableRows) -> JudgedSuite:
-        if self._validation is None:
-            from pipelines.quality.validation import Validation  # this import takes seconds
-
-            self._validation = Validation()
-        ordered = in_order(rows, suite) if read.is_small else rows
-        return self._validation.judge(suite, ordered, read.row_count)
 
     def _write_quarantine(
         self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from pipelines.delta.small import of_clusters, size_of
 from pipelines.lake import Lake
-from pipelines.quality.datafusion import table_name
 from pipelines.quality.expectation import ROW_COUNT, Expectation, Suite
+from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES, suites_of
 from pipelines.quality.unbroken import Counted, QueryableTables, count_broken, opened_at
 from pipelines.tables.contract import Contract

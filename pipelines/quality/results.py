@@ -1,21 +1,101 @@
-"""What a run writes into the lake: gold.quality_results, gold.quarantined_rows and the pages."""
+"""What the gates of a run find, and what they write into the lake: gold.quality_results,
+gold.quarantined_rows and the pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from pipelines import delta
 from pipelines.lake.delta_rs import WRITER, open_if_there, rows_of
-from pipelines.quality.expectation import Action
+from pipelines.quality.admitted import Admitted
+from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.pages import pages
-from pipelines.quality.verdicts import TableResult, broken_text
+from pipelines.quality.suite_sql import judged_rows, without_broken
+from pipelines.quality.verdicts import JudgedSuite, TableResult, broken_text
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 from replica.errors import CorruptDataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+    from pipelines.quality.validation import Validation
+
 PAGES = "_quality"
 """The folder of the pages, in the lake's folder."""
+
+
+class JudgedRun:
+    """What the gates of one run find. Leaving the context writes it.
+
+    progress: is told a line for each broken expectation. run_id: a UUID for the rows of results;
+    rows of an earlier attempt with the same id are replaced. by_spark: whether judged rows are
+    Spark's DataFrames.
+    """
+
+    def __init__(
+        self,
+        lake: delta.Lake,
+        progress: Callable[[str], None],
+        run_id: str | None,
+        *,
+        by_spark: bool,
+    ) -> None:
+        self.run_id = run_id or str(uuid.uuid4())
+        self.results: list[TableResult] = []
+        self._at = datetime.now(UTC)
+        self._lake, self._progress, self._by_spark = lake, progress, by_spark
+        self._validation: Validation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._write()
+        except Exception:
+            # an error that ended the run says more than one about what then couldn't be written
+            if error is None:
+                raise
+
+    @property
+    def admitted(self) -> Admitted:
+        """The admitted rows of all tables that were judged, as any process can read them."""
+        versions = {one.table.name: one.version for one in self.results}
+        queries: dict[str, str] = {}
+        for one in self.results:
+            bad = [verdict.expectation for verdict in one.judged.broken(Action.QUARANTINE)]
+            if bad:
+                suite = one.judged.suite
+                queries[suite.name] = without_broken(judged_rows(suite, queries), suite, bad)
+        return Admitted(self._lake, versions, queries)
+
+    def _write(self) -> None:
+        if self.results:
+            write_results(self._lake, self.run_id, self._at, self.results)
+
+    def _in_detail(self, suite: Suite, rows: DataFrame | pd.DataFrame, count: int) -> JudgedSuite:
+        """The verdict of Great Expectations on a table of so many rows, of which some break the
+        suite. rows: as of Validation.judge."""
+        if self._validation is None:
+            from pipelines.quality.validation import Validation  # this import takes seconds
+
+            self._validation = Validation(by_spark=self._by_spark)
+        judged = self._validation.judge(suite, rows, count)
+        for verdict in judged.verdicts:
+            if not verdict.success:
+                self._progress(f"{suite.name}: {broken_text(verdict)}")
+        return judged
 
 
 def write_results(

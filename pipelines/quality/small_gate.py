@@ -2,68 +2,40 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipelines.delta.small import in_contract_types
+from pipelines.delta.small import in_types
 from pipelines.lake import Lake
-from pipelines.quality.admitted import Admitted
-from pipelines.quality.datafusion import judged_rows, only_broken, without_broken
 from pipelines.quality.expectation import Action
 from pipelines.quality.frames import frame
 from pipelines.quality.in_parts import Parts, counted_in_parts
 from pipelines.quality.left_out import texts, write_left_out
-from pipelines.quality.results import stop_if_broken, write_results
+from pipelines.quality.results import JudgedRun, stop_if_broken
+from pipelines.quality.suite_sql import judged_rows, only_broken, without_broken
 from pipelines.quality.unbroken import Counted, QueryableTables, counted, opened
-from pipelines.quality.verdicts import JudgedSuite, TableResult, broken_text, unbroken
+from pipelines.quality.verdicts import JudgedSuite, TableResult, unbroken
 from pipelines.tables.contract import Contract
 
-if TYPE_CHECKING:
-    from pipelines.quality.validation import Validation
 
-
-class SmallGate:
+class SmallGate(JudgedRun):
     """The gates of one run. Leaving the context writes what Gate writes, or nothing where a layer
-    is left to Gate.
-
-    progress: is told a line for each broken expectation. run_id: as of Gate.
-    """
+    is left to Gate. progress, run_id: as of JudgedRun."""
 
     def __init__(
         self, lake: Lake, progress: Callable[[str], None], run_id: str | None = None
     ) -> None:
-        self.run_id = run_id or str(uuid.uuid4())
-        self.results: list[TableResult] = []
-        self._at = datetime.now(UTC)
-        self._lake, self._progress = lake, progress
-        self._validation: Validation | None = None
+        super().__init__(lake, progress, run_id, by_spark=False)
         self._refused = False
         self._passed: list[Contract] = []
-        self._queries: dict[str, str] = {}
         self._left_out: list[Mapping[str, Any]] = []
 
-    def __enter__(self) -> SmallGate:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._refused or not self.results:
+    def _write(self) -> None:
+        if self._refused:
             return
-        try:
-            if self._passed:
-                write_left_out(self._lake, self._passed, self._left_out)
-            write_results(self._lake, self.run_id, self._at, self.results)
-        except Exception:
-            # an error that ended the run says more than one about what then couldn't be written
-            if error is None:
-                raise
+        if self._passed:
+            write_left_out(self._lake, self._passed, self._left_out)
+        super()._write()
 
     def admit(
         self,
@@ -104,7 +76,6 @@ class SmallGate:
         found = [result for result, _ in judged]
         self.results += found
         stop_if_broken(self._lake, found)
-        self._queries |= admitted
         self._left_out += [
             row for one, rows in judged for row in self._quarantined(layer, one, rows)
         ]
@@ -114,12 +85,6 @@ class SmallGate:
     def leave_to_spark(self) -> None:
         """Leaves the whole build to Gate, so nothing that was found here is written."""
         self._refused = True
-
-    @property
-    def admitted(self) -> Admitted:
-        """The admitted rows of all tables that were judged, at the judged versions."""
-        versions = {one.table.name: one.version for one in self.results}
-        return Admitted(self._lake, versions, dict(self._queries))
 
     @property
     def unbroken(self) -> frozenset[str]:
@@ -138,23 +103,14 @@ class SmallGate:
         joins_fewer = join is not None and join.contract.name in admitted
         if not any(one.broken) and not joins_fewer:
             return unbroken(one.suite, one.row_count)
-        if self._validation is None:
-            from pipelines.quality.validation import Validation  # this import takes seconds
-
-            self._validation = Validation(by_spark=False)
-        found = frame(layer, one.suite, rows)
-        judged = self._validation.judge(one.suite, found, one.row_count)
-        for verdict in judged.verdicts:
-            if not verdict.success:
-                self._progress(f"{one.suite.name}: {broken_text(verdict)}")
-        return judged
+        return self._in_detail(one.suite, frame(layer, one.suite, rows), one.row_count)
 
     def _quarantined(
         self, layer: QueryableTables, one: TableResult, rows: str
     ) -> Iterator[Mapping[str, Any]]:
         for verdict in one.judged.broken(Action.QUARANTINE):
             broken = only_broken(rows, one.judged.suite, verdict.expectation)
-            for told in texts(one.table, in_contract_types(layer.answer(broken), one.table)):
+            for told in texts(one.table, in_types(layer.answer(broken), one.table.arrow_schema)):
                 yield {
                     "run_id": self.run_id,
                     "at": self._at,

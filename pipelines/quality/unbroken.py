@@ -18,14 +18,14 @@ from deltalake import DeltaTable, QueryBuilder
 from pipelines.delta.tables import open_newest
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
-from pipelines.quality.datafusion import (
+from pipelines.quality.expectation import Expectation, Suite
+from pipelines.quality.suite_sql import (
     broken_count,
     judged_rows,
     quoted,
     source_of,
     table_name,
 )
-from pipelines.quality.expectation import Expectation, Suite
 from pipelines.quality.suites import suites_of
 from pipelines.tables.contract import Contract
 
@@ -43,7 +43,7 @@ class QueryableTables:
         return {name: table.version() for name, table in self.tables.items()}
 
     def answer(self, query: str) -> pa.Table:
-        """The answer to a query, which names the tables as pipelines.quality.datafusion does."""
+        """The answer to a query, which names the tables as pipelines.quality.suite_sql does."""
         return pa.table(self.builder.execute(query).read_all())
 
 

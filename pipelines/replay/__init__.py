@@ -8,6 +8,6 @@ call.
   `written`: both as rows. `compared`: every snapshot compared with the log.
 - `folded`: rows of several parts as those of one.
 
-pipelines.large gives the rows of a large log to Spark's tasks, pipelines.in_memory those of a small
-one to this process. No module here imports pyspark.
+pipelines.in_memory.replay gives the records of a log to these functions, for pipelines.large in
+Spark's tasks, and for a small log in this process. No module here imports pyspark.
 """

@@ -22,6 +22,7 @@ from replica.metadata.image import BROADCAST, KEY_FIELDS, PartitionKey, key_of
 from replica.metadata.reader import decode
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
+from replica.metadata.variant_reader import variant_json
 
 RECORDS = pa.schema(
     [
@@ -41,6 +42,19 @@ _ONE_BYTE = 0x7F
 """The largest number of an envelope that is one byte."""
 _TOPIC_ID = slice(7, 23)
 """The bytes of the topic id in a partition's value: behind the envelope and the partition's id."""
+
+
+def with_json(rows: pa.Table) -> pa.Table:
+    """The rows with `payload`, which is a VARIANT, as JSON where `value` is NULL, and as NULL
+    elsewhere."""
+    bare = np.flatnonzero(_mask(rows["value"].is_null()))
+    texts = np.full(rows.num_rows, None, object)
+    for place in bare.tolist():
+        payload = rows["payload"][place].as_py()
+        if payload is not None:
+            texts[place] = variant_json(payload["value"], payload["metadata"])
+    index = rows.column_names.index("payload")
+    return rows.set_column(index, "payload", pa.array(texts, pa.string()))
 
 
 class RecordPlace(NamedTuple):

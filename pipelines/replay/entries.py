@@ -19,7 +19,6 @@ from replica.scan.version_input import NOWHEN, VersionRows
 from replica.scan.version_input import rows_of as kernel_rows
 
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
-_ROWS_AT_ONCE = 16_384
 _MOST_SINGLY = 20
 """How many rows are read one by one before all rows are read together."""
 _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
@@ -114,19 +113,6 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         for column in batch.columns
     )
     return zip(*(column.to_pylist() for column in columns), strict=True)
-
-
-def batches_of_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """Batches of such rows, some thousand rows each."""
-    for low in range(0, len(rows), _ROWS_AT_ONCE):
-        columns = zip(*rows[low : low + _ROWS_AT_ONCE], strict=True)
-        arrays = (
-            pa.array(column, pa.int64()).cast(field.type)
-            if pa.types.is_timestamp(field.type)
-            else pa.array(column, field.type)
-            for column, field in zip(columns, SPREAD, strict=True)
-        )
-        yield pa.RecordBatch.from_arrays([*arrays], schema=SPREAD)
 
 
 def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

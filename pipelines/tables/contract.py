@@ -1,4 +1,4 @@
-"""What a table promises: its columns with their types and meaning, its keys, its partitions.
+"""What a table promises: its columns with their types and meaning, and its keys.
 
 A layer function ends in `contract.select(df)`, so that a change of code that would change a table
 fails in that function, naming the column, and not in a reader months later.
@@ -64,21 +64,21 @@ class ContractError(TypeError):
 
 @dataclass(frozen=True)
 class Column:
-    """name: as in SQL. type: a DataType, or Spark's DDL for one ("array<int>", "variant").
+    """name: as in SQL. type: Spark's DDL of it, such as "array<int>" or "variant".
 
     description: one sentence with the unit; it becomes the column's comment in the table.
     nullable: False makes Delta refuse a row without a value.
     """
 
     name: str
-    type: str | DataType
+    type: str
     description: str
     nullable: bool = True
 
     @cached_property
     def data_type(self) -> DataType:
-        """`type`, read from its DDL where it is one; no Spark session is needed."""
-        return data_type(self.type) if isinstance(self.type, str) else self.type
+        """`type`, read from its DDL; no Spark session is needed."""
+        return data_type(self.type)
 
     @property
     def field(self) -> StructField:
@@ -98,7 +98,6 @@ class Contract:
     description: str
     columns: tuple[Column, ...]
     keys: tuple[str, ...]
-    partition_by: tuple[str, ...] = ()
     change_feed: bool = False
 
     def __post_init__(self) -> None:
@@ -107,8 +106,8 @@ class Contract:
         names = sorted(self.column_names)
         twice = [a for a, b in pairwise(names) if a == b]
         assert not twice, f"{self.name}: {twice} more than once"
-        unknown = {*self.keys, *self.partition_by} - set(names)
-        assert not unknown, f"{self.name}: keys or partitions {sorted(unknown)} are no columns"
+        unknown = {*self.keys} - set(names)
+        assert not unknown, f"{self.name}: keys {sorted(unknown)} are no columns"
         bare = [column.name for column in self.columns if not column.description.strip()]
         assert not bare, f"{self.name}: {bare} without a description"
         assert self.keys, f"{self.name}: no keys"

@@ -43,22 +43,14 @@ def _table(contract: Contract) -> Iterator[str]:
     yield "| column | type | |"
     yield "|---|---|---|"
     for column in contract.columns:
-        yield f"| `{column.name}` | `{_type(column)}` | {_meaning(column)} |"
+        yield f"| `{column.name}` | `{column.type}` | {_meaning(column)} |"
     yield ""
 
 
 def _properties(contract: Contract) -> str:
-    parts = []
-    if contract.partition_by:
-        parts.append(f" Partitioned by {', '.join(f'`{name}`' for name in contract.partition_by)}.")
-    if contract.change_feed:
-        parts.append(f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days.")
-    return "".join(parts)
-
-
-def _type(column: Column) -> str:
-    text = column.type if isinstance(column.type, str) else column.type.simpleString()
-    return text.replace("|", "\\|")
+    if not contract.change_feed:
+        return ""
+    return f" Delta keeps its change data feed for {FEED_RETENTION_DAYS} days."
 
 
 def _meaning(column: Column) -> str:

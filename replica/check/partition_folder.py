@@ -46,7 +46,7 @@ def _partition(folder: str, file: str | None) -> PartitionFolder:
         kind = PartitionKind.QUORUM
     values = (value for path in paths for value in _values(path, opener))
     name = os.path.basename(os.path.abspath(folder))
-    return partition_named(name, _topic_id(folder), values, lambda: kind)
+    return partition_named(name, topic_id_in(folder), values, lambda: kind)
 
 
 def _names(folder: str) -> list[str]:
@@ -56,7 +56,8 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _topic_id(folder: str) -> str | None:
+def topic_id_in(folder: str) -> str | None:
+    """The topic id in the folder's partition.metadata. None where no such file can be read."""
     path = os.path.join(folder, partition_metadata.FILE_NAME)
     try:
         return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from replica.format.batch import (
     CONTROL_ATTRIBUTE,
@@ -72,6 +72,11 @@ class Run(NamedTuple):
         return self.last_offset + 1
 
 
+Place: TypeAlias = tuple[int, int, int, int]
+"""Where a run begins in a view, the position of the view in the file, the first offset, and the
+offset at which the batches end (exclusive)."""
+
+
 def run_of(frame: Frame, room: int) -> Run:
     """The run of one batch. room: as the callable of `runs` gives it."""
     due: tuple[Due, ...] = ()
@@ -117,7 +122,7 @@ def runs(
             if expected_offset >= end_offset:
                 return
             place = at, start, expected_offset, end_offset
-            run = _plain_run(view, place, epoch, left, interval)
+            run = _find(view, place, epoch, left, interval)
         if run is None:
             rest = frames(view[at:], start=start + at, expected_offset=expected_offset, epoch=epoch)
             frame = next(rest, None)
@@ -128,12 +133,9 @@ def runs(
         at, expected_offset, epoch = run.end_position - start, run.end_offset, run.epoch
 
 
-def _plain_run(
-    view: memoryview, place: tuple[int, int, int, int], epoch: int, room: int, interval: int
-) -> Run | None:
+def plain_run(view: memoryview, place: Place, epoch: int, room: int, interval: int) -> Run | None:
     """The sound batches that have this epoch and are no control batches. None where the first batch
-    is another one. place: where the first batch is in `view`, the position of `view` in the file,
-    the first offset, and the offset at which the batches end."""
+    is another one. room, interval: as in `runs`."""
     at, start, expected, end_offset = place
     unpack, crc_of = _CHECKED.unpack_from, crc32c
     prefix_bytes, crc_start = LENGTH_PREFIX.size, CRC_START
@@ -175,3 +177,14 @@ def _plain_run(
         False,
         due,
     )
+
+
+FindRun: TypeAlias = Callable[[memoryview, Place, int, int, int], Run | None]
+_find: FindRun = plain_run
+
+
+def use(find: FindRun) -> None:
+    """Have `runs` find plain runs by another function in this process. It finds what plain_run
+    finds, but its runs may end early."""
+    global _find
+    _find = find

@@ -26,7 +26,7 @@ from replica.raft.transitions import TransitionCause
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
     """Grant the vote or refuse it. A newer epoch is adopted in both cases."""
     if _stands_again(core, request):
-        core.reply(request_id, core.signed(VoteResponse(granted=False)))
+        _refuse_again(core, request_id, request)
         return
     illegal = _why_illegal(core, request)
     if illegal is not None:
@@ -223,17 +223,24 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 
 
 def _stands_again(core: Core, request: VoteRequest) -> bool:
-    """Whether the sender stands for election in an epoch of which its log already has records,
-    while this replica knows no leader of that epoch.
+    """Whether the sender stands for election in an epoch of which its log already has records.
 
     A voter of Kafka's does so after a restart, if it had stood in the epoch and then followed the
-    leader (QuorumState.initialize looks at the vote first). INVALID_REQUEST in an answer that names
-    no leader would end its process (KafkaRaftClient.maybeHandleCommonResponse).
+    leader (QuorumState.initialize looks at the vote first).
     """
     is_real = not request.pre_vote and request.last_epoch == request.epoch
     is_plausible = request.end_offset > 0 and request.candidate.node_id not in (-1, core.local_id)
-    knows_no_leader = (core.role.epoch, core.role.leader_id) == (request.epoch, NO_NODE)
-    return is_real and is_plausible and knows_no_leader
+    return is_real and is_plausible and request.epoch == core.role.epoch
+
+
+def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> None:
+    """Refuse the vote as Kafka does, with the leader that the sender then follows. While no leader
+    is known, INVALID_REQUEST would end its process (KafkaRaftClient.maybeHandleCommonResponse), so
+    the answer has no error then."""
+    if core.role.leader_id == NO_NODE:
+        core.reply(request_id, core.signed(VoteResponse(granted=False)))
+    else:
+        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
 
 def _why_illegal(core: Core, request: VoteRequest) -> str | None:

@@ -79,7 +79,15 @@ open_versions = Kernel(
 )  # fmt: skip
 """(slots, index, arena, texts, told, state, first) -> slot where it stopped."""
 
+find_run = Kernel(
+    "plain_runs", "find_run",
+    _INPUT, _LONG, _LONG, _LONG, _LONG, _LONG, _LONG, _LONGS, _LONGS,
+)  # fmt: skip
+"""(source, position, expected, end_offset, epoch, limit, interval, due, state) -> batches in
+`due`."""
+
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,
     find_odd_rows, index_slots, replay_rows, write_versions, open_versions, write_variant_texts,
+    find_run,
 )  # fmt: skip

@@ -91,7 +91,7 @@ def lines_saved_by_unpacking(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)}:{line}: unpacks a tuple to have several values in a "
         "line: write the values, and `# fmt: skip` behind the table"
-        for path in python_files(root, *TOP_LEVEL, "tests/architecture")
+        for path in python_files(root, *TOP_LEVEL, "tests")
         for line in syntax_of(path).unpacked
     ]
 

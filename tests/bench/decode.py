@@ -42,8 +42,15 @@ def main() -> None:
     tell("the simulator")
     speed = simulate.measure()
     figures = report.Figures(
-        *(records, options.bytes, seconds, into_delta, jvm, checked),
-        *(starts(), growth, speed),
+        records,
+        options.bytes,
+        seconds,
+        into_delta,
+        jvm,
+        checked,
+        starts(),
+        growth,
+        speed,
     )
     page = report.page(figures)
     sys.stdout.write(page)

@@ -17,8 +17,13 @@ def dump_log_command(segment: Path) -> list[str]:
     """kafka-dump-log with the metadata decoder, every record printed."""
     return [
         str(find_java().executable),
-        *("-cp", class_path(VERSION), dump_tool(VERSION)),
-        *("--cluster-metadata-decoder", "--print-data-log", "--files", str(segment)),
+        "-cp",
+        class_path(VERSION),
+        dump_tool(VERSION),
+        "--cluster-metadata-decoder",
+        "--print-data-log",
+        "--files",
+        str(segment),
     ]
 
 
@@ -27,7 +32,12 @@ def in_process(segment: Path, mode: str, passes: int) -> list[float]:
     ran = subprocess.run(
         [
             str(find_java().executable),
-            *("-cp", class_path(VERSION), str(_DRIVER), str(segment), mode, str(passes)),
+            "-cp",
+            class_path(VERSION),
+            str(_DRIVER),
+            str(segment),
+            mode,
+            str(passes),
         ],
         check=True,
         capture_output=True,

@@ -47,6 +47,8 @@ MEBIBYTE = 1024 * 1024
 SHAPES = ((100, 1), (1024, 1), (10 * 1024, 1), (256, 64), (256, 1024))
 """(bytes of a value, records of a batch)."""
 ANSWER_BYTES = 8 * MEBIBYTE
+FILLED_IN, EPOCH = 1, 2
+"""The epoch of the records, and the one in which the replica leads."""
 TOPIC, TOPIC_ID, CLUSTER_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAA"
 RECORD = Path(__file__).with_name("READERS.md")
 _WITHIN_S = 60.0
@@ -122,17 +124,24 @@ def fill(path: Path, size: int, value: int, count: int) -> int:
     return end
 
 
-def frame(offset: int, wait_ms: int = 500) -> bytes:
-    """A reader's fetch as it is sent."""
-    asked = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": ANSWER_BYTES}
+def frame(offset: int, replica_id: int = -1) -> bytes:
+    """A fetch as it is sent. replica_id: -1 for a reader's."""
+    asked = {
+        "partition": 0,
+        "currentLeaderEpoch": -1 if replica_id < 0 else EPOCH,
+        "fetchOffset": offset,
+        "lastFetchedEpoch": FILLED_IN if offset else 0,
+        "partitionMaxBytes": ANSWER_BYTES,
+    }
     message = {
-        "replicaId": -1,
-        "maxWaitMs": wait_ms,
+        "replicaId": replica_id,
+        "replicaState": {"replicaId": replica_id, "replicaEpoch": -1},
+        "maxWaitMs": 500,
         "minBytes": 1,
         "maxBytes": ANSWER_BYTES,
         "topics": [{"topic": TOPIC, "topicId": TOPIC_ID, "partitions": [asked]}],
     }
-    raw = encode_request(WireRequest(FETCH, 11, 1, "bench", message))
+    raw = encode_request(WireRequest(FETCH, 11 if replica_id < 0 else 17, 1, "bench", message))
     return len(raw).to_bytes(4, "big") + raw
 
 
@@ -148,13 +157,15 @@ def answered(connection: socket.socket, room: memoryview) -> int:
     return size
 
 
-def read_all(replica: Replica, batch_bytes: int, count: int) -> tuple[int, float, float]:
+def read_all(
+    replica: Replica, batch_bytes: int, count: int, replica_id: int = -1
+) -> tuple[int, float, float]:
     """(bytes, seconds, the replica's CPU seconds) of reading its log once."""
     room, offset, total = memoryview(bytearray(2 * ANSWER_BYTES)), 0, 0
     with socket.create_connection(("127.0.0.1", replica.port), _WITHIN_S) as connection:
         began, cpu = time.perf_counter(), replica.cpu_seconds
         while offset < replica.end:
-            connection.sendall(frame(offset))
+            connection.sendall(frame(offset, replica_id))
             size = answered(connection, room)
             # What comes with the records has less bytes than a batch.
             assert size >= batch_bytes, "the reader gets records, not an error"
@@ -163,19 +174,20 @@ def read_all(replica: Replica, batch_bytes: int, count: int) -> tuple[int, float
 
 
 def throughput(folder: Path, size: int, rounds: int) -> Iterator[str]:
-    yield "| batches | MiB/s: least | median | most | CPU s of the replica for a GiB |\n"
-    yield "|---|---|---|---|---|\n"
+    yield "| batches | asked by | MiB/s: least | median | most | CPU s of the replica for a GiB |\n"
+    yield "|---|---|---|---|---|---|\n"
     for value, count in SHAPES:
         whole = len(value_batch(0, 1, 1000, [bytes(value)] * count))
         with running(folder, size, (value, count)) as replica:
             read_all(replica, whole, count)  # The replica may still be replaying its log.
-            found = [read_all(replica, whole, count) for _ in range(rounds)]
-        rates = Spread.of([total / seconds / MEBIBYTE for total, seconds, _ in found])
-        cpu = statistics.median(cpu / total * 1024 * MEBIBYTE for total, _, cpu in found)
-        yield (
-            f"| {count:,} x {value:,} B | {rates.least:,.0f} | {rates.median:,.0f} | "
-            f"{rates.most:,.0f} | {cpu:.2f} |\n"
-        )
+            for who, replica_id in (("a reader", -1), ("a replica", 77)):
+                found = [read_all(replica, whole, count, replica_id) for _ in range(rounds)]
+                rates = Spread.of([total / seconds / MEBIBYTE for total, seconds, _ in found])
+                cpu = statistics.median(cpu / total * 1024 * MEBIBYTE for total, _, cpu in found)
+                yield (
+                    f"| {count:,} x {value:,} B | {who} | {rates.least:,.0f} | "
+                    f"{rates.median:,.0f} | {rates.most:,.0f} | {cpu:.2f} |\n"
+                )
 
 
 def crowd(folder: Path, idle: int, active: int, seconds: int) -> Iterator[str]:

@@ -35,8 +35,11 @@ class Figures:
 def page(figures: Figures) -> str:
     """Markdown."""
     parts = (
-        *(_contenders(figures), _into_delta(figures), _jvm(figures)),
-        *(("", *section(figures.checked)), _others(figures)),
+        _contenders(figures),
+        _into_delta(figures),
+        _jvm(figures),
+        ("", *section(figures.checked)),
+        _others(figures),
     )
     return "\n".join(line for part in parts for line in part)
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from pipelines.bronze.log_ranges import log_ranges
 from pipelines.bronze.new_records import decode
-from pipelines.delta import Lake, PendingAppend, append, ensure_table
+from pipelines.delta import Lake, PendingAppend, ensure_table
 from pipelines.session import spark_session
 from pipelines.sources import register
 from pipelines.sources.files import log_files
@@ -27,6 +27,7 @@ from pipelines.tasks import OnSpark
 from replica.model.keys import ReplicaId
 from tests.bench import kafka, report, rounds
 from tests.bench.processes import process, timed
+from tests.pipelines.spark_writes import append
 
 _OWNER = ReplicaId("abcdefghijklmnopqrstuv", 1, "ABCDEFGHIJKLMNOPQRSTUV")
 

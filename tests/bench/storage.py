@@ -22,17 +22,22 @@ from functools import partial
 from pathlib import Path
 
 from replica.format.batch import decode_header
+from replica.format.runs import FindRun, plain_run, use
 from replica.format.whole_batch import value_batch
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
+from replica.scan.compiled_runs import compiled_run
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 from tests.bench.rounds import Measure, Spread, measure
 
 MEBIBYTE = 1024 * 1024
-VALUES = SMALL, _, _ = 100, 1024, 10 * 1024
+VALUES = _, SMALL, _, _ = 10, 100, 1024, 10 * 1024
 """Bytes of a record's value. Each batch has one record, so the smallest one is the hardest case."""
+FINDERS = {"machine code": compiled_run, "plain Python": plain_run}
+"""How batches are found. A replica takes machine code for a log of 64 MiB or more, where it has the
+bulk reader."""
 BEHIND_SNAPSHOT = MEBIBYTE
 RECORD = Path(__file__).with_name("STORAGE.md")
 ABOUT = f"""Appends have values of {SMALL} B. Opening is from a torn end on, with the facts that the
@@ -123,14 +128,17 @@ def recovering(folder: Path, size: int) -> dict[str, Contender]:
                 name += "segments of 1 MiB" if many else "one segment"
                 place = folder / f"{value}-{each}-{many}"
                 fill(place, each, value, config)
-                work = partial(opened, place, config)
-                found[f"open: {name}"] = Contender(work, bytes=each)
+                for how, find in FINDERS.items():
+                    work = partial(opened, place, config, find)
+                    found[f"open: {name}, {how}"] = Contender(work, bytes=each)
                 covered = Path(shutil.copytree(place, f"{place}-snapshot"))
                 write_snapshot(covered, value, config)
                 work = partial(opened, covered, config)
                 title = f"open: {name}, snapshot 1 MiB before the end"
                 found[title] = Contender(work, bytes=each)
-                found[f"read: {name}"] = Contender(partial(read, covered, config), bytes=each)
+                for how, find in FINDERS.items():
+                    work = partial(read, covered, config, find)
+                    found[f"read: {name}, {how}"] = Contender(work, bytes=each)
     return found
 
 
@@ -185,8 +193,9 @@ def write_snapshot(folder: Path, value: int, config: LogConfig) -> None:
     log.close()
 
 
-def opened(folder: Path, config: LogConfig) -> float:
+def opened(folder: Path, config: LogConfig, find: FindRun = plain_run) -> float:
     """Seconds to open a log whose last batch is torn, and to say what it holds."""
+    use(find)
     newest = max(folder.glob("*.log"))
     with newest.open("ab") as file:
         file.write(batch(0, SMALL).data[:-1])
@@ -199,8 +208,9 @@ def opened(folder: Path, config: LogConfig) -> float:
     return taken[0]
 
 
-def read(folder: Path, config: LogConfig) -> float:
+def read(folder: Path, config: LogConfig, find: FindRun) -> float:
     """Seconds to read all of it in slices of 1 MiB, CRCs checked."""
+    use(find)
     log = open_log(LocalDisk(), str(folder), config)
     taken: list[float] = []
     offset, size = log.log_start, batch_size(log.read(log.log_start, 1))

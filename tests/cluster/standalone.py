@@ -129,8 +129,19 @@ class Worker(Daemon):
         super().__init__(
             folder.with_suffix(".log"),
             "org.apache.spark.deploy.worker.Worker",
-            *("--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui_port)),
-            *("--cores", "1", "--memory", "1g", "--work-dir", str(folder), master),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            str(ui_port),
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--work-dir",
+            str(folder),
+            master,
             **more,
         )
 
@@ -150,7 +161,12 @@ class Cluster:
         self._master = Daemon(
             folder / "master.log",
             "org.apache.spark.deploy.master.Master",
-            *("--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui_port)),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            str(ui_port),
             **{**variables, "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"},
         )
         self.workers = [

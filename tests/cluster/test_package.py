@@ -17,9 +17,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("jobs", "pipelines", "replica")
 DATA_FILES = (
-    *("conf/kraftlake.toml", "conf/log4j2.properties"),
-    *("conf/spark-defaults.conf", "conf/spark-local.conf"),
-    *("pipelines/report/templates/report.css", "pipelines/report/templates/report.html"),
+    "conf/kraftlake.toml",
+    "conf/log4j2.properties",
+    "conf/spark-defaults.conf",
+    "conf/spark-local.conf",
+    "pipelines/report/templates/report.css",
+    "pipelines/report/templates/report.html",
     "replica/py.typed",
 )
 ENDINGS = (".py", ".typed", ".html", ".css", ".js", ".toml", ".conf", ".properties", ".tar.xz")

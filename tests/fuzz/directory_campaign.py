@@ -34,8 +34,20 @@ _CAPTURES = sorted(
 _LOGS, _INDEXES = (".log", ".checkpoint"), (".index", ".timeindex", ".snapshot")
 _MOVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _TEXTS = (
-    *("\x1b]0;x\x07", "\u202e", "=1+1", "<script>", "a\nb", "-2147483648", "9223372036854775807"),
-    *("[" * 2000, "{", "null", "1e999", "", "0", "-1"),
+    "\x1b]0;x\x07",
+    "\u202e",
+    "=1+1",
+    "<script>",
+    "a\nb",
+    "-2147483648",
+    "9223372036854775807",
+    "[" * 2000,
+    "{",
+    "null",
+    "1e999",
+    "",
+    "0",
+    "-1",
 )
 _OF_ONE: tuple[tuple[str, ...], ...] = (
     ("state",),

@@ -121,8 +121,18 @@ def _inflating(codec: int) -> bytes:
 
 
 _KINDS: tuple[Callable[[Random], bytes | None], ...] = (
-    *(valid, _changed_header, _of_a_producer, _damaged_inside, _wrong_crc, _wrong_length),
-    *(_wrong_magic, _cut, _compressed_garbage, _several, _large, _bomb),
+    valid,
+    _changed_header,
+    _of_a_producer,
+    _damaged_inside,
+    _wrong_crc,
+    _wrong_length,
+    _wrong_magic,
+    _cut,
+    _compressed_garbage,
+    _several,
+    _large,
+    _bomb,
     lambda chance: chance.choice((None, b"")),
     lambda chance: chance.randbytes(chance.randrange(300)),
 )

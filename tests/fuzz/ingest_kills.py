@@ -34,8 +34,14 @@ BEFORE_AT, AFTER_AT = "2026-11-21T01:00Z", "2026-11-21T02:00Z"
 RECORD = Path(__file__).with_name("INGEST_KILLS.md")
 KILLS_OF_ROUND = 10
 TABLES = (
-    *("captures", "log_batches", "log_records", "snapshots", "snapshot_records"),
-    *("replica_state", "damage", "findings"),
+    "captures",
+    "log_batches",
+    "log_records",
+    "snapshots",
+    "snapshot_records",
+    "replica_state",
+    "damage",
+    "findings",
 )
 
 

@@ -75,7 +75,7 @@ class Quorum:
         return self._took(_QUORUM, "remove-controller", *which)
 
     def add(self, node_id: int) -> bool:
-        return self._took(_QUORUM, *("--command-config", self.nodes[node_id].properties),
+        return self._took(_QUORUM, "--command-config", self.nodes[node_id].properties,
                           "add-controller")  # fmt: skip
 
     def to_dynamic(self) -> str:

@@ -26,7 +26,9 @@ from tests.replica.metadata.image.sequences import Release, Sequence
 _COMMITS = 40
 _GROUP = 32
 _UNKNOWN_CONFIGS = {
-    *((2, "message.format.version"), (16, "no.such.config"), (32, "no.such.config")),
+    (2, "message.format.version"),
+    (16, "no.such.config"),
+    (32, "no.such.config"),
 }
 """Resource type and name of configs in the sequences that Kafka 4 does not know. From 4.3 on the
 image of a node has them not; that of a broker (4) has every config of brokers."""

@@ -187,7 +187,10 @@ def java_command(
         *(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1") if is_short_lived else ()),
         *archive_options(version),
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
-        *("-cp", class_path(version), main_class, *arguments),
+        "-cp",
+        class_path(version),
+        main_class,
+        *arguments,
     ]
 
 

@@ -210,9 +210,12 @@ def partitioned(
     kinds: tuple[str, ...],
     watch: Watch | None = None,
     settings: Mapping[str, object] | None = None,
+    *,
+    is_static: bool = False,
 ) -> Iterator[PartitionedQuorum]:
     """Running, and all of them voters. kinds: of nodes 1, 2 and so on; the first is KAFKAS. watch:
-    who is told what passes the proxies. settings: of Kafka's nodes."""
+    who is told what passes the proxies. settings: of Kafka's nodes. is_static: whether
+    controller.quorum.voters names them all (kraft.version 0); all of them are Kafka's then."""
     assert kinds[0] == KAFKAS
     ids = range(1, len(kinds) + 1)
     ports = dict(zip(ids, free_ports(len(kinds)), strict=True))
@@ -227,12 +230,14 @@ def partitioned(
             if kind == OURS:
                 process = _ours(place, node_id, ports[node_id], advertised)
             else:
-                process = _kafkas(place, node_id, ports[node_id], advertised, settings or {})
+                port = ports[node_id]
+                more = settings or {}
+                process = _kafkas(place, node_id, port, advertised, more, is_static=is_static)
             node = Node(node_id, kind, ports[node_id], advertised[node_id], process)
             quorum.nodes[node_id] = node
             stack.callback(node.kill)
             process.start()
-            if isinstance(process, Controller) and node_id == 1:
+            if isinstance(process, Controller) and node_id == 1 and not is_static:
                 process.wait_for(STARTED)
         quorum.wait_for_all()
         yield quorum
@@ -244,15 +249,18 @@ def _kafkas(
     port: int,
     advertised: dict[int, int],
     more: Mapping[str, object],
+    *,
+    is_static: bool,
 ) -> Controller:
     settings = {
         **more,
         "listeners": f"{LISTENER}://127.0.0.1:{port}",
         "advertised.listeners": f"{LISTENER}://127.0.0.1:{advertised[node_id]}",
-        **({} if node_id == 1 else JOINS),
+        **({} if node_id == 1 or is_static else JOINS),
     }
-    made = Controller(folder, node_id, advertised, is_static=False, settings=settings)
-    made.format(CLUSTER_ID, "--standalone" if node_id == 1 else "--no-initial-controllers")
+    made = Controller(folder, node_id, advertised, is_static=is_static, settings=settings)
+    first = "--standalone" if node_id == 1 else "--no-initial-controllers"
+    made.format(CLUSTER_ID, *(() if is_static else (first,)))
     return made
 
 

@@ -163,11 +163,26 @@ def by_kafka_console_consumer(reading: Reading) -> Read:
         config = Path(folder, "consumer.properties")
         config.write_text(f"client.id={reading.client_id}\nclient.rack={reading.rack}\n")
         arguments = [
-            *("--bootstrap-server", reading.bootstrap, "--topic", reading.topic),
-            *("--partition", "0", "--offset", "earliest", "--consumer.config", str(config)),
-            *("--isolation-level", reading.isolation, "--timeout-ms", "15000"),
-            *("--property", "print.offset=true", "--property", "key.separator=;"),
-            *("--property", f"line.separator={_SEPARATOR}"),
+            "--bootstrap-server",
+            reading.bootstrap,
+            "--topic",
+            reading.topic,
+            "--partition",
+            "0",
+            "--offset",
+            "earliest",
+            "--consumer.config",
+            str(config),
+            "--isolation-level",
+            reading.isolation,
+            "--timeout-ms",
+            "15000",
+            "--property",
+            "print.offset=true",
+            "--property",
+            "key.separator=;",
+            "--property",
+            f"line.separator={_SEPARATOR}",
         ]
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
         ran = _run(tool_command("error", main, arguments))

@@ -74,7 +74,9 @@ def test_kafkas_controller_becomes_a_voter_of_a_quorum_that_kraftlake_leads(
         ports = {n: replica.port for n, replica in quorum.replicas.items()}
         (port,) = free_ports(1)
         joining = Controller(
-            *(tmp_path / "4", 4, ports | {4: port}),
+            tmp_path / "4",
+            4,
+            ports | {4: port},
             is_static=False,
             settings={**JOINS, "controller.quorum.bootstrap.servers": quorum.bootstrap},
             version=version,

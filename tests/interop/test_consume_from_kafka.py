@@ -67,9 +67,20 @@ def tool(main_class: str, *arguments: object) -> None:
 def produce(bootstrap: str, lines: list[str], codec: str) -> None:
     """key:value lines by Kafka's console producer, acknowledged by all in sync."""
     arguments = [
-        *("--bootstrap-server", bootstrap, "--topic", TOPIC, "--compression-codec", codec),
-        *("--producer-property", "acks=all", "--producer-property", "batch.size=300"),
-        *("--property", "parse.key=true", "--property", "key.separator=:"),
+        "--bootstrap-server",
+        bootstrap,
+        "--topic",
+        TOPIC,
+        "--compression-codec",
+        codec,
+        "--producer-property",
+        "acks=all",
+        "--producer-property",
+        "batch.size=300",
+        "--property",
+        "parse.key=true",
+        "--property",
+        "key.separator=:",
     ]
     ran = subprocess.run(
         tool_command("warn", "org.apache.kafka.tools.ConsoleProducer", arguments),

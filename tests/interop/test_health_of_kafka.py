@@ -120,7 +120,9 @@ def test_the_exposure_of_a_broker_equals_the_partitions_that_its_stop_harms(tmp_
     node = both(tmp_path, controller, first, NEWEST)
     node.format(CLUSTER_ID, "--standalone")
     other = Controller(
-        *(tmp_path / "11", 11, {1: controller, 11: second}),
+        tmp_path / "11",
+        11,
+        {1: controller, 11: second},
         is_static=False,
         settings={
             "process.roles": "broker",

@@ -105,8 +105,13 @@ class Load:
         entry = ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, f"{name}-0", incremental_configs=[entry])
         acl = AclBinding(
-            *(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, f"User:{name}", "*"),
-            *(AclOperation.READ, AclPermissionType.ALLOW),
+            ResourceType.TOPIC,
+            name,
+            ResourcePatternType.LITERAL,
+            f"User:{name}",
+            "*",
+            AclOperation.READ,
+            AclPermissionType.ALLOW,
         )
         futures = self.admin.incremental_alter_configs([resource], request_timeout=5)
         futures |= self.admin.create_acls([acl], request_timeout=5)
@@ -140,8 +145,11 @@ class Story:
 def quorum_line(cluster: KafkaCluster) -> list[str]:
     """NodeId DirectoryId LogEndOffset Lag LastFetch LastCaughtUp Status of the observer."""
     ran = run_tool(
-        *("org.apache.kafka.tools.MetadataQuorumCommand", "--bootstrap-controller"),
-        *(cluster.controllers, "describe", "--replication"),
+        "org.apache.kafka.tools.MetadataQuorumCommand",
+        "--bootstrap-controller",
+        cluster.controllers,
+        "describe",
+        "--replication",
         version=cluster.version,
     )
     lines = [line.split() for line in ran.stdout.splitlines()]

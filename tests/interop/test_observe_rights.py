@@ -45,9 +45,16 @@ class Kafka:
         """As docs/reference/security.md says it."""
         asked = [word for operation in operations for word in ("--operation", operation)]
         ran = run_tool(
-            *("org.apache.kafka.tools.AclCommand", "--bootstrap-server", self.broker),
-            *("--command-config", self.client("admin"), "--add"),
-            *("--allow-principal", "User:recorder", "--cluster", *asked),
+            "org.apache.kafka.tools.AclCommand",
+            "--bootstrap-server",
+            self.broker,
+            "--command-config",
+            self.client("admin"),
+            "--add",
+            "--allow-principal",
+            "User:recorder",
+            "--cluster",
+            *asked,
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -22,8 +22,13 @@ from tests.waiting import until
 
 WITHIN_S = 120.0
 KINDS = (
-    *("--reassignment", "--stop-broker", "--stop-rack", "--remove-voter", "--add-voter"),
-    *("--upgrade", "--to-dynamic"),
+    "--reassignment",
+    "--stop-broker",
+    "--stop-rack",
+    "--remove-voter",
+    "--add-voter",
+    "--upgrade",
+    "--to-dynamic",
 )
 RACKS = {11: "a", 12: "b", 13: "b"}
 Topics = Mapping[str, tuple[list[int], int]]

@@ -112,7 +112,7 @@ def rehearsed(folder: Path, *steps: str, seeds: str = "0:8") -> list[Ended]:
     script.write_text("".join(f"[[step]]\n{step}\n" for step in steps))
     scenario = ("--scenario", str(script)) if steps else ()
     ran = kraftlake(
-        *("rehearse", "--json", "--seeds", seeds, "--failures", "0"), *scenario, str(folder)
+        "rehearse", "--json", "--seeds", seeds, "--failures", "0", *scenario, str(folder)
     )
     assert ran.returncode in (0, 1, 3), ran.stderr
     rows = [json.loads(line) for line in ran.stdout.splitlines()]

@@ -42,8 +42,13 @@ def fill(cluster: Cluster) -> None:
     package = "kafka.admin" if cluster.version.startswith("3.") else "org.apache.kafka.tools"
     cluster.tool(
         f"{package}.AclCommand",
-        *("--add", "--allow-principal", "User:alice", "--operation", "Read"),
-        *("--topic", "orders"),
+        "--add",
+        "--allow-principal",
+        "User:alice",
+        "--operation",
+        "Read",
+        "--topic",
+        "orders",
     )
 
 

@@ -112,7 +112,9 @@ def test_kafka_dump_log_reads_what_our_dump_reads(written: Written) -> None:
     assert len(records) >= 3
     ran = kafka_dump(
         [*records, *indexes],
-        *("--cluster-metadata-decoder", "--print-data-log", "--index-sanity-check"),
+        "--cluster-metadata-decoder",
+        "--print-data-log",
+        "--index-sanity-check",
         version=written.controller.version,
     )
     assert (ran.returncode, unexpected(ran)) == (0, "")

@@ -176,8 +176,16 @@ def cut_short(part: Message, offset: int) -> None:
 
 
 ENDURED: tuple[Lie, ...] = (
-    *(nothing, last_offset, ends_before_it_begins, noise, before_the_log, back),
-    *(of_a_later_epoch, of_no_epoch, behind_a_gap, cut_short),
+    nothing,
+    last_offset,
+    ends_before_it_begins,
+    noise,
+    before_the_log,
+    back,
+    of_a_later_epoch,
+    of_no_epoch,
+    behind_a_gap,
+    cut_short,
 )
 """Behind which a replica asks again."""
 LIES = (*ENDURED, divergence_after_the_log)

@@ -11,8 +11,17 @@ from tests.jobs.conftest import Kraftlake
 
 ILL, WELL = "kafka-4.1.1-dynamic/final", "kafka-4.4.0-dynamic/final"
 FIELDS = [
-    *("rule", "family", "severity", "file", "position", "offset", "epoch", "message"),
-    *("cluster_id", "end_offset", "subjects"),
+    "rule",
+    "family",
+    "severity",
+    "file",
+    "position",
+    "offset",
+    "epoch",
+    "message",
+    "cluster_id",
+    "end_offset",
+    "subjects",
 ]
 pytestmark = pytest.mark.usefixtures("recorded")
 

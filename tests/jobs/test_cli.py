@@ -71,6 +71,22 @@ def test_a_start_makes_the_options_of_the_command_that_is_named_and_of_no_other(
     assert len(made) > 30
 
 
+@pytest.mark.parametrize(
+    ("words", "usage", "argument"),
+    [
+        (["dump"], "Usage: kraftlake dump [OPTIONS] PATH...", "PATH...  A segment,"),
+        (["explain"], "Usage: kraftlake explain [OPTIONS] [RULE]", "RULE  A rule's name,"),
+        (["diff"], "Usage: kraftlake diff [OPTIONS] A B", "A  The directory"),
+    ],
+)
+def test_help_names_each_argument_as_it_is_typed(
+    words: list[str], usage: str, argument: str, kraftlake: Kraftlake
+) -> None:
+    page = kraftlake(*words, "--help").out
+    assert page.splitlines()[0] == usage
+    assert f"\nArguments:\n  {argument}" in page
+
+
 def test_the_version_is_shown(kraftlake: Kraftlake) -> None:
     ended = kraftlake("--version")
     assert ended.code == 0

@@ -13,10 +13,23 @@ from tests.jobs.conftest import Kraftlake
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 FIELDS = [
-    *("cluster_id", "node_a", "directory_a", "node_b", "directory_b", "relation"),
-    *("divergence_offset", "epoch_a", "epoch_b", "truncating_node", "truncation_offset"),
-    *("fetch_rounds", "draft_fetch_rounds", "records_lost", "committed_lost"),
-    *("unproven_lost", "superseded_lost"),
+    "cluster_id",
+    "node_a",
+    "directory_a",
+    "node_b",
+    "directory_b",
+    "relation",
+    "divergence_offset",
+    "epoch_a",
+    "epoch_b",
+    "truncating_node",
+    "truncation_offset",
+    "fetch_rounds",
+    "draft_fetch_rounds",
+    "records_lost",
+    "committed_lost",
+    "unproven_lost",
+    "superseded_lost",
 ]
 
 

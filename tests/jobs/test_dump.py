@@ -73,8 +73,16 @@ def test_every_recorded_batch_equals_kafka_s_dump(recorded: Path, kraftlake: Kra
     got = sorted(ended.rows, key=lambda row: [row[name] for name in order])
     assert got == sorted(wanted, key=lambda row: [row[name] for name in order])
     assert list(ended.rows[0]) == [
-        *("file", "position", "base_offset", "last_offset", "epoch"),
-        *("is_control", "count", "size", "crc", "crc_valid"),
+        "file",
+        "position",
+        "base_offset",
+        "last_offset",
+        "epoch",
+        "is_control",
+        "count",
+        "size",
+        "crc",
+        "crc_valid",
     ]
 
 
@@ -94,8 +102,18 @@ def test_text_shows_a_readable_line_per_record_under_its_file(
     ]
     batches = kraftlake("dump", "--batches", "--to-offset", "1", NODE)
     assert batches.lines[1].split() == [
-        *("0", "0-2", "epoch", "1", "control", "3", "records"),
-        *("292", "bytes", "crc", "1339499232", "valid"),
+        "0",
+        "0-2",
+        "epoch",
+        "1",
+        "control",
+        "3",
+        "records",
+        "292",
+        "bytes",
+        "crc",
+        "1339499232",
+        "valid",
     ]
 
 

@@ -14,7 +14,15 @@ from tests.replica.check.editing import append, metadata
 LOOKS = "kafka-4.1.1-dynamic"
 SPLIT = f"{LOOKS}/split"
 FIELDS = [
-    *("cluster_id", "at", "offset", "change", "entity", "name", "old", "new", "commitment"),
+    "cluster_id",
+    "at",
+    "offset",
+    "change",
+    "entity",
+    "name",
+    "old",
+    "new",
+    "commitment",
 ]
 
 
@@ -63,7 +71,9 @@ def test_the_history_of_a_topic_begins_with_its_creation(kraftlake: Kraftlake) -
     assert (ended.code, ended.err) == (0, "")
     assert all(list(row) == FIELDS for row in ended.rows)
     assert [row["change"] for row in ended.rows[:3]] == [
-        *("topic_created", "config_set", "partition_created"),
+        "topic_created",
+        "config_set",
+        "partition_created",
     ]
     assert {row["entity"] for row in ended.rows} <= {"topic", "partition", "config", "acl"}
     offsets = [row["offset"] for row in ended.rows]

@@ -41,9 +41,13 @@ def commit(lake: Path, path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("{}/other.parquet", "file://{}/other.parquet", "../../../other.parquet"),
-        *("%2e%2e/%2e%2e/../other.parquet", "a/%2E./../../../../other.parquet"),
-        *("s3://bucket/other.parquet", "http://127.0.0.1:9/other.parquet"),
+        "{}/other.parquet",
+        "file://{}/other.parquet",
+        "../../../other.parquet",
+        "%2e%2e/%2e%2e/../other.parquet",
+        "a/%2E./../../../../other.parquet",
+        "s3://bucket/other.parquet",
+        "http://127.0.0.1:9/other.parquet",
     ],
 )
 def test_a_commit_that_names_a_file_elsewhere_is_refused_before_any_file_is_read(

@@ -50,8 +50,15 @@ def test_plan_ends_in_time_with_one_line_for_every_hostile_answer(
 def test_names_that_a_node_tells_move_no_terminal(kraftlake: Kraftlake, tmp_path: Path) -> None:
     with listening(Liar(nothing, ESCAPES)) as address:
         ended = kraftlake(
-            *("replica", "observe", "-b", address, "-o", tmp_path / "recording"),
-            *("--until-caught-up", "--timeout", "1"),
+            "replica",
+            "observe",
+            "-b",
+            address,
+            "-o",
+            tmp_path / "recording",
+            "--until-caught-up",
+            "--timeout",
+            "1",
         )
     assert ended.code == 2
     assert "'h\\x1b]0;x\\x07\\u202e\\n:" in ended.err

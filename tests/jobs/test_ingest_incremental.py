@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import IngestSource, Manner, Stream, run
+from jobs.lake.ingest import IngestSource, Manner, run
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
@@ -140,7 +140,7 @@ def test_a_stream_ingests_what_has_grown_since_it_last_ran(
     lake = tmp_path / "lake"
 
     def drain() -> dict[str, int]:
-        assert run([str(node)], lake=Lake(lake), manner=Manner(stream=Stream(None))) == 0
+        assert run([str(node)], lake=Lake(lake), manner=Manner(is_stream=True)) == 0
         out = capsys.readouterr().out
         return {name: int(count) for name, count in re.findall(r"(bronze\.\w+)\s+(\d+)", out)}
 

@@ -12,8 +12,14 @@ from pipelines.lake import Lake
 from tests.fuzz import ingest_kills
 
 POINTS = (
-    *("damage", "log records", "snapshot records", "snapshots"),
-    *("log batches", "findings", "state", "captures"),
+    "damage",
+    "log records",
+    "snapshot records",
+    "snapshots",
+    "log batches",
+    "findings",
+    "state",
+    "captures",
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

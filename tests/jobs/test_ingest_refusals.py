@@ -32,6 +32,12 @@ def test_a_lake_without_a_schema_version_is_refused(
         assert ended.error.startswith(f"{tmp_path}: its tables are of schema version 0, this ")
 
 
+def test_a_path_that_does_not_exist_leaves_no_lake(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    ended = kraftlake("ingest", tmp_path / "nodes", "--lake", tmp_path / "lake")
+    assert (ended.code, ended.error) == (2, f"{tmp_path}/nodes: no such file or directory")
+    assert not (tmp_path / "lake").exists()
+
+
 def test_a_table_of_captures_that_is_half_deleted_is_named(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:

@@ -64,9 +64,13 @@ def test_gaps_are_what_no_capture_of_a_replica_or_of_its_cluster_holds(
     later = {**CAPTURE, "capture_id": "e", "captured_at": AT.replace(hour=6)}
     batches = [
         _batch(2, 4),  # below the log start: held, and no gap behind it
-        *(_batch(10, 19), _batch(15, 17, epoch=2), _batch(20, 29)),
-        *(_batch(30, 39, valid=False), _batch(45, 49)),
-        *(_batch(0, 1, node=2), _batch(30, 59, node=2)),
+        _batch(10, 19),
+        _batch(15, 17, epoch=2),
+        _batch(20, 29),
+        _batch(30, 39, valid=False),
+        _batch(45, 49),
+        _batch(0, 1, node=2),
+        _batch(30, 59, node=2),
     ]
     _write(tmp_path, [CAPTURE, later, second], batches)
     rows = kraftlake("lake", "--lake", tmp_path, "--json").rows

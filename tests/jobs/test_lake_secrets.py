@@ -176,8 +176,15 @@ def test_the_same_captures_again_are_known(
 ) -> None:
     for options in ((), ("--verify",)):
         again = kraftlake(
-            *("ingest", "--json", "--captured-at", T3, "--lake", lake, *options),
-            *(tmp_path / "1", tmp_path / "2"),
+            "ingest",
+            "--json",
+            "--captured-at",
+            T3,
+            "--lake",
+            lake,
+            *options,
+            tmp_path / "1",
+            tmp_path / "2",
         )
         assert again.code == 0
         assert {row["rows"] for row in again.rows} == {0}

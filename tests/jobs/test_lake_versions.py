@@ -52,7 +52,12 @@ def test_the_table_of_versions_keeps_to_its_contract(tmp_path: Path) -> None:
 
 
 COMMANDS = [
-    *(("lake",), ("state",), ("sql", "select 1"), ("report",), ("build",), ("quality",)),
+    ("lake",),
+    ("state",),
+    ("sql", "select 1"),
+    ("report",),
+    ("build",),
+    ("quality",),
     ("publish", "--to", "changes"),
     ("maintain",),
     ("register", "--catalog", "names"),

@@ -64,7 +64,9 @@ def test_the_tools_of_a_lake_answer_leaders_changes_and_any_select(built_lake: P
     async def talk(client: Client) -> None:
         led = await rows(client, "who_led")
         assert [(row["epoch"], row["leader"]) for row in led if row["cluster"] == "Lr3U"][:3] == [
-            *((1, 2), (2, 3), (3, 1))
+            (1, 2),
+            (2, 3),
+            (3, 1),
         ]
         counted = await rows(client, "sql", query="SELECT count(*) AS n FROM gold.findings")
         assert counted[0]["n"] > 0

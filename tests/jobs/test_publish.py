@@ -77,8 +77,19 @@ def test_new_errors_go_to_the_webhook_and_no_secret_is_shown(
     with Receiver(404, 500) as receiver:
         url.write_text(receiver.url + "\n")
         command = (
-            *("publish", "--lake", lake, "--table", FINDINGS, "--progress", tmp_path / "sent.json"),
-            *("--webhook", f"@{url}", "-H", f"@{header}", "-H", "X-Team: kafka"),
+            "publish",
+            "--lake",
+            lake,
+            "--table",
+            FINDINGS,
+            "--progress",
+            tmp_path / "sent.json",
+            "--webhook",
+            f"@{url}",
+            "-H",
+            f"@{header}",
+            "-H",
+            "X-Team: kafka",
         )
         refused = kraftlake(*command)
         assert refused.code == 1
@@ -137,7 +148,12 @@ def test_new_errors_go_to_the_webhook_and_no_secret_is_shown(
         ),
         (
             (
-                *("--webhook", "http://localhost/", "--table", FINDINGS, "--progress", "x"),
+                "--webhook",
+                "http://localhost/",
+                "--table",
+                FINDINGS,
+                "--progress",
+                "x",
                 "-H",
                 "S",
             ),

@@ -12,10 +12,27 @@ from tests.jobs.conftest import Kraftlake
 SPLIT = "kafka-4.1.1-dynamic/split"
 STATIC = "kafka-3.7.2-static/split"
 FIELDS = [
-    *("rank", "directory", "cluster_id", "node_id", "directory_id", "is_voter", "last_epoch"),
-    *("log_end_offset", "relation", "at_risk", "committed_lost", "unproven_lost"),
-    *("superseded_lost", "answer", "has_majority", "missing", "reasons"),
-    *("partition", "wins_election", "truncates_to", "on_no_voter"),
+    "rank",
+    "directory",
+    "cluster_id",
+    "node_id",
+    "directory_id",
+    "is_voter",
+    "last_epoch",
+    "log_end_offset",
+    "relation",
+    "at_risk",
+    "committed_lost",
+    "unproven_lost",
+    "superseded_lost",
+    "answer",
+    "has_majority",
+    "missing",
+    "reasons",
+    "partition",
+    "wins_election",
+    "truncates_to",
+    "on_no_voter",
 ]
 
 

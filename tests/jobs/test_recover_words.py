@@ -17,8 +17,12 @@ SPLIT = "kafka-4.1.1-dynamic/split"
 STATIC = "kafka-3.7.2-static/split"
 METADATA = "__cluster_metadata-0"
 KAFKA_TOOLS = {
-    *("bin/kafka-server-stop.sh", "bin/kafka-server-start.sh", "bin/kafka-storage.sh"),
-    *("bin/kafka-metadata-quorum.sh", "bin/kafka-topics.sh", "bin/kafka-log-dirs.sh"),
+    "bin/kafka-server-stop.sh",
+    "bin/kafka-server-start.sh",
+    "bin/kafka-storage.sh",
+    "bin/kafka-metadata-quorum.sh",
+    "bin/kafka-topics.sh",
+    "bin/kafka-log-dirs.sh",
 }
 SHELL = {"tar", "mkdir", "cp", "rm", "printf", "scp", "grep"}
 STEP, COMMAND = re.compile(r"  (\d)\. \S.*[.:]"), re.compile(r"       (\S.*)")

@@ -97,7 +97,9 @@ def test_an_empty_disk_of_a_static_voter_loses_committed_records_as_its_script_s
     ended = kraftlake("rehearse", "--json", "--seeds", "0:3", "-o", out, split)
     loss = ended.rows[-1]
     assert (loss["kind"], loss["dead"], loss["empty"], loss["leader"]) == (
-        *("smallest_loss", [], [1]),
+        "smallest_loss",
+        [],
+        [1],
         2,
     )
     assert loss["committed_lost"] == [[750, 1435]]
@@ -193,7 +195,13 @@ def test_a_lost_voter_is_removed_and_comes_back_with_a_new_disk(
     )
     out = tmp_path / "out"
     ended = kraftlake(
-        *("rehearse", "--json", *FEW, "--scenario", script, "-o", out),
+        "rehearse",
+        "--json",
+        *FEW,
+        "--scenario",
+        script,
+        "-o",
+        out,
         data / DYNAMIC / "split",
     )
     assert ended.code == 0

@@ -162,7 +162,9 @@ def test_of_directories_the_page_is_that_of_a_lake_which_is_gone_afterwards(
     assert str(temporary) not in page
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("incident.html", "node", "temporary"),
+        "incident.html",
+        "node",
+        "temporary",
     ]
 
 

@@ -70,7 +70,7 @@ def test_a_campaign_goes_on_where_it_stopped(kraftlake: Kraftlake, tmp_path: Pat
 
 def test_a_campaign_remembers_what_was_broken(kraftlake: Kraftlake, tmp_path: Path) -> None:
     state = tmp_path / "campaign.jsonl"
-    result = Result(7, 100, "", 0, 0, "votes: node 2 forgot its vote")
+    result = Result(7, 100, "", 0, 0, "votes: node 2 forgot its vote", number=7)
     state.write_text(json.dumps(asdict(result)) + "\n")
     ended = kraftlake("simulate", "--seeds", "7:8", "--events", "100", "--state", str(state))
     assert ended.code == 1

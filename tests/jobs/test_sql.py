@@ -21,7 +21,14 @@ from tests.kraftlake_process import REPOSITORY, command_line
 
 BIG = 1_234_567_890_123_456_789
 UNNEEDED = (
-    *("pyspark", "pyarrow", "pandas", "numpy", "numba", "rich", "duckdb", "asyncio"),
+    "pyspark",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "numba",
+    "rich",
+    "duckdb",
+    "asyncio",
     "replica.format.segment",  # reading alone is there, for the small files of a lake
 )
 PEAK = (
@@ -69,7 +76,9 @@ def test_text_is_an_aligned_table_with_nothing_cut_or_rounded(
     kraftlake: Kraftlake, lake: Path
 ) -> None:
     ended = kraftlake(
-        *("sql", "--lake", lake),
+        "sql",
+        "--lake",
+        lake,
         "select offset, at, ratio, value, voters from bronze.log_records order by offset",
     )
     assert ended.code == 0

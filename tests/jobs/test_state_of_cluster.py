@@ -14,8 +14,15 @@ WELL, ILL = "kafka-4.4.0-dynamic/final", "kafka-4.1.1-dynamic/split"
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
 SIZES = ["about", "name", "count", "replicas", "size_bytes", "per_hour"]
 EXPOSURE = [
-    *("kind", "gone", "leaderless", "needs_unclean", "below_min_isr"),
-    *("voters_left", "has_majority", "since_offset", "since"),
+    "kind",
+    "gone",
+    "leaderless",
+    "needs_unclean",
+    "below_min_isr",
+    "voters_left",
+    "has_majority",
+    "since_offset",
+    "since",
 ]
 
 

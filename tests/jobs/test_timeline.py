@@ -14,8 +14,16 @@ from tests.replica.check.editing import append, metadata
 
 SPLIT, ORDERED = "kafka-4.1.1-dynamic/split", ("--order", "live,split,final")
 FIELDS = [
-    *("cluster_id", "at", "event", "name", "detail", "cause", "offset", "leader_epoch"),
-    *("nodes", "commitment"),
+    "cluster_id",
+    "at",
+    "event",
+    "name",
+    "detail",
+    "cause",
+    "offset",
+    "leader_epoch",
+    "nodes",
+    "commitment",
 ]
 
 

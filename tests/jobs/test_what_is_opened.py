@@ -58,9 +58,13 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     for folder in ("orders-0", "__consumer_offsets-7", "logs"):
         (node / folder).mkdir()
     others = (
-        *("orders-0/00000000000000000000.log", "orders-0/leader-epoch-checkpoint"),
-        *("__consumer_offsets-7/00000000000000000000.log", "logs/server.log"),
-        *("kafka.keystore.jks", "replication-offset-checkpoint", "server.properties"),
+        "orders-0/00000000000000000000.log",
+        "orders-0/leader-epoch-checkpoint",
+        "__consumer_offsets-7/00000000000000000000.log",
+        "logs/server.log",
+        "kafka.keystore.jks",
+        "replication-offset-checkpoint",
+        "server.properties",
     )
     for name in others:
         (node / name).write_bytes(b"secret")

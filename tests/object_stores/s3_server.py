@@ -80,8 +80,14 @@ def s3_server(folder: Path, class_path: str) -> Iterator[S3Server]:
     }
     settings.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     command = [
-        *(str(find_java().executable), "-Xmx256m", f"-Dlogback.configurationFile={quiet}"),
-        *("-cp", class_path, "org.gaul.s3proxy.Main", "--properties", str(settings)),
+        str(find_java().executable),
+        "-Xmx256m",
+        f"-Dlogback.configurationFile={quiet}",
+        "-cp",
+        class_path,
+        "org.gaul.s3proxy.Main",
+        "--properties",
+        str(settings),
     ]
     log = folder / "s3proxy.log"
     with log.open("wb") as said:

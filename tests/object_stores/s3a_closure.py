@@ -31,7 +31,7 @@ _ASKED = (
     ),
 )
 _IN_SPARK = re.compile(r"netty-.*|slf4j-api|commons-logging|commons-codec")
-_HEAD = '''"""Hadoop's s3a for pyspark's Hadoop, with as much of AWS' SDK as it needs.
+_HEAD = '''"""Hadoop's s3a for pyspark's Hadoop, with only the parts of AWS' SDK that it needs.
 
 Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle would be 686 MB.
 """
@@ -41,8 +41,13 @@ from __future__ import annotations
 from pipelines.jar_sets import Jar, JarSet
 
 HADOOP_VERSION = "{hadoop}"
+_SDK_VERSION = "{sdk}"
+_SDK = {{
+{sdk_jars}}}
+"""The SHA-256 of each jar of the SDK, by the name of its module."""
 _JARS: tuple[Jar, ...] = (
-{jars})
+{jars}    *(Jar("{aws}", module, _SDK_VERSION, sha256) for module, sha256 in _SDK.items()),
+)
 S3A = JarSet("s3a's", {size}, f"s3a-{{HADOOP_VERSION}}", _JARS, "--s3")
 '''
 
@@ -54,7 +59,14 @@ def main() -> None:
         found = sorted(Path(work, "ivy").glob("*/*/*/*.jar"), key=_order)
         kept = [path for path in found if not _IN_SPARK.fullmatch(path.parts[-3])]
         size = sum(path.stat().st_size for path in kept)
-        text = _HEAD.format(hadoop=HADOOP, jars="".join(map(_line, kept)), size=size // 10**6 + 1)
+        text = _HEAD.format(
+            hadoop=HADOOP,
+            sdk=SDK,
+            aws=_AWS,
+            sdk_jars="".join(map(_line, (path for path in kept if path.parts[-4] == _AWS))),
+            jars="".join(map(_line, (path for path in kept if path.parts[-4] != _AWS))),
+            size=size // 10**6 + 1,
+        )
     target = REPOSITORY / "pipelines" / "s3a_jars.py"
     target.write_text(text, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "ruff", "format", "-q", str(target)], check=True)
@@ -70,6 +82,8 @@ def _line(path: Path) -> str:
     organisation, module = path.parts[-4:-2]
     revision = path.stem.removeprefix(f"{module}-")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if (organisation, revision) == (_AWS, SDK):
+        return f'    "{module}": "{sha256}",\n'
     return f'    Jar("{organisation}", "{module}", "{revision}", "{sha256}"),\n'
 
 

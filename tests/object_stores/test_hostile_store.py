@@ -93,9 +93,16 @@ def _odd_keys(request: Request) -> bool:
     if not request.is_listing:
         return False
     odd = (
-        *("../../evil/quorum-state", "/etc/quorum-state", "a\nb/quorum-state", "a//quorum-state"),
-        *("x" * 300 + "/quorum-state", "\u202egnp/quorum-state", "%2e%2e/quorum-state"),
-        *("n/__cluster_metadata-0", "n/__cluster_metadata-0/quorum-state", "n/../../quorum-state"),
+        "../../evil/quorum-state",
+        "/etc/quorum-state",
+        "a\nb/quorum-state",
+        "a//quorum-state",
+        "x" * 300 + "/quorum-state",
+        "\u202egnp/quorum-state",
+        "%2e%2e/quorum-state",
+        "n/__cluster_metadata-0",
+        "n/__cluster_metadata-0/quorum-state",
+        "n/../../quorum-state",
     )
     sizes = {each: len(data) for each, data in request.store.objects.items()}
     outside = {"other/quorum-state": 5, "quorum-state": 5}

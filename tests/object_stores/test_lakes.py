@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.sql_delta_rs import answer
+from jobs.asking.sql_delta_rs import rows
 from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake import Lake
 from pipelines.lake.claims import FOLDER as CLAIMS
@@ -93,7 +93,7 @@ def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, s
     names = [f'"{name}"' for name in contract.column_names if name not in OF_THE_INGEST]
     query = f"SELECT {', '.join(names)} FROM {contract.name} WHERE cluster_id = '{cluster}'"
     found = []
-    for row in answer(Lake(lake), (contract.name,), query).rows:
+    for row in rows(Lake(lake), query):
         text = json.dumps(list(row), default=str)
         for here, same in places.items():
             text = text.replace(here, same)
@@ -104,7 +104,7 @@ def contents(lake: str, contract: Contract, cluster: str, places: Mapping[str, s
 def moments(lake: str, cluster: str) -> dict[str, str]:
     """The times of the lake's captures, which are of its ingests -> their order."""
     query = f"SELECT DISTINCT captured_at FROM bronze.captures WHERE cluster_id = '{cluster}'"
-    times = sorted(str(row[0]) for row in answer(Lake(lake), ("bronze.captures",), query).rows)
+    times = sorted(str(row[0]) for row in rows(Lake(lake), query))
     return {time: f"time {number}" for number, time in enumerate(times)}
 
 
@@ -112,7 +112,7 @@ def test_a_lake_in_a_store_holds_what_a_local_one_holds(
     said: Mapping[str, str], built_lake: Path, data: Path
 ) -> None:
     query = "SELECT DISTINCT cluster_id FROM bronze.captures"
-    ((cluster,),) = answer(Lake(LAKE), ("bronze.captures",), query).rows
+    ((cluster,),) = rows(Lake(LAKE), query)
     local = str(built_lake)
     remote_places = moments(LAKE, cluster) | {f"{CAPTURES}/": "", "/node-": "/"}
     local_places = moments(local, cluster) | {f"{data / CLUSTER}/": ""}

@@ -49,7 +49,11 @@ def test_the_build_context_has_only_the_files_that_the_wheel_and_the_lock_need()
     }
     assert kept == {
         *PACKAGES,
-        *("conf", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"),
+        "conf",
+        "pyproject.toml",
+        "requirements.lock",
+        "README.md",
+        "LICENSE",
     }
     assert all((REPOSITORY / name).exists() for name in kept)
 

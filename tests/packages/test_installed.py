@@ -14,8 +14,23 @@ from tests.packages.installing import Installation, install_core
 
 pytestmark = pytest.mark.slow
 CORE = {
-    *("dump", "diff", "check", "explain", "recover", "rehearse", "restore", "capture", "redact"),
-    *("plan", "timeline", "history", "state", "simulate", "consume", "replica", "completion"),
+    "dump",
+    "diff",
+    "check",
+    "explain",
+    "recover",
+    "rehearse",
+    "restore",
+    "capture",
+    "redact",
+    "plan",
+    "timeline",
+    "history",
+    "state",
+    "simulate",
+    "consume",
+    "replica",
+    "completion",
     "prune",
 }
 # What a command needs to be given until it comes to where its libraries are.

@@ -58,7 +58,10 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
         assert archive.read(name).decode().split() == [
-            *("[console_scripts]", "kraftlake", "=", "jobs.cli:main")
+            "[console_scripts]",
+            "kraftlake",
+            "=",
+            "jobs.cli:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
     extras = {"scan", "s3", "duckdb", "mcp", "lake", "dev"}

@@ -114,7 +114,6 @@ def test_select_looks_inside_nested_types(spark: SparkSession) -> None:
         {"name": "things"},
         {"keys": ("nope",)},
         {"keys": ()},
-        {"partition_by": ("nope",)},
         {"columns": (*COLUMNS, COLUMNS[0])},
         {"columns": (*COLUMNS, Column("bare", "int", " "))},
     ],

@@ -166,7 +166,14 @@ class TestRunning:
             )
         }
         assert list(settings.values()) == [
-            *("UTC", "2", "2", "false", "127.0.0.1", "true", "in-memory", "true")
+            "UTC",
+            "2",
+            "2",
+            "false",
+            "127.0.0.1",
+            "true",
+            "in-memory",
+            "true",
         ]
 
     def test_times_are_utc(self, spark: SparkSession) -> None:
@@ -299,9 +306,12 @@ def test_spark_submit_keeps_its_settings_and_needs_no_jars(tmp_path: Path) -> No
         """,
         tmp_path / "cwd",
         str(scripts / "spark-submit"),
-        *("--master", "local[1]"),
-        *("--conf", "spark.sql.shuffle.partitions=5"),
-        *("--conf", "spark.sql.session.timeZone=Asia/Tokyo"),
+        "--master",
+        "local[1]",
+        "--conf",
+        "spark.sql.shuffle.partitions=5",
+        "--conf",
+        "spark.sql.session.timeZone=Asia/Tokyo",
         PATH=f"{scripts}:{os.environ['PATH']}",
     )
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -38,7 +38,8 @@ def test_a_later_patch_of_the_same_spark_will_do(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "named",
     [
-        *(f"/opt/{DELTA_JARS[0].file_name}", f"https://host/{DELTA_JARS[0].file_name}"),
+        f"/opt/{DELTA_JARS[0].file_name}",
+        f"https://host/{DELTA_JARS[0].file_name}",
         f"/a/b.jar,/c/{DELTA_JARS[0].file_name},/d.jar",
         f"io.delta:{DELTA_JARS[0].module}:{DELTA_VERSION}",
         f"jar:file:/x/{DELTA_JARS[0].file_name}!/io/delta/tables/DeltaTable.class",

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pipelines.tasks import Here, InThreads, LostProcessError, cores, processes
+from pipelines.tasks import Here, LostProcessError, cores, processes
 from replica.errors import UsageError
 
 _PARENT = """
@@ -94,6 +94,6 @@ def test_there_is_a_core() -> None:
 
 
 def test_threads_give_results_in_the_order_of_the_parts() -> None:
-    assert InThreads(3).map(doubled, [3, 1, 2]) == [(2 * n, os.getpid()) for n in (3, 1, 2)]
+    assert Here(3).map(doubled, [3, 1, 2]) == [(2 * n, os.getpid()) for n in (3, 1, 2)]
     with pytest.raises(UsageError, match="1 is refused"):
-        InThreads(3).map(refused, [1, 2, 3, 4])
+        Here(3).map(refused, [1, 2, 3, 4])

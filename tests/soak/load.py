@@ -109,8 +109,13 @@ class MetadataLoad:
 
 def _acl(number: int) -> AclBinding:
     return AclBinding(
-        *(ResourceType.TOPIC, f"soak-{number}", ResourcePatternType.LITERAL),
-        *(f"User:soak-{number % 50}", "*", AclOperation.READ, AclPermissionType.ALLOW),
+        ResourceType.TOPIC,
+        f"soak-{number}",
+        ResourcePatternType.LITERAL,
+        f"User:soak-{number % 50}",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
     )
 
 

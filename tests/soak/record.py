@@ -108,8 +108,10 @@ def _memory(story: Story) -> str:
 def _builds(story: Story) -> str:
     rows = [
         (
-            *(f"{built.at_s / 60:.0f}", f"{built.ran.seconds:.0f}"),
-            *(f"{built.log_end:,}", f"{built.changes:,}"),
+            f"{built.at_s / 60:.0f}",
+            f"{built.ran.seconds:.0f}",
+            f"{built.log_end:,}",
+            f"{built.changes:,}",
             *(f"{built.ran.highest.get(kind, 0) / 1e6:.0f}" for kind in ("jvm", "python")),
             f"{built.lake_bytes / 1e6:.1f}",
             f"{built.recording_bytes / 1e6:.1f}",

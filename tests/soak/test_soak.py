@@ -86,7 +86,9 @@ def test_lines_that_tell_of_errors_are_found(tmp_path: Path) -> None:
         "22:12:59 WARN Session: set\nobserve: 0 errors\n"
     )
     assert [line.partition(":")[2][:6].strip() for line in bad_lines(tmp_path)] == [
-        *("22:12", "Trace", "kraft"),
+        "22:12",
+        "Trace",
+        "kraft",
     ]
 
 

@@ -5,5 +5,4 @@ pipelines.in_memory call. No module here imports pyspark.
 - `membership`: the ids that the members of a round claim; `lineage`: how a group's logs relate.
 - `health`: the health of a cluster and its exposures in the newest state; `looks`: the capture
   that shows that state.
-- `finding_rows`: findings as rows.
 """

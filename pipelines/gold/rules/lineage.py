@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipelines.gold.rules.finding_rows import finding_row
+from pipelines.finding_rows import finding_row
 from replica.check.catalogue import log
 from replica.check.directory import describe_refusal
 from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting

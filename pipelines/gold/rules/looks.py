@@ -1,9 +1,10 @@
-"""The capture that shows each cluster's newest state, and whether that state is complete."""
+"""The capture that shows a cluster's newest state, and whether that state is complete."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -13,38 +14,32 @@ _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
 def looks(
-    status: Iterable[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Sequence[_Row]
+    status: Sequence[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Iterable[_Row]
 ) -> Iterator[_Row]:
-    """A row for each cluster of which the lake knows a state. The row is about the newest state.
+    """A row about the newest state of a cluster, where the lake knows a state of it.
 
-    status, captures, ranges, epochs: rows of gold.replica_status, bronze.captures,
-    gold.state_ranges and gold.leader_epoch_history. A row has cluster_id, end_offset (of the
+    status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
+    gold.state_ranges and gold.leader_epoch_history. The row has cluster_id, end_offset (of the
     state, exclusive), from_offset (where the replay that gives it begins), is_whole (whether the
     agreed branch ends there), voters (node ids, of the newest leader's epoch), now_ms (the time of
     the log's last record); and, as node_id, directory_id, capture_id and source, the capture that
     reaches furthest into that state: of several the newest, and of the lowest node id.
     """
-    newest = {row["cluster_id"]: row for row in sorted(ranges, key=lambda row: row["to_offset"])}
-    of_cluster: dict[str, list[_Row]] = {}
-    for row in status:
-        of_cluster.setdefault(row["cluster_id"], []).append(row)
-    places = _places(captures)
-    for cluster_id, known in sorted(newest.items()):
-        end = known["to_offset"]
-        rows = of_cluster.get(cluster_id, [])
-        if not rows:
-            continue
-        chosen = max(rows, key=lambda row: _preference(row, end))
-        at = chosen["last_append_time"]
-        yield {
-            **{name: chosen[name] for name in _NAMES},
-            "source": places[chosen["capture_id"]],
-            "end_offset": end,
-            "from_offset": known["from_offset"],
-            "is_whole": max(map(_agreed_end, rows)) <= end,
-            "voters": _voters([row for row in epochs if row["cluster_id"] == cluster_id], end),
-            "now_ms": None if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
-        }
+    known = max(ranges, key=itemgetter("to_offset"), default=None)
+    if known is None or not status:
+        return
+    end = known["to_offset"]
+    chosen = max(status, key=lambda row: _preference(row, end))
+    at = chosen["last_append_time"]
+    yield {
+        **{name: chosen[name] for name in _NAMES},
+        "source": _places(captures)[chosen["capture_id"]],
+        "end_offset": end,
+        "from_offset": known["from_offset"],
+        "is_whole": max(map(_agreed_end, status)) <= end,
+        "voters": _voters(epochs, end),
+        "now_ms": None if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
+    }
 
 
 def _places(captures: Iterable[_Row]) -> dict[str, str]:
@@ -62,7 +57,7 @@ def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
     return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
 
 
-def _voters(epochs: Sequence[_Row], end: int) -> list[int]:
+def _voters(epochs: Iterable[_Row], end: int) -> list[int]:
     """The voters of the newest epoch below the end whose voters are known."""
     named = [
         row

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
-from pipelines.gold.rules.finding_rows import finding_row
-from pipelines.tables.keys import REPLICA_KEYS
+from pipelines.finding_rows import finding_row
+from pipelines.tables.keys import replica_of
 from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
-from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.keys import ReplicaKey
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
@@ -30,9 +31,7 @@ def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     captures = dict(members)
     for member, found in judge_membership([member for member, _ in members]):
         yield {
-            "cluster_id": member.replica.cluster_id,
-            "node_id": member.replica.node_id,
-            "directory_id": member.replica.directory_id,
+            **asdict(member.replica),
             "capture_id": captures[member],
             **finding_row(found),
         }
@@ -41,7 +40,7 @@ def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _member(row: dict[str, Any]) -> GroupMember:
     bootstrap = _path_of(row, _is_bootstrap_snapshot)
     return GroupMember(
-        ReplicaId(*(row[name] for name in REPLICA_KEYS)),
+        replica_of(row),
         row["source"],
         _shown(row, _path_of(row, _is_of(FileKind.META_PROPERTIES))),
         _shown(row, _path_of(row, _is_of(FileKind.QUORUM_STATE))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipelines.gold.rules.finding_rows import finding_row
+from pipelines.finding_rows import finding_row
 from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD

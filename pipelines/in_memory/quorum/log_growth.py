@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.in_memory.aggregates import hour_of, rounded
+from pipelines.in_memory.aggregates import rounded
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.control import batch_key
 from pipelines.in_memory.rows import Row
 from pipelines.tables.keys import BATCH_KEYS
 
@@ -36,18 +36,17 @@ LENGTHS = pa.schema(
 bytes."""
 
 
-def lengths_of(records: Iterable[Row]) -> pa.Table:
+def lengths_of(records: pa.Table) -> pa.Table:
     """LENGTHS. records: the rows of one cluster in bronze.log_records."""
-    counts: dict[tuple[object, ...], int] = defaultdict(int)
-    lengths: dict[tuple[object, ...], int] = defaultdict(int)
-    for row in records:
-        kind = *batch_key(row)[1:], hour_of(row["timestamp"]), row["record_type"]
-        counts[kind] += 1
-        lengths[kind] += len(row["value"] or b"") + ENVELOPE_BYTES
-    names = LENGTHS.names[: len(_ID) + 2]
-    columns = dict(zip(names, zip(*counts, strict=True), strict=True)) if counts else {}
-    columns |= {"records": [*counts.values()], "length": [*lengths.values()]}
-    return pa.table({name: columns.get(name, []) for name in LENGTHS.names}, LENGTHS)
+    sizes = pc.fill_null(pc.binary_length(records["value"]), 0).cast(pa.int64())
+    rows = records.select([*_ID, "record_type"])
+    rows = rows.append_column("hour", pc.floor_temporal(records["timestamp"], unit="hour"))
+    rows = rows.append_column("length", pc.add(sizes, ENVELOPE_BYTES))
+    kinds = rows.group_by([*_ID, "hour", "record_type"])
+    found = kinds.aggregate([("length", "count"), ("length", "sum")])
+    named = {"length_count": "records", "length_sum": "length"}
+    found = found.rename_columns([named.get(name, name) for name in found.column_names])
+    return found.select(LENGTHS.names).cast(LENGTHS)
 
 
 def log_growth(cluster_id: str, branch: Batches, lengths: pa.Table) -> Iterator[Row]:

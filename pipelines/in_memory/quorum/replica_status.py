@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, largest
 from pipelines.in_memory.batches import NO_TIME, Longs
-from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.capture_groups import newest_group
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row, from_microseconds, milliseconds, nulls_first
 from pipelines.in_memory.three_valued import both, equal, some
@@ -37,14 +38,14 @@ class _Snapshot(NamedTuple):
 
 class _Parts(NamedTuple):
     """The input of the table's rows. snapshots, state, stated: by capture_id; stated has the voters
-    that a capture's files name. groups: by (cluster_id, capture_group)."""
+    that a capture's files name. groups: by their names. newest: the name of the newest group."""
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
     state: Mapping[str, Row]
     stated: Mapping[str, Row]
-    groups: Mapping[tuple[str, str], Row]
-    newest: set[tuple[str, str]]
+    groups: Mapping[str, Row]
+    newest: str | None
 
 
 def replica_status(
@@ -62,15 +63,11 @@ def replica_status(
         snapshots=_newest_snapshots(snapshots),
         state={row["capture_id"]: row for row in state},
         stated=stated,
-        groups={(row["cluster_id"], row["capture_group"]): row for row in groups},
-        newest=newest_groups(groups),
+        groups={row["capture_group"]: row for row in groups},
+        newest=newest_group(groups),
     )
-    for key, members in grouped(captures, _group_of).items():
-        yield from _with_lag(members, key, parts)
-
-
-def _group_of(row: Row) -> tuple[str, str]:
-    return row["cluster_id"], row["capture_group"]
+    for name, members in grouped(captures, itemgetter("capture_group")).items():
+        yield from _with_lag(members, name, parts)
 
 
 def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
@@ -85,9 +82,9 @@ def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
     return found
 
 
-def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> Iterator[Row]:
+def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]:
     """The rows of one group's captures, each with how far it is behind the others."""
-    group = parts.groups.get(key, {})
+    group = parts.groups.get(name, {})
     progress = {one["capture_id"]: one for one in group.get("progress") or ()}
     shared: list[int | None] = []
     rows = []
@@ -100,7 +97,7 @@ def _with_lag(members: Sequence[Row], key: tuple[str, str], parts: _Parts) -> It
         shared.append(None if at is None else milliseconds(at))
         row = _row(capture, parts, times, snapshot)
         row["lag_records"] = _behind(group.get("branch_end"), own.get("agreed_end"))
-        rows.append({**row, "is_latest": key in parts.newest, **_progress(own)})
+        rows.append({**row, "is_latest": name == parts.newest, **_progress(own)})
     newest = largest(shared)
     for row, at_ms in zip(rows, shared, strict=True):
         yield {**row, "lag_ms": None if at_ms is None or newest is None else newest - at_ms}

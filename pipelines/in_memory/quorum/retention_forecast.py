@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, rounded, smallest
 from pipelines.in_memory.batches import NO_TIME, Batches
-from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
-from pipelines.tables.keys import REPLICA_KEYS
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.format.timestamps import moment
 from replica.model.keys import ReplicaId
 

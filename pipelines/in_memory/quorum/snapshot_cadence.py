@@ -10,9 +10,8 @@ import numpy as np
 
 from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.held import replica_of
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
-from pipelines.tables.keys import REPLICA_KEYS
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
 
 # The defaults of MetadataLogConfig.
 MAX_BYTES = 20 * 1024 * 1024

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from pipelines.in_memory.aggregates import grouped
-from pipelines.in_memory.groups import newest_groups
+from pipelines.in_memory.capture_groups import newest_group
 from pipelines.in_memory.quorum.stated_voters import SOURCES
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.in_memory.three_valued import both, equal, every, some
@@ -21,13 +22,15 @@ def voter_beliefs(
 ) -> Iterator[Row]:
     """The table's rows. captures: bronze's rows. stated: from stated_voters. groups: rows of
     group_findings."""
-    newest = newest_groups(groups)
-    members = grouped(captures, lambda row: (row["cluster_id"], row["capture_group"]))
+    newest = newest_group(groups)
+    members = grouped(captures, itemgetter("capture_group"))
     for group in groups:
-        key = group["cluster_id"], group["capture_group"]
-        reference = _reference(group, members.get(key, ()), stated)
-        for capture in members.get(key, ()):
-            yield from _of_capture(capture, stated[capture["capture_id"]], reference, key in newest)
+        name = group["capture_group"]
+        of_group = members.get(name, ())
+        reference = _reference(group, of_group, stated)
+        for capture in of_group:
+            named = stated[capture["capture_id"]]
+            yield from _of_capture(capture, named, reference, name == newest)
 
 
 def _reference(

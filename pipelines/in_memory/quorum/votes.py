@@ -15,19 +15,14 @@ from pipelines.in_memory.voters import known_directory
 class _Vote(NamedTuple):
     """A vote in one source."""
 
-    cluster_id: str
     epoch: int | None
     voter_id: int | None
     candidate_id: int
     directory_id: str | None
     source: str
 
-    @property
-    def key(self) -> tuple[str, int | None, int | None, int]:
-        return self.cluster_id, self.epoch, self.voter_id, self.candidate_id
 
-
-def votes(history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
+def votes(cluster_id: str, history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
     """The table's rows. history: rows of gold.leader_epoch_history. state: rows of
     bronze.replica_state.
 
@@ -35,19 +30,19 @@ def votes(history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
     votes, and votes for other candidates, are only in quorum-states, while the voter is in that
     epoch.
     """
-    cast = grouped((*_granted(history), *_own(state)), lambda told: told.key)
-    leaders = {(row["cluster_id"], row["epoch"]): row["leader_id"] for row in history}
-    candidates = Counter(key[:3] for key in cast)
-    for (cluster, epoch, voter, candidate), told in cast.items():
+    cast = grouped((*_granted(history), *_own(state)), lambda told: told[:3])
+    leaders = {row["epoch"]: row["leader_id"] for row in history}
+    candidates = Counter(key[:2] for key in cast)
+    for (epoch, voter, candidate), told in cast.items():
         yield {
-            "cluster_id": cluster,
+            "cluster_id": cluster_id,
             "epoch": epoch,
             "voter_id": voter,
             "candidate_id": candidate,
             "voter_directory_ids": distinct(known_directory(one.directory_id) for one in told),
             "sources": distinct(one.source for one in told),
-            "is_elected": equal(candidate, leaders.get((cluster, epoch))),
-            "is_double": candidates[cluster, epoch, voter] > 1,
+            "is_elected": equal(candidate, leaders.get(epoch)),
+            "is_double": candidates[epoch, voter] > 1,
         }
 
 
@@ -56,11 +51,11 @@ def _granted(history: Iterable[Row]) -> Iterator[_Vote]:
         if row["leader_id"] is not None:
             for voter in row["granting_voters"] or ():
                 vote = voter["voter_id"], row["leader_id"], voter["directory_id"]
-                yield _Vote(row["cluster_id"], row["epoch"], *vote, "leader_change")
+                yield _Vote(row["epoch"], *vote, "leader_change")
 
 
 def _own(state: Iterable[Row]) -> Iterator[_Vote]:
     for row in state:
         if row["voted_id"] is not None and row["voted_id"] >= 0:
             vote = row["node_id"], row["voted_id"], row["directory_id"]
-            yield _Vote(row["cluster_id"], row["leader_epoch"], *vote, "quorum_state")
+            yield _Vote(row["leader_epoch"], *vote, "quorum_state")

@@ -29,10 +29,18 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
     return core.send(role.leader_id, role.leader_endpoints, request)
 
 
+def servers_of(core: Core) -> tuple[int, ...]:
+    """Whom the replica may ask who leads: the bootstrap servers. An observer that has none asks the
+    configured voters (Kafka: KafkaRaftClient.initialize gives them to its RequestManager)."""
+    if core.config.bootstrap_ids or core.may_stand:
+        return core.config.bootstrap_ids
+    return tuple(each for each in core.config.static_voters.ids if each != core.local_id)
+
+
 def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
-    """Ask a bootstrap server or one of these voters; its answer names the leader (KIP-853). Returns
-    when (ms) to ask again."""
-    servers = (*core.config.bootstrap_ids, *voters)
+    """Ask one of servers_of(core) or of these voters; its answer names the leader (KIP-853).
+    Returns when (ms) to ask again."""
+    servers = tuple(dict.fromkeys((*servers_of(core), *voters)))
     if not servers or core.truncating or awaits_flush(core):
         return FOREVER
     node_id = core.connections.ready_bootstrap(servers, core.now, core.draw)

@@ -23,7 +23,7 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.election import become_prospective
-from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_leader
+from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_leader, servers_of
 from replica.raft.follower.voter_updates import change_to_join, may_join, next_update, update
 from replica.raft.log_start import follow_log_start
 from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
@@ -143,7 +143,7 @@ def _poll_observer(core: Core, role: Follower) -> int:
 
 
 def _fetch_as_observer(core: Core, role: Follower) -> int:
-    """Fetch from the leader. Each time that fails, ask a bootstrap server who leads.
+    """Fetch from the leader. Each time that fails, ask one of servers_of(core) who leads.
 
     Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never comes
     back to a leader that is none of them, even if they name it.
@@ -151,14 +151,14 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
     connections, leader = core.connections, role.leader_id
     if connections.has_timed_out(leader, core.now):
         connections.forget(leader)
-        if core.config.bootstrap_ids:
+        if servers_of(core):
             return fetch_from_any(core)
     if connections.is_backing_off(leader, core.now):
         if role.fetching is not None:
             return connections.ready_at(leader)
         return min(fetch_from_any(core), connections.ready_at(leader))
     if connections.has_any_in_flight(core.now):
-        return connections.next_bootstrap_at(core.config.bootstrap_ids, core.now)
+        return connections.next_bootstrap_at(servers_of(core), core.now)
     return fetch_from_leader(core, role)
 
 

@@ -77,11 +77,19 @@ def run(target: Target, seconds: float, folder: Path = FOLDER) -> State:
     words = place / "words.txt"
     words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words))
     command = [
-        *(sys.executable, "-m", "tests.fuzz.guided.worker", target.name, str(place)),
-        *(f"-max_total_time={seconds:.0f}", f"-max_len={target.max_bytes}"),
+        sys.executable,
+        "-m",
+        "tests.fuzz.guided.worker",
+        target.name,
+        str(place),
+        f"-max_total_time={seconds:.0f}",
+        f"-max_len={target.max_bytes}",
         *((f"-dict={words}",) if target.words else ()),
-        *(f"-rss_limit_mb={MAX_RESIDENT_MIB}", f"-timeout={MAX_INPUT_S}"),
-        *("-print_final_stats=1", "-len_control=20", f"-artifact_prefix={place / 'found'}/"),
+        f"-rss_limit_mb={MAX_RESIDENT_MIB}",
+        f"-timeout={MAX_INPUT_S}",
+        "-print_final_stats=1",
+        "-len_control=20",
+        f"-artifact_prefix={place / 'found'}/",
     ]
     path = os.pathsep.join((str(REPOSITORY), str(TOOL)))
     ran = subprocess.run(

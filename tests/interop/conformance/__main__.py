@@ -3,9 +3,9 @@
     python -m tests.interop.conformance --write
 
 It records quorums of three and of five of Kafka's controllers while faults strike, and one of three
-that is asked what no node asks; it keeps the traces in build/conformance, judges them all, and with
---write makes the page's tables anew. Recording needs Java and the network once. --judge judges what
-the last recording has left, without Java.
+that is asked what no node asks; then the same of three whose voters are static. It keeps the traces
+in build/conformance, judges them all, and with --write makes the page's tables anew. Recording
+needs Java and the network once. --judge judges what the last recording has left, without Java.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from pathlib import Path
 
 from tests.interop.conformance.exchanges import load
 from tests.interop.conformance.page import judge, tables, write
-from tests.interop.conformance.recording import record_faults, record_probes
+from tests.interop.conformance.recording import Voters, record_faults, record_probes
 
 _KEPT = Path(__file__).parent.parent.parent.parent / "build" / "conformance"
-_FAULTS = {"three voters, faults": ("faults-3", 3), "five voters, faults": ("faults-5", 5)}
-_PROBES = {"three voters, probes": ("probes-3", 3)}
+_FAULTS = {
+    "three voters, faults": ("faults-3", Voters(3)),
+    "five voters, faults": ("faults-5", Voters(5)),
+    "three static voters, faults": ("faults-static", Voters(3, are_static=True)),
+}
+_PROBES = {
+    "three voters, probes": ("probes-3", Voters(3)),
+    "three static voters, probes": ("probes-static", Voters(3, are_static=True)),
+}
 
 
 def main() -> None:

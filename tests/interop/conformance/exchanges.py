@@ -18,7 +18,7 @@ from replica.errors import KraftlakeError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
-from replica.model.voters import Endpoint
+from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.fetches import replica_id
 from replica.node.translate.partition import ReplicatedPartition
@@ -38,8 +38,11 @@ NEVER = 2**63 - 1
 """A time that didn't come, in microseconds."""
 PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
 _BY_KEY: dict[int, Translation] = {
-    each.api.key: each for each in TRANSLATIONS.values() if each.request is not ApiVersionsRequest
+    each.api.key: each
+    for each in TRANSLATIONS.values()
+    if each.client is not None and each.request is not ApiVersionsRequest
 }
+"""All whose answers a replica can read; UpdateFeatures is sent by administrators' tools alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,23 @@ class Replica:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """exchanges: by the time at which they were asked. left_out: frames that no one judges, since
-    they can't be read as one of the core's messages, by API."""
+    they can't be read as one of the core's messages, by API. is_static: whether
+    controller.quorum.voters names all replicas as voters (kraft.version 0)."""
 
     cluster_id: str
     replicas: Mapping[int, Replica]
     exchanges: tuple[Exchange, ...]
     starts: tuple[Started, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    is_static: bool = False
+
+    @property
+    def static_voters(self) -> VoterSet:
+        """As each node's configuration names them, which gives no directory ids."""
+        if not self.is_static:
+            return VoterSet()
+        named = self.replicas.items()
+        return voter_set(Voter(ReplicaKey(id), (each.endpoint,)) for id, each in named)
 
 
 @dataclass(slots=True)
@@ -155,6 +168,8 @@ def read_trace(
     replicas: Mapping[int, Replica],
     frames: Iterable[Frames],
     starts: Iterable[Started],
+    *,
+    is_static: bool = False,
 ) -> Trace:
     """The trace of what passed. A request that never reached its node says nothing of the node, but
     of its client."""
@@ -168,7 +183,7 @@ def read_trace(
             name = APIS[int.from_bytes(each.request[:2], "big")].name
             left_out[name] = left_out.get(name, 0) + 1
     exchanges.sort(key=lambda each: (each.asked, each.sent))
-    return Trace(cluster_id, replicas, tuple(exchanges), tuple(starts), left_out)
+    return Trace(cluster_id, replicas, tuple(exchanges), tuple(starts), left_out, is_static)
 
 
 def save(
@@ -177,6 +192,8 @@ def save(
     replicas: Mapping[int, Replica],
     frames: Iterable[Frames],
     starts: Iterable[Started],
+    *,
+    is_static: bool = False,
 ) -> None:
     """JSON lines, compressed: the nodes, the starts, then a line for each request."""
     nodes = {
@@ -188,7 +205,7 @@ def save(
         ]
         for node_id, each in replicas.items()
     }
-    lines: list[object] = [{"cluster": cluster_id, "nodes": nodes}]
+    lines: list[object] = [{"cluster": cluster_id, "nodes": nodes, "is_static": is_static}]
     lines += [{"started": each.node, "at": each.at} for each in starts]
     for each in frames:
         if each.is_judged:
@@ -221,7 +238,8 @@ def load(path: Path) -> Trace:
         found.asked, found.answered, found.told = asked, answered, told
         found.reply = None if reply is None else base64.b64decode(reply)
         frames.append(found)
-    return read_trace(head["cluster"], replicas, frames, starts)
+    is_static = head.get("is_static", False)
+    return read_trace(head["cluster"], replicas, frames, starts, is_static=is_static)
 
 
 def _none(at: int) -> int | None:

@@ -10,6 +10,7 @@ from enum import Enum
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter
 from replica.node.translate.partition import is_top_level
 from replica.raft.config import Config
@@ -90,9 +91,7 @@ def accused(trace: Trace) -> list[Exchange]:
         exchange = case.exchange
         replica = trace.replicas[exchange.node]
         local = Voter(replica.key, (replica.endpoint,))
-        judgements = [
-            _answer_in(trace.cluster_id, local, state, exchange.request)[1] for state in case.states
-        ]
+        judgements = [_answer_in(trace, local, state, exchange.request)[1] for state in case.states]
         if exchange.client is not None and judgements and all(judgements):
             found.append(exchange)
     return found
@@ -118,11 +117,11 @@ Facts = tuple[tuple[str, object], ...]
 
 
 def _answer_in(
-    cluster_id: str, local: Voter, state: State, request: PeerRequest
+    trace: Trace, local: Voter, state: State, request: PeerRequest
 ) -> tuple[Reply | None, bool]:
     """The core's answer in a state, None where it takes the request and answers later; and whether
     it counts the request as illegal."""
-    config = Config(cluster_id, local)
+    config = Config(trace.cluster_id, local, trace.static_voters)
     core = Core(config, state.role, state.log, lambda bound: 0)
     core.now = 1
     core.committed = state.committed
@@ -141,7 +140,7 @@ def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:
     if isinstance(role, Leader) and term is not None:
         role = replace(role, high_watermark=_watermark(case, state))
         state = replace(state, role=role)
-    reply, _ = _answer_in(trace.cluster_id, local, state, exchange.request)
+    reply, _ = _answer_in(trace, local, state, exchange.request)
     if reply is None:
         return _accepted(kafka)
     message = _filled(exchange, reply)
@@ -211,13 +210,18 @@ def _log_ends(exchange: Exchange, state: State) -> str:
     for each in (*reply.voters, *reply.observers):
         if each.replica.node_id == exchange.node:
             continue
-        arrived = term.arrived.progress.get(each.replica)
-        answered = term.answered.progress.get(each.replica)
-        least = -1 if answered is None else answered.log_end
-        most = -1 if arrived is None else arrived.log_end
+        least = _fetched_end(term.answered, each.replica)
+        most = _fetched_end(term.arrived, each.replica)
         if not min(least, most) <= each.log_end <= max(least, most):
             wrong.append(f"{each.replica.node_id}: {each.log_end}, {least} to {most} fetched")
     return ", ".join(wrong) or _OF_LEADER
+
+
+def _fetched_end(role: Leader, replica: ReplicaKey) -> int:
+    """How far a replica has fetched, -1 where it hasn't. A leader with static voters names them
+    without their directory ids, while their fetches say these."""
+    named = Voter(replica)
+    return next((each.log_end for key, each in role.progress.items() if named.matches(key)), -1)
 
 
 def _facts(request: PeerRequest, reply: PeerResponse) -> Facts:

@@ -30,6 +30,9 @@ class Reason:
     why: str
 
 
+_ENDS_WITHIN_US = 1_000_000
+
+
 def reason_of(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> str:
     """The name of the reason for this difference; empty for none."""
     for name, reason in REASONS.items():
@@ -94,6 +97,31 @@ def _stranger_raises(
     )
     is_refused = kafka.get("granted") is False and _only(ours, error="NONE", granted=False)
     return is_stranger and is_refused and kafka.get("epoch") == request.epoch
+
+
+def _stranger_pre_votes(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    """Only where the configuration names the voters, so that nobody else can be one."""
+    request = exchange.request
+    if not trace.is_static or not isinstance(request, VoteRequest) or not request.pre_vote:
+        return False
+    is_stranger = request.candidate.node_id not in trace.replicas
+    same = all({**answer, "granted": True} == dict(kafka) for answer in ours)
+    return is_stranger and same and kafka.get("granted") is True
+
+
+def _begins_to_end(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
+    """Only of a leader that then tells the others of its end."""
+    tells = any(
+        isinstance(each.request, EndQuorumEpochRequest)
+        and each.client == exchange.node
+        and each.sent <= exchange.answered + _ENDS_WITHIN_US
+        and each.sent >= exchange.asked
+        for each in trace.exchanges
+    )
+    is_told = all(answer["error"] in ("NONE", "NOT_LEADER_OR_FOLLOWER") for answer in ours)
+    return tells and is_told and kafka["error"] == "BROKER_NOT_AVAILABLE"
 
 
 def _unexplained_epoch(
@@ -171,6 +199,20 @@ REASONS: Mapping[str, Reason] = {
         "refuses the vote, and stays in its epoch",
         "a removed voter with an older log must not depose a leader "
         "(request_checks.refused_as_stranger)",
+    ),
+    "a pre-vote for no voter": Reason(
+        _stranger_pre_votes,
+        "grants it, also at kraft.version 0 (UnattachedState.canGrantVote asks only for the log)",
+        "refuses it at kraft.version 0, where the configuration names all voters",
+        "no majority can elect the sender, so its epochs would only disturb "
+        "(request_checks.refused_as_stranger)",
+    ),
+    "a leader that begins to end": Reason(
+        _begins_to_end,
+        "BROKER_NOT_AVAILABLE from the order to shut down until it resigns "
+        "(KafkaRaftClient.validateLeaderOnlyRequest)",
+        "answers until it resigns, in the step that is told of the shutdown",
+        "the sender asks again in both cases (raft.py, `_handle_shutdown`)",
     ),
     "an epoch that no election explains": Reason(
         _unexplained_epoch,

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from replica.format.meta_properties import decode
@@ -17,7 +18,7 @@ from tests.interop.appending_clients import appending
 from tests.interop.conformance.exchanges import PARTITION, Replica, save
 from tests.interop.conformance.probes import Target, ask, harmless, lasting
 from tests.interop.conformance.recorder import Recorder
-from tests.interop.kafka_node import LISTENER, Controller
+from tests.interop.kafka_node import LISTENER, Controller, run_tool
 from tests.interop.kraftlake_quorum import CLUSTER_ID
 from tests.interop.mixed_quorum import KAFKAS
 from tests.interop.partition_rounds import Rounds, between
@@ -30,9 +31,17 @@ _ENDS_WITHIN_S = 5.0
 """A process of Kafka's that a request ends has ended by then."""
 
 
-def record_faults(folder: Path, trace: Path, voters: int, seeds: range, within_s: float) -> int:
-    """Rounds of partition_rounds, then a leader that ends in order and a voter that moves. Writes
-    the trace; returns how many rounds there were."""
+@dataclass(frozen=True, slots=True)
+class Voters:
+    """are_static: named by controller.quorum.voters (kraft.version 0)."""
+
+    count: int
+    are_static: bool = False
+
+
+def record_faults(folder: Path, trace: Path, voters: Voters, seeds: range, within_s: float) -> int:
+    """Rounds of partition_rounds, then a leader that ends in order and a voter that moves. Static
+    voters become dynamic ones before that. Writes the trace; returns how many rounds there were."""
     began, rounds_done = time.monotonic(), 0
     with _recorded(folder, trace, voters) as (quorum, recorder):
         with appending(quorum, seeds[0]) as clients:
@@ -44,11 +53,13 @@ def record_faults(folder: Path, trace: Path, voters: int, seeds: range, within_s
                 if time.monotonic() - began > within_s:
                     break
         _end_leader_in_order(quorum)
+        if voters.are_static:
+            _make_dynamic(quorum)
         _move_a_voter(quorum)
     return rounds_done
 
 
-def record_probes(folder: Path, trace: Path, voters: int) -> None:
+def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
     """The leader and a follower are asked everything; then the follower, which nobody else hears
     any more, what changes it."""
     with _recorded(folder, trace, voters) as (quorum, _):
@@ -74,8 +85,10 @@ def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
         if path.name not in ("quorum-state", "partition.metadata", _BOOTSTRAP):
             path.unlink()
     state = node.partition / "quorum-state"
-    fields = json.loads(state.read_text()) | {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
-    state.write_text(json.dumps(fields))
+    fields = json.loads(state.read_text())
+    nobody = {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
+    forgotten = {name: value for name, value in nobody.items() if name in fields}
+    state.write_text(json.dumps(fields | forgotten))
     quorum.start_again(node)
     quorum.wait_for_all()
 
@@ -117,25 +130,30 @@ def _has_ended(node: Node) -> bool:
 
 @contextmanager
 def _recorded(
-    folder: Path, trace: Path, voters: int
+    folder: Path, trace: Path, voters: Voters
 ) -> Iterator[tuple[PartitionedQuorum, Recorder]]:
-    recorder = Recorder()
-    with partitioned(folder, (KAFKAS,) * voters, recorder.watch, _SETTINGS) as quorum:
+    recorder, kinds, is_static = Recorder(), (KAFKAS,) * voters.count, voters.are_static
+    with partitioned(folder, kinds, recorder.watch, _SETTINGS, is_static=is_static) as quorum:
         quorum.hear_start = recorder.started
-        replicas = {node_id: _replica(quorum, node_id) for node_id in quorum.nodes}
+        replicas = {
+            node_id: _replica(quorum, node_id, () if is_static or node_id != 1 else (1,))
+            for node_id in quorum.nodes
+        }
         try:
             yield quorum, recorder
         finally:
             kept = recorder.kept()
-            save(trace, CLUSTER_ID, replicas, kept, recorder.starts)
+            save(trace, CLUSTER_ID, replicas, kept, recorder.starts, is_static=is_static)
 
 
-def _replica(quorum: PartitionedQuorum, node_id: int) -> Replica:
+def _replica(
+    quorum: PartitionedQuorum, node_id: int, first_voters: tuple[int, ...] = ()
+) -> Replica:
     node = quorum.nodes[node_id]
     meta = decode((node.process.log_dir / "meta.properties").read_bytes())
     key = ReplicaKey(node_id, str(meta.directory_id))
     where = Endpoint(PARTITION.listener, "127.0.0.1", node.advertised)
-    return Replica(key, where, (1,) if node_id == 1 else ())
+    return Replica(key, where, first_voters)
 
 
 def _target(quorum: PartitionedQuorum, node_id: int) -> Target:
@@ -161,6 +179,17 @@ def _end_leader_in_order(quorum: PartitionedQuorum) -> None:
         time.sleep(0.1)
     time.sleep(3.0)
     quorum.start_again(node)
+    quorum.wait_for_all()
+
+
+def _make_dynamic(quorum: PartitionedQuorum) -> None:
+    """The leader writes the voters into the log (kafka-features upgrade, KIP-853)."""
+    where = ("--bootstrap-controller", f"127.0.0.1:{quorum.nodes[1].advertised}")
+    to = ("upgrade", "--feature", "kraft.version=1")
+    deadline = time.monotonic() + WITHIN_S
+    while (ran := run_tool("org.apache.kafka.tools.FeatureCommand", *where, *to)).returncode:
+        # a new leader learns what the voters support from their next UpdateRaftVoter
+        assert time.monotonic() < deadline, ran.stdout + ran.stderr
     quorum.wait_for_all()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.interop.conformance.exchanges import load
 from tests.interop.conformance.page import judge
-from tests.interop.conformance.recording import record_faults, record_probes
+from tests.interop.conformance.recording import Voters, record_faults, record_probes
 from tests.interop.kafka_jars import class_path_or_skip
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def test_kafka_answers_under_faults_as_the_core_allows(tmp_path: Path) -> None:
     class_path_or_skip()
     trace = tmp_path / "trace.jsonl.gz"
-    record_faults(tmp_path, trace, 3, range(3), within_s=120.0)
+    record_faults(tmp_path, trace, Voters(3), range(3), within_s=120.0)
     found = judge("faults", load(trace), are_rules_kept=True)
     assert not found.differing, found.differing[:3]
     assert found.counts.total() > 100
@@ -26,7 +26,7 @@ def test_kafka_answers_under_faults_as_the_core_allows(tmp_path: Path) -> None:
 def test_kafka_answers_probes_as_the_core_allows(tmp_path: Path) -> None:
     class_path_or_skip()
     trace = tmp_path / "trace.jsonl.gz"
-    record_probes(tmp_path, trace, 3)
+    record_probes(tmp_path, trace, Voters(3))
     found = judge("probes", load(trace), are_rules_kept=False)
     assert not found.differing, found.differing[:3]
     assert found.ended

@@ -1,7 +1,9 @@
 """The RPCs of Kafka 4.4.0 controllers, recorded once, before our core as it is now.
 
 tests/golden/rpcs: `faults-3` is a quorum of three under faults, `probes-3` one that was asked what
-no node asks. `python -m tests.interop.conformance` records longer ones.
+no node asks; so are `faults-static` and `probes-static`, whose voters were named by
+controller.quorum.voters (kraft.version 0). `python -m tests.interop.conformance` records longer
+ones.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from replica.model.keys import ZERO_UUID
 from tests.interop.conformance.exchanges import Trace, load
 from tests.interop.conformance.judge import Outcome, Verdict, accused, judged, watermarks
 from tests.interop.conformance.page import api_of
@@ -36,20 +39,34 @@ def probed() -> list[Verdict]:
     return list(judged(load(_GOLDEN / "probes-3.jsonl.gz")))
 
 
+@pytest.fixture(scope="module")
+def static_voters() -> list[Verdict]:
+    recordings = (load(_GOLDEN / f"{name}-static.jsonl.gz") for name in ("faults", "probes"))
+    return [verdict for trace in recordings for verdict in judged(trace)]
+
+
 def test_every_answer_of_kafka_is_the_core_s_or_differs_for_a_stated_reason(
-    under_faults: list[Verdict], probed: list[Verdict]
+    under_faults: list[Verdict], probed: list[Verdict], static_voters: list[Verdict]
 ) -> None:
-    differing = [each for each in (*under_faults, *probed) if each.outcome is Outcome.DIFFERS]
+    found = (*under_faults, *probed, *static_voters)
+    differing = [each for each in found if each.outcome is Outcome.DIFFERS]
     assert not differing, differing[:3]
 
 
 def test_most_answers_leave_the_core_one_state_and_no_choice(
-    under_faults: list[Verdict], probed: list[Verdict]
+    under_faults: list[Verdict], probed: list[Verdict], static_voters: list[Verdict]
 ) -> None:
-    for verdicts in (under_faults, probed):
+    for verdicts in (under_faults, probed, static_voters):
         outcomes = Counter(each.outcome for each in verdicts)
         agreed = outcomes[Outcome.SAME] + outcomes[Outcome.POSSIBLE]
         assert outcomes[Outcome.SAME] > _SINGLE_STATE * agreed > 100
+
+
+def test_static_voters_become_dynamic_ones_in_the_recording(static_voters: list[Verdict]) -> None:
+    """So the core judged the answers of both kinds, and of the change from one to the other."""
+    asked = [each for each in static_voters if api_of(each) == "DescribeQuorum"]
+    named = {ZERO_UUID in each.kafka for each in asked if "voters" in each.kafka}
+    assert named == {False, True}
 
 
 def test_kafka_s_controllers_keep_the_invariants_under_faults(faults: Trace) -> None:
@@ -78,8 +95,9 @@ def test_what_ends_a_process_of_kafka_s_is_refused_by_ours(probed: list[Verdict]
         assert {text.split(",")[0] for text in each.ours} <= {"error INVALID_REQUEST"}
 
 
-def test_no_request_of_kafka_s_nodes_is_illegal_to_the_core(faults: Trace) -> None:
-    assert accused(faults) == []
+@pytest.mark.parametrize("name", ["faults-3", "faults-static", "probes-static"])
+def test_no_request_of_kafka_s_nodes_is_illegal_to_the_core(name: str) -> None:
+    assert accused(load(_GOLDEN / f"{name}.jsonl.gz")) == []
 
 
 def test_most_high_watermarks_are_what_the_fetches_add_up_to(faults: Trace) -> None:
@@ -89,6 +107,7 @@ def test_most_high_watermarks_are_what_the_fetches_add_up_to(faults: Trace) -> N
 
 
 def test_each_reason_explains_an_answer_that_was_recorded(
-    under_faults: list[Verdict], probed: list[Verdict]
+    under_faults: list[Verdict], probed: list[Verdict], static_voters: list[Verdict]
 ) -> None:
-    assert {each.reason for each in (*under_faults, *probed)} - {""} == set(REASONS)
+    found = (*under_faults, *probed, *static_voters)
+    assert {each.reason for each in found} - {""} == set(REASONS)

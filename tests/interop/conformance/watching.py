@@ -32,7 +32,7 @@ from replica.raft.messages import (
 )
 from replica.raft.roles import Leader
 from tests.interop.conformance.exchanges import NEVER, Exchange, Replica, Trace
-from tests.interop.conformance.witness import EMPTY_LOG, State, Term, Witness
+from tests.interop.conformance.witness import State, Term, Witness
 from tests.interop.conformance.world import World, world_of
 
 _UNFETCHED_US = 1_000_000
@@ -375,7 +375,7 @@ def _between(state: State, before: Witness, now: Witness) -> State:
 def _formatted(trace: Trace, replica: Replica) -> LogState:
     """The log of a node that was just formatted."""
     if not replica.first_voters:
-        return EMPTY_LOG
+        return opened(LogFacts(), trace.static_voters)
     first = (trace.replicas[node_id] for node_id in replica.first_voters)
     voters = voter_set(Voter(each.key, (each.endpoint,)) for each in first)
     return opened(

@@ -183,6 +183,13 @@ class Witness:
     def states(self, world: World, endpoints: dict[int, Endpoints], until: int) -> Iterator[State]:
         """All states in this epoch that agree with what is known. until: the node has been in one
         of them by then."""
+        yield from self._states(world, endpoints, until)
+        # of two votes that were asked for at once, the one that is answered later may come first
+        given = None if self.voted else world.vote(self.key.node_id, self.epoch, until)
+        if given is not None:
+            yield from replace(self, voted=given)._states(world, endpoints, until)
+
+    def _states(self, world: World, endpoints: dict[int, Endpoints], until: int) -> Iterator[State]:
         logs = [self.log]
         if self.pending:
             logs.append(self.latest_log)

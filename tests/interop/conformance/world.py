@@ -8,11 +8,20 @@ from dataclasses import dataclass, field
 from replica.model.batch import Batch
 from replica.model.control import KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VoterSet
 from replica.raft.log_state import LogState
-from replica.raft.messages import BeginQuorumEpochRequest, FetchResponse, VoteRequest
+from replica.raft.messages import (
+    BeginQuorumEpochRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from tests.interop.conformance.exchanges import Exchange, Trace
+
+_QUEUED_US = 2_000_000
+"""A request may wait so long in its sender for a connection (controller.quorum.request.timeout.ms),
+and is sent even if the sender doesn't lead any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +30,23 @@ class World:
     ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
     the offsets. led_until: by epoch, the newest time at which its leader has shown that it leads,
     in microseconds. stood: (node id, epoch) of who asked for votes, which it does some time after
-    it has voted for itself. batches: all that were fetched, by offset and epoch."""
+    it has voted for itself. votes: (node id, epoch, candidate, when the node was asked) of
+    each vote that was given. batches: all that were fetched, by offset and epoch."""
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     voter_sets: list[tuple[int, int, VoterSet, int]] = field(default_factory=list)
     led_until: dict[int, int] = field(default_factory=dict)
     stood: set[tuple[int, int]] = field(default_factory=set)
+    votes: list[tuple[int, int, ReplicaKey, int]] = field(default_factory=list)
     batches: dict[tuple[int, int], Batch] = field(default_factory=dict)
+
+    def vote(self, node_id: int, epoch: int, until: int) -> ReplicaKey | None:
+        """To whom a node may have given its vote in an epoch by `until`."""
+        for voter, of, candidate, asked in self.votes:
+            if (voter, of) == (node_id, epoch) and asked < until:
+                return candidate
+        return None
 
     def extended(self, log: LogState, end: int, epoch: int) -> LogState:
         """A log to which its owner has appended up to `end` (exclusive) while it led `epoch`, as
@@ -56,6 +74,7 @@ def world_of(trace: Trace) -> World:
         request = exchange.request
         if exchange.client is not None and isinstance(request, VoteRequest):
             world.stood.update([] if request.pre_vote else [(exchange.client, request.epoch)])
+        _note_vote(world, exchange)
         if isinstance(exchange.reply, FetchResponse):
             _read(exchange.reply.batches, exchange.answered, seen)
     for (offset, epoch), (batch, at) in sorted(seen.items()):
@@ -69,11 +88,19 @@ def world_of(trace: Trace) -> World:
     return world
 
 
+def _note_vote(world: World, exchange: Exchange) -> None:
+    request, reply = exchange.request, exchange.reply
+    is_vote = isinstance(request, VoteRequest) and not request.pre_vote
+    if is_vote and isinstance(reply, VoteResponse) and reply.granted:
+        vote = (exchange.node, request.epoch, request.candidate, exchange.asked)
+        world.votes.append(vote)
+
+
 def _note_leading(world: World, exchange: Exchange) -> None:
     """A leader of an epoch that has resigned doesn't lead it again."""
     request, reply, at = exchange.request, exchange.reply, 0
     if exchange.client is not None and isinstance(request, BeginQuorumEpochRequest):
-        epoch, at = request.epoch, exchange.sent
+        epoch, at = request.epoch, exchange.sent - _QUEUED_US
     elif isinstance(reply, FetchResponse) and reply.error is ErrorCode.NONE:
         epoch, at = reply.epoch, exchange.asked
     if at:

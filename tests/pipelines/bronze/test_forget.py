@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.lake import build, ingest
 from jobs.lake import forget as job
 from pipelines.bronze.forget import forget
-from pipelines.delta import Lake, append, read
+from pipelines.delta import Lake, read
 from pipelines.lake import forgetting
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 from tests.pipelines.checksums import checksum
+from tests.pipelines.spark_writes import append
 
 pytestmark = pytest.mark.spark
 

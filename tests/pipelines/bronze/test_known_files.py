@@ -93,8 +93,10 @@ def told(look: Look) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("kafka-3.7.2-static/final/1", "kafka-3.7.2-static/split/12"),
-        *("kafka-4.1.1-dynamic/final/1", "kafka-4.1.1-dynamic/live/2"),
+        "kafka-3.7.2-static/final/1",
+        "kafka-3.7.2-static/split/12",
+        "kafka-4.1.1-dynamic/final/1",
+        "kafka-4.1.1-dynamic/live/2",
     ],
 )
 def test_known_bytes_left_out_change_nothing_that_is_told(

@@ -34,8 +34,15 @@ SEEN = pa.schema(
         SCHEMA.field(name)
         for name in (
             *BATCH_KEYS,
-            *("last_offset", "is_control", "record_count", "size_bytes", "position"),
-            *("base_timestamp", "max_timestamp", "file", "crc_valid"),
+            "last_offset",
+            "is_control",
+            "record_count",
+            "size_bytes",
+            "position",
+            "base_timestamp",
+            "max_timestamp",
+            "file",
+            "crc_valid",
         )
     ]
 )

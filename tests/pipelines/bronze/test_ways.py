@@ -76,7 +76,7 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
             [str(captures / name)],
             lake=Lake(lake),
             reading=ingest.IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
-            secrets=ingest.Secrets(keep="--keep-secrets" in options),
+            hiding=ingest.Hiding(keeps_secrets="--keep-secrets" in options),
         )
     return tables(lake)
 
@@ -152,4 +152,4 @@ def in_small_pieces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(log_ranges, "MOST_RANGE_BYTES", 32 * 1024)
     patch.setattr(new_records, "_PIECE_BYTES", 4 * 32 * 1024)
     patch.setattr(batch_windows, "MOST_ROWS", 200)
-    patch.setattr(ways, "threads", lambda: ways.InThreads(3))
+    patch.setattr(ways, "threads", lambda: ways.Here(3))

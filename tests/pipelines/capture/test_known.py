@@ -46,7 +46,9 @@ KNOWN = pa.struct(
 FILES = pa.list_(
     pa.struct(
         [
-            *(("path", pa.string()), ("size_bytes", pa.int64()), ("sha256", pa.string())),
+            ("path", pa.string()),
+            ("size_bytes", pa.int64()),
+            ("sha256", pa.string()),
             ("known", KNOWN),
         ]
     )
@@ -77,8 +79,11 @@ def write(
     ]
     schema = pa.schema(
         [
-            *(("capture_id", pa.string()), ("cluster_id", pa.string()), ("node_id", pa.int32())),
-            *(("directory_id", pa.string()), ("captured_at", pa.timestamp("us", "UTC"))),
+            ("capture_id", pa.string()),
+            ("cluster_id", pa.string()),
+            ("node_id", pa.int32()),
+            ("directory_id", pa.string()),
+            ("captured_at", pa.timestamp("us", "UTC")),
             ("files", FILES),
         ]
     )

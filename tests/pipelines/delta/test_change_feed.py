@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.delta import Lake, Merged
+from pipelines.delta import Lake
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.tables import Feed
 from pipelines.tables.contract import Column, Contract
@@ -37,10 +37,6 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "lake")
 
 
-def leaders(spark: SparkSession, *rows: tuple[str, int | None, int | None]) -> DataFrame:
-    return spark.createDataFrame(rows, "topic string, offset bigint, leader int")
-
-
 def opened(lake: Lake) -> DeltaTable:
     return DeltaTable(lake.path_of(LEADERS))
 
@@ -53,13 +49,25 @@ def changes(lake: Lake, version: int) -> set[tuple[str, str, int | None, int | N
     return found
 
 
+def _files(lake: Lake, *rows: tuple[str, int | None, int | None]) -> list[delta.NewFile]:
+    """Data files of these rows in the table's folder, one for each, which no commit names."""
+    files = []
+    for row in rows:
+        columns = dict(zip(LEADERS.column_names, ([value] for value in row), strict=True))
+        table = pa.table(columns, LEADERS.arrow_schema)
+        file = delta.WriteTarget.of(lake, LEADERS).write(table.to_batches())
+        assert file is not None
+        files.append(file)
+    return files
+
+
 def test_a_tables_content_is_replaced_by_what_changed_of_it(
     spark: SparkSession, lake: Lake
 ) -> None:
     delta.ensure_table(lake, LEADERS)
-    first = leaders(spark, ("kept", 1, None), ("moved", None, 1), ("gone", 3, 1))
+    first = _files(lake, ("kept", 1, None), ("moved", None, 1), ("gone", 3, 1))
 
-    assert delta.replace_by_merge(spark, lake, LEADERS, first) == Merged(3, 0, 0)
+    delta.replace_by_files(spark, lake, LEADERS, first)
     version = opened(lake).version()
     assert changes(lake, version) == {
         ("insert", "kept", 1, None),
@@ -67,12 +75,12 @@ def test_a_tables_content_is_replaced_by_what_changed_of_it(
         ("insert", "gone", 3, 1),
     }
 
-    again = leaders(spark, ("gone", 3, 1), ("moved", None, 1), ("kept", 1, None))
-    assert delta.replace_by_merge(spark, lake, LEADERS, again) == Merged(0, 0, 0)
+    again = _files(lake, ("gone", 3, 1), ("moved", None, 1), ("kept", 1, None))
+    delta.replace_by_files(spark, lake, LEADERS, again)
     assert opened(lake).version() == version, "a commit in which nothing changed"
 
-    news = leaders(spark, ("kept", 1, None), ("moved", None, None), ("new", 1, 2))
-    assert delta.replace_by_merge(spark, lake, LEADERS, news) == Merged(1, 1, 1)
+    news = _files(lake, ("kept", 1, None), ("moved", None, None), ("new", 1, 2))
+    delta.replace_by_files(spark, lake, LEADERS, news)
     assert changes(lake, version + 1) == {
         ("update_preimage", "moved", None, 1),
         ("update_postimage", "moved", None, None),
@@ -87,18 +95,6 @@ def test_a_tables_content_is_replaced_by_what_changed_of_it(
     ]
     rows = {tuple(row) for row in delta.read(spark, lake, LEADERS).collect()}
     assert rows == {("kept", 1, None), ("moved", None, None), ("new", 1, 2)}
-
-
-def _files(lake: Lake, *rows: tuple[str, int | None, int | None]) -> list[delta.NewFile]:
-    """Data files of these rows in the table's folder, one for each, which no commit names."""
-    files = []
-    for row in rows:
-        columns = dict(zip(LEADERS.column_names, ([value] for value in row), strict=True))
-        table = pa.table(columns, LEADERS.arrow_schema)
-        file = delta.WriteTarget.of(lake, LEADERS).write(table.to_batches())
-        assert file is not None
-        files.append(file)
-    return files
 
 
 def test_files_that_tasks_wrote_become_an_empty_tables_and_later_only_what_they_change(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.delta import Lake, committing, small
+from pipelines.delta import Lake, Written, committing, small
 from pipelines.delta.failures import meaning_of
+from pipelines.delta.replacing import replace_values
 from pipelines.session_settings import settings
 from pipelines.tables.contract import Column, Contract
 from replica.errors import BusyError, UnwritableFileError, UsageError
+from tests.pipelines.spark_writes import append, last_commit
 
 pytestmark = pytest.mark.spark
 
@@ -51,6 +54,15 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return lake
 
 
+def replace(lake: Lake, rows: DataFrame) -> Written:
+    """Makes the rows, which another table gets from Spark, the content of the lake's table."""
+    other = Lake(Path(tempfile.mkdtemp(dir=Path(lake.root).parent)))
+    delta.ensure_table(other, EVENTS)
+    append(other, EVENTS, rows)
+    version = delta.size(other, EVENTS).version
+    return replace_values(lake, EVENTS, [delta.rows_where(other, EVENTS, "true", version)])
+
+
 def texts(rows: DataFrame) -> list[str]:
     return sorted(row[0] for row in rows.selectExpr("to_json(struct(*))").collect())
 
@@ -59,19 +71,20 @@ def test_replace_writes_the_given_rows_and_removes_the_earlier_ones(
     spark: SparkSession, lake: Lake
 ) -> None:
     rows = spark.sql(ROWS)
-    delta.append(lake, EVENTS, rows.where("id < 3"))
-    written = delta.replace(lake, EVENTS, rows)
+    append(lake, EVENTS, rows.where("id < 3"))
+    written = replace(lake, rows)
     assert written.rows == 50
     assert texts(delta.read(spark, lake, EVENTS)) == texts(rows)
-    commit = delta.last_commit(spark, lake, EVENTS)
-    assert (commit.version, commit.metrics["numOutputRows"]) == (written.version, 50)
+    commit = last_commit(spark, lake, EVENTS)
+    assert commit["version"] == written.version
+    assert commit["operationMetrics"]["numOutputRows"] == "50"
 
 
 def test_a_table_that_is_empty_and_stays_so_gets_no_commit(spark: SparkSession, lake: Lake) -> None:
-    assert delta.replace(lake, EVENTS, spark.sql(ROWS).where("false")).version is None
+    assert replace(lake, spark.sql(ROWS).where("false")).version is None
     assert delta.size(lake, EVENTS).version == 0
-    delta.replace(lake, EVENTS, spark.sql(ROWS))
-    assert delta.replace(lake, EVENTS, spark.sql(ROWS).where("false")).version == 2
+    replace(lake, spark.sql(ROWS))
+    assert replace(lake, spark.sql(ROWS).where("false")).version == 2
     assert delta.read(spark, lake, EVENTS).isEmpty()
 
 
@@ -82,7 +95,7 @@ def test_a_table_is_read_alike_whether_it_is_small_or_not(
     monkeypatch.setattr(small, "_SMALL_ROWS", most)
     empty = delta.read_newest(spark, lake, EVENTS)
     assert (empty.version, empty.row_count, empty.rows.collect()) == (0, 0, [])
-    delta.append(lake, EVENTS, spark.sql(ROWS))
+    append(lake, EVENTS, spark.sql(ROWS))
     read = delta.read_newest(spark, lake, EVENTS)
     assert (read.version, read.row_count, read.is_small) == (1, 50, most == 100)
     assert texts(read.rows) == texts(spark.sql(ROWS))
@@ -146,19 +159,19 @@ def test_rows_that_another_writer_may_have_added_since_the_table_was_read_are_no
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 
-def test_a_folder_that_a_task_cannot_write_to_is_named(
-    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_that_cannot_be_written_to_is_named(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Lake, "path_of", lambda *_: "/proc/no/such/folder")
     with pytest.raises(UnwritableFileError, match=r"^/proc/no/such/folder: "):
-        delta.replace(lake, EVENTS, spark.sql(ROWS))
+        delta.add_values(lake, EVENTS, values(1))
 
 
 def test_the_columns_with_statistics_are_those_that_spark_chooses(
     spark: SparkSession, lake: Lake
 ) -> None:
-    delta.append(lake, EVENTS, spark.sql(ROWS).coalesce(1))
-    delta.replace(lake, EVENTS, spark.sql(ROWS).coalesce(1))
+    append(lake, EVENTS, spark.sql(ROWS).coalesce(1))
+    replace(lake, spark.sql(ROWS).coalesce(1))
     log = Path(lake.path_of(EVENTS), "_delta_log")
     stats = []
     for name in (f"{1:020d}.json", f"{2:020d}.json"):

@@ -19,6 +19,7 @@ from pipelines.delta import Lake
 from pipelines.delta.upkeep import LEAST_RETENTION_DAYS, Upkeep, upkeep
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from tests.jobs.conftest import Ended
+from tests.pipelines.spark_writes import append
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +35,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     for contract in (FED, PLAIN):
         delta.ensure_table(place, contract)
         for n in (1, 2):
-            delta.append(place, contract, spark.createDataFrame([(n, 0)], contract.schema))
+            append(place, contract, spark.createDataFrame([(n, 0)], contract.schema))
     spark.sql(f"UPDATE delta.`{place.path_of(FED)}` SET seen = 1 WHERE n = 1")
     return place
 

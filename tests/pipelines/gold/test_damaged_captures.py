@@ -43,14 +43,24 @@ def test_each_damage_gives_the_findings_of_check(
     member = members[node_id]
     expected = {
         (
-            *(one.rule.id, one.severity.value, member.examined.shown_file(one.file)),
-            *(one.position, one.offset, one.epoch, one.message),
+            one.rule.id,
+            one.severity.value,
+            member.examined.shown_file(one.file),
+            one.position,
+            one.offset,
+            one.epoch,
+            one.message,
         )
         for one in member.findings
     }
     assert {
         (
-            *(row.rule, row.severity, row.file, row.position, row.offset, row.epoch),
+            row.rule,
+            row.severity,
+            row.file,
+            row.position,
+            row.offset,
+            row.epoch,
             row.message,
         )
         for row in found

@@ -13,9 +13,8 @@ from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDI
 from pipelines.gold.rules.looks import looks
 from pipelines.in_memory import health as in_memory
 from pipelines.in_memory.metadata import metadata_history, state_ranges
-from pipelines.in_memory.replay import replayed
 from pipelines.tables.gold import METADATA_HISTORY
-from tests.pipelines.in_memory.record_rows import CLUSTER, branch
+from tests.pipelines.in_memory.record_rows import CLUSTER, branch, replayed
 from tests.pipelines.in_memory.test_health import capture, status
 from tests.replica.health.clusters import a_broker, a_partition, healthy
 from tests.replica.metadata.image.made import config
@@ -34,11 +33,14 @@ def test_spark_tells_of_each_cluster_what_a_small_build_tells(spark: SparkSessio
         a_broker(13, rack="a"),
         a_broker(12, rack="b"),
     ]
-    rows = [*branch(records), *branch(records[:-3], cluster_id=_TWIN)]
-    written = replayed(rows, [], []).written
-    statuses = [status(1, len(records)), {**status(2, len(records) - 3), "cluster_id": _TWIN}]
-    captures = [capture(1), capture(2)]
-    looked = [*looks(statuses, captures, state_ranges(written).to_pylist(), [])]
+    written, looked = [], []
+    for number, (cluster_id, held) in enumerate({CLUSTER: records, _TWIN: records[:-3]}.items(), 1):
+        of_one = replayed(branch(held), cluster_id=cluster_id).written
+        known = state_ranges(of_one).to_pylist()
+        statuses = [{**status(number, len(held)), "cluster_id": cluster_id}]
+        looked += looks(statuses, [capture(number)], known, [])
+        written.append(of_one)
+    written = pa.concat_tables(written)
     small = in_memory.health(written, looked)
     history = metadata_history(written).select(METADATA_HISTORY.column_names)
     by_spark = health(spark.createDataFrame(history), looked)

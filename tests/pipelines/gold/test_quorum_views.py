@@ -38,7 +38,10 @@ LOOKS = (
     Look("dynamic", 1, 0, REPLACED, quorum_epoch=1, leader=2, directory=NEW),
     Look("dynamic", 2, 0, REPLACED, quorum_epoch=1, leader=2, directory=OLD),
     Look(
-        *("dynamic", 3, 0, NAMED),
+        "dynamic",
+        3,
+        0,
+        NAMED,
         quorum_epoch=1,
         leader=2,
         directory=NEW,
@@ -46,7 +49,10 @@ LOOKS = (
         snapshot_voters=(1, 2),
     ),
     Look(
-        *("cadence", 1, 0, ELECTED),
+        "cadence",
+        1,
+        0,
+        ELECTED,
         quorum_epoch=2,
         snapshots=((0, 0), (10, 1), (30, 2), (4000, 2)),
         log_bytes=90_000_000,

@@ -134,8 +134,16 @@ def test_the_loser_of_a_split_loses_what_the_majority_superseded(
     assert agreeing.asDict().keys() - {
         name for name, value in agreeing.asDict().items() if value is None
     } == {
-        *("cluster_id", "capture_group", "node_a", "directory_a", "node_b", "directory_b"),
-        *("capture_a", "capture_b", "is_latest", "relation"),
+        "cluster_id",
+        "capture_group",
+        "node_a",
+        "directory_a",
+        "node_b",
+        "directory_b",
+        "capture_a",
+        "capture_b",
+        "is_latest",
+        "relation",
     }
 
 

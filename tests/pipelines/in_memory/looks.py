@@ -16,11 +16,16 @@ from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
 from tests.pipelines.in_memory.batch_rows import batches
+from tests.pipelines.in_memory.record_rows import log_records, snapshot_records
 from tests.pipelines.quorums import Look, bronze_values
 
 _TABLES = (
-    *(bronze.CAPTURES, bronze.LOG_BATCHES, bronze.LOG_RECORDS),
-    *(bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS, bronze.REPLICA_STATE),
+    bronze.CAPTURES,
+    bronze.LOG_BATCHES,
+    bronze.LOG_RECORDS,
+    bronze.SNAPSHOTS,
+    bronze.SNAPSHOT_RECORDS,
+    bronze.REPLICA_STATE,
 )
 
 
@@ -35,7 +40,9 @@ def bronze_rows(looks: Iterable[Look]) -> BronzeRows:
         ]
         for contract in _TABLES
     )
-    return BronzeRows(captures, batches(log_batches), *others, [])
+    records, snapshots, in_snapshots, state = others
+    tables = log_records(records), snapshots, snapshot_records(in_snapshots)
+    return BronzeRows(captures, batches(log_batches), *tables, state, [])
 
 
 def gold_of(of: BronzeRows) -> Gold:

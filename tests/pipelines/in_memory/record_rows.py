@@ -6,13 +6,23 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from pipelines.in_memory.branch import LostTail
+from pipelines.in_memory.committed import AgreedBranch
+from pipelines.in_memory.plan import whole_snapshots
+from pipelines.in_memory.replay import HeldLog, Replayed
+from pipelines.in_memory.replay import replayed as replayed_log
 from pipelines.replay.plan import PlannedSnapshot
+from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name
 from replica.metadata.image import ReplayedRecord
 from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
+from replica.model.keys import ReplicaId
 
 Row = dict[str, Any]
 
@@ -51,13 +61,53 @@ def _content(
     }
 
 
-def branch(
-    records: Iterable[ReplayedRecord], first: int = 0, *, cluster_id: str = CLUSTER
-) -> list[Row]:
+def log_records(rows: Iterable[Row]) -> pa.Table:
+    """Rows of bronze.log_records, in which other columns are NULL."""
+    return pa.Table.from_pylist([*rows], LOG_RECORDS.arrow_schema)
+
+
+def snapshot_records(rows: Iterable[Row]) -> pa.Table:
+    """As log_records, of bronze.snapshot_records."""
+    return pa.Table.from_pylist([*rows], SNAPSHOT_RECORDS.arrow_schema)
+
+
+def committed(rows: Iterable[Row], cluster_id: str = CLUSTER) -> AgreedBranch:
+    """The branch that has the entries of these rows, with their commitments."""
+    rows = sorted(rows, key=lambda row: row["offset"])
+    names = ("offset", "leader_epoch", "crc")
+    offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
+    is_proven = np.array([row["commitment"] == "proven" for row in rows], bool)
+    return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
+
+
+def replayed(
+    rows: Sequence[Row],
+    snapshots: Iterable[Row] = (),
+    in_snapshots: Iterable[Row] = (),
+    lost: Sequence[Row] = (),
+    *,
+    cluster_id: str = CLUSTER,
+) -> Replayed:
+    """A log whose agreed branch has these rows replayed. lost: from tail."""
+    tails = [
+        LostTail(
+            *(row[name] for name in ("position", "tail_id", "commitment")),
+            ReplicaId(CLUSTER, row["node_id"], row["directory_id"]),
+            frozenset({(row["base_offset"], row["leader_epoch"], row["crc"])}),
+            max(one["offset"] for one in lost),
+        )
+        for row in {row["tail_id"]: row for row in lost}.values()
+    ]
+    held = log_records([*rows, *lost]), snapshot_records(in_snapshots)
+    agreed = committed(rows, cluster_id)
+    return replayed_log(HeldLog(agreed, *held, [*whole_snapshots(snapshots)], tails))
+
+
+def branch(records: Iterable[ReplayedRecord], first: int = 0) -> list[Row]:
     """A record for each offset from `first` on, N seconds old at offset N, all proven."""
     return [
         {
-            **{"cluster_id": cluster_id, "offset": offset, "leader_epoch": 1, "crc": 0},
+            **{"cluster_id": CLUSTER, "offset": offset, "leader_epoch": 1, "crc": 0},
             **{"commitment": "proven", "timestamp": at(offset)},
             **content(record),
         }

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from pipelines.gold.rules.looks import looks
 from pipelines.in_memory.health import Health, health
 from pipelines.in_memory.metadata import state_ranges
-from pipelines.in_memory.replay import replayed
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
 from replica.metadata.record import UnknownRecord
-from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch
+from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch, replayed
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after
 from tests.replica.health.clusters import healthy as healthy_cluster
 from tests.replica.health.test_past import logs, looked_back

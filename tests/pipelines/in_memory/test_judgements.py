@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.judgements import findings, refused_records
 from pipelines.in_memory.membership import RoundMember, members_of, membership_findings
-from pipelines.in_memory.replay import replayed
 from pipelines.in_memory.snapshots import (
     judged_snapshots,
     same_snapshot_findings,
@@ -22,20 +19,22 @@ from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
 from replica.metadata.image import ReplayedRecord
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.in_memory.batch_rows import batches
-from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch, snapshot
+from tests.pipelines.in_memory.record_rows import (
+    CLUSTER,
+    Row,
+    at,
+    branch,
+    committed,
+    log_records,
+    replayed,
+    snapshot,
+    snapshot_records,
+)
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 
 REPLICA = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d1"}
 UNKNOWN = UnknownRecord(99, 0, b"")
 ID = PlannedSnapshot(2, 1, "sha", 1, None)
-
-
-def committed(rows: list[Row]) -> AgreedBranch:
-    """The branch in rows of silver.committed_log, which are sorted by offset."""
-    names = ("offset", "leader_epoch", "crc")
-    offsets, epochs, crcs = (np.array([row[name] for row in rows], np.int64) for name in names)
-    is_proven = np.array([row["commitment"] == "proven" for row in rows], bool)
-    return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, CLUSTER)
 
 
 def capture(node_id: int = 1, **fields: Any) -> Row:
@@ -69,11 +68,13 @@ def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows
         "snapshot_records": [row for _, rows in snapshots for row in rows],
     }
     found: dict[str, Any] = {**usual, **tables}
+    found["records"] = log_records(found["records"])
+    found["snapshot_records"] = snapshot_records(found["snapshot_records"])
     return BronzeRows(**{**found, "batches": batches(found["batches"])})
 
 
 def judged(of: BronzeRows, rows: list[Row]) -> dict[str, list[Row]]:
-    compared = replayed(rows, of.snapshots, of.snapshot_records).compared
+    compared = replayed(rows, of.snapshots, of.snapshot_records.to_pylist()).compared
     snapshots = judged_snapshots(of, compared)
     found = findings(of, snapshots, compared, committed(rows), [])
     return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
@@ -212,7 +213,7 @@ def test_a_finding_that_occurs_twice_is_told_once() -> None:
 def beside(*snapshots: tuple[Row, list[Row]], **tables: Any) -> list[Row]:
     looks = [capture(node_id) for node_id in (1, 2, 3)]
     of = bronze(*snapshots, **{"captures": looks, **tables})
-    compared = replayed([], of.snapshots, of.snapshot_records).compared
+    compared = replayed([], of.snapshots, of.snapshot_records.to_pylist()).compared
     return list(same_snapshot_findings(of, compared))
 
 
@@ -267,7 +268,9 @@ def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
     looks = [capture(1), capture(2), capture(3, cluster_id="other")]
     last = {"base_offset": 5, "crc": 2}
     held = [
-        *(batch(1, last_offset=4, crc=1), batch(1, **last), batch(2, last_offset=4, crc=1)),
+        batch(1, last_offset=4, crc=1),
+        batch(1, **last),
+        batch(2, last_offset=4, crc=1),
         batch(3, cluster_id="other", **last),
     ]
     assert members(looks, batches=held) == [("cluster-id-mismatch", "c3", 5)]

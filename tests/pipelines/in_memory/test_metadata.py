@@ -6,10 +6,9 @@ import pyarrow as pa
 import pytest
 
 from pipelines.in_memory.metadata import metadata_changes, metadata_history, state_ranges
-from pipelines.in_memory.replay import replayed
 from pipelines.replay.written import CHANGE, WRITTEN
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
-from tests.pipelines.in_memory.record_rows import Row, branch, tail
+from tests.pipelines.in_memory.record_rows import Row, branch, replayed, tail
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 
 

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from pipelines.in_memory.overlaps import best_of_overlapping
 
 _RANGE = st.tuples(
-    *(st.integers(0, 30), st.integers(1, 8), st.integers(0, 2), st.integers(0, 2)),
+    st.integers(0, 30),
+    st.integers(1, 8),
+    st.integers(0, 2),
+    st.integers(0, 2),
 )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.capture_groups import newest_group
 from pipelines.in_memory.derived import Gold, Silver, SmallRecords
-from pipelines.in_memory.groups import newest_groups
 from pipelines.in_memory.quorum.batch_sizes import batch_sizes
 from pipelines.in_memory.quorum.elections import elections
 from pipelines.in_memory.quorum.log_growth import lengths_of, log_growth
@@ -24,6 +24,7 @@ from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID
 from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.in_memory.looks import bronze_rows, gold_of
+from tests.pipelines.in_memory.record_rows import log_records, snapshot_records
 from tests.pipelines.quorums import START, Batch, Look, epoch
 
 HERE = "aGVyZS1kaXJlY3RvcnktMQ"
@@ -65,7 +66,8 @@ def _after(**span: float) -> datetime:
 
 
 def test_a_cluster_without_captures_has_empty_tables() -> None:
-    silver = Silver("c", BronzeRows([], batches(), [], [], [], [], []))
+    nothing = log_records([]), [], snapshot_records([])
+    silver = Silver("c", BronzeRows([], batches(), *nothing, [], []))
     tables = _made(Gold(silver, silver.committed, SmallRecords(silver, silver.committed)))
     assert len(tables) == 8
     assert not any(tables.values())
@@ -96,7 +98,7 @@ def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
     kinds = (("TOPIC_RECORD", b"x" * 33), ("NO_OP_RECORD", b"x" * 3), ("SECRET", None))
     records = [_record(0, *kind) for kind in kinds]
     of_another_replica = [{**row, "node_id": 2} for row in records]
-    lengths = lengths_of([*records, *of_another_replica])
+    lengths = lengths_of(log_records([*records, *of_another_replica]))
     rows = log_growth("c", batches([_batch(0, 570, START, records=3)]), lengths)
     # 7 bytes each besides the value: 40, 10 and 7 of 57
     assert sorted((row["record_type"], row["records"], row["bytes"]) for row in rows) == [
@@ -108,7 +110,7 @@ def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
 
 def test_half_a_byte_is_rounded_up_and_records_of_other_hours_are_apart() -> None:
     times = (_after(minutes=59), _after(minutes=60))
-    lengths = lengths_of([_record(0, "A", b"", at) for at in times])
+    lengths = lengths_of(log_records(_record(0, "A", b"", at) for at in times))
     rows = log_growth("c", batches([_batch(0, 101, START)]), lengths)
     assert [(row["hour"], row["bytes"]) for row in rows] == [(START, 51), (_after(hours=1), 51)]
 
@@ -186,14 +188,14 @@ def test_the_oldest_snapshot_without_a_time_says_nothing_of_when_it_goes() -> No
 def test_an_epoch_that_quorum_states_alone_know_is_of_the_first_capture_that_shows_it() -> None:
     state = [{**REPLICA, "capture_id": capture_id, "leader_epoch": 3} for capture_id in ("a", "b")]
     captures = [_capture(captured_at=_after(hours=2)), _capture(capture_id="b")]
-    (row,) = elections([], captures, state)
+    (row,) = elections("c", [], captures, state)
     assert (row["hour"], row["elections"], row["leaders"]) == (START, 0, [])
     assert (row["leaderless_epochs"], row["shortest_ms"]) == (1, None)
 
 
 def test_an_epoch_zero_is_no_election() -> None:
     state = [{**REPLICA, "capture_id": "a", "leader_epoch": epoch} for epoch in (0, None)]
-    assert elections([], [_capture()], state) == []
+    assert elections("c", [], [_capture()], state) == []
 
 
 def test_a_voter_without_a_directory_adds_none_to_a_vote() -> None:
@@ -201,7 +203,7 @@ def test_a_voter_without_a_directory_adds_none_to_a_vote() -> None:
     known = {"cluster_id": "c", "epoch": 2, "leader_id": 1, "granting_voters": voters}
     state = {**REPLICA, "leader_epoch": 2, "voted_id": 1}
     lonely = {**state, "leader_epoch": 5}
-    first, second = votes([known], [state, lonely, {**state, "voted_id": -1}])
+    first, second = votes("c", [known], [state, lonely, {**state, "voted_id": -1}])
     assert (first["voter_directory_ids"], first["sources"]) == (
         [HERE],
         ["leader_change", "quorum_state"],
@@ -211,26 +213,25 @@ def test_a_voter_without_a_directory_adds_none_to_a_vote() -> None:
 
 def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
     rows = [
-        ("c", "z", 0, 9),
-        ("c", "b", 1, 2),
-        ("c", "a", 1, 2),
-        ("c", "c", 1, 1),
-        ("d", "x", 0, 1),
+        ("z", 0, 9),
+        ("b", 1, 2),
+        ("a", 1, 2),
+        ("c", 1, 1),
     ]
     groups = [
-        {"cluster_id": c, "capture_group": name, "captured_at": _after(hours=n), "ingest_seq": seq}
-        for c, name, n, seq in rows
+        {"capture_group": name, "captured_at": _after(hours=n), "ingest_seq": seq}
+        for name, n, seq in rows
     ]
-    assert newest_groups(groups) == {("c", "a"), ("d", "x")}
-    assert newest_groups(reversed(groups)) == {("c", "a"), ("d", "x")}
+    assert newest_group(groups) == newest_group(reversed(groups)) == "a"
+    assert newest_group([]) is None
 
 
 def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
     looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
     of = bronze_rows(looks)
     unreadable = {"record_type": "KRAFT_VOTERS", "value": None}
-    records = [row | unreadable if row["node_id"] == 1 else row for row in of.records]
-    tables = _made(gold_of(replace(of, records=records)))
+    records = [row | unreadable if row["node_id"] == 1 else row for row in of.records.to_pylist()]
+    tables = _made(gold_of(replace(of, records=log_records(records))))
     beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}
     assert beliefs[1, "log"]["voters"] is None
     assert beliefs[1, "log"]["agrees"] is None

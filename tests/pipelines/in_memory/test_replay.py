@@ -9,15 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.in_memory.replay import is_unknown
-from pipelines.in_memory.replay import replayed as walked
+from pipelines.replay import columns
 from pipelines.replay.plan import PlannedSnapshot, ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from replica.check.snapshots import compare_images
 from replica.format.control import KRaftVersion
 from replica.metadata.image import to_records
 from replica.metadata.record import UnknownRecord, new_record
-from tests.pipelines.in_memory.record_rows import CLUSTER, Row, branch, content, snapshot, tail
+from tests.pipelines.in_memory.record_rows import (
+    Row,
+    branch,
+    content,
+    log_records,
+    snapshot,
+    tail,
+)
+from tests.pipelines.in_memory.record_rows import replayed as walked
 from tests.pipelines.replay.parts import Placed, of_snapshot, snapshot_id
 from tests.pipelines.replay.test_metadata_replay import all_written, entities, log, state_at
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
@@ -46,6 +53,11 @@ def written(
     records = [row for _, found in snapshots for row in found]
     found: list[Row] = walked(rows, held, records, tails or []).written.to_pylist()
     return found
+
+
+def is_unknown(row: Row) -> bool:
+    (found,) = columns.is_unknown(columns.with_json(log_records([row])))
+    return bool(found)
 
 
 def versions(rows: list[Row]) -> list[Row]:
@@ -161,15 +173,6 @@ def test_a_record_without_a_time_makes_a_version_without_one() -> None:
     rows[0]["timestamp"] = None
     (version,) = versions(written(rows))
     assert version["valid_from"] is None
-
-
-def test_each_cluster_is_replayed_by_itself() -> None:
-    mine, others = branch([topic()]), branch([config("1")], cluster_id="other")
-    rows = versions(written([*others, *mine]))
-    assert sorted((row["cluster_id"], row["entity"]) for row in rows) == sorted(
-        [(CLUSTER, "topic"), ("other", "config")]
-    )
-    assert written([]) == []
 
 
 def test_a_losing_branch_is_told_as_changes_up_to_a_record_of_a_newer_kafka() -> None:

@@ -146,7 +146,7 @@ def test_rows_that_the_gate_leaves_out_are_no_records_of_any_replica(recorded_la
     for one in _clusters(lake).values():
         log = ClusterLog.of(admitted, one, one.committed)
         assert {piece.replicas for piece in log.pieces} == {None}
-        planned = plans_of(Here(), {log.cluster_id: log})[log.cluster_id]
+        planned = plans_of(Here(), {"one": log})["one"]
         end = one.committed.entries
         assert [run[:2] for run in planned.plan.runs] == [(0, 700), (702, end)]
 

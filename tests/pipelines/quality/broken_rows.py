@@ -265,7 +265,8 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("bronze.log_batches", "a batch has as many", record_count=3),
     _of("bronze.log_batches", "bronze.log_records has every", crc_valid=False),
     (
-        *("bronze.log_batches", "bronze.log_records has every"),
+        "bronze.log_batches",
+        "bronze.log_records has every",
         replace(GOOD["bronze.log_batches"], other=GOOD["bronze.log_batches"].other[:1]),
     ),
     _of("bronze.log_batches", "it was first seen", first_seen=T1, last_seen=T0),
@@ -277,13 +278,15 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("bronze.log_records", "a payload is missing", payload=None),
     _of("bronze.log_records", "a record's bytes are missing", value=None),
     (
-        *("bronze.snapshots", "bronze.snapshot_records has every"),
+        "bronze.snapshots",
+        "bronze.snapshot_records has every",
         replace(GOOD["bronze.snapshots"], other=()),
     ),
     _of("bronze.snapshots", "a complete snapshot was held", captures=[]),
     _of("bronze.snapshots", "it was first seen", first_seen=T1, last_seen=T0),
     (
-        *("bronze.snapshot_records", "a record is of a snapshot"),
+        "bronze.snapshot_records",
+        "a record is of a snapshot",
         replace(GOOD["bronze.snapshot_records"], other=()),
     ),
     _of("bronze.snapshot_records", "a snapshot's records follow", 1, index=2),

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.quality import datafusion
+from pipelines.quality import suite_sql
 from pipelines.quality.frames import frame
 from pipelines.quality.pages import pages
 from pipelines.quality.rows import in_order, judged_rows
@@ -31,7 +31,7 @@ def test_a_frame_has_the_rows_and_whether_they_satisfy_each_condition(
     suite = SUITES[name]
     example = whole_example(name)
     lake, tables = lake_of_example(tmp_path, suite, example)
-    found = frame(opened(lake, tables), suite, datafusion.judged_rows(suite))
+    found = frame(opened(lake, tables), suite, suite_sql.judged_rows(suite))
     assert len(found) == len(example.rows)
     for column in {*suite.contract.column_names} & {*found.columns}:  # a NULL is told as one
         missing = sum(row.get(column) is None for row in example.rows)
@@ -50,7 +50,7 @@ def test_pandas_and_spark_give_the_same_verdicts_and_pages(
 ) -> None:
     suite = SUITES[name]
     lake, tables = lake_of_example(tmp_path, suite, whole_example(name))
-    by_pandas = frame(opened(lake, tables), suite, datafusion.judged_rows(suite))
+    by_pandas = frame(opened(lake, tables), suite, suite_sql.judged_rows(suite))
     rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
     judged = in_order(judged_rows(spark, suite, rows), suite)
     found = [

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from jobs.cli import app
 from jobs.outcome import run as run_command
-from pipelines.delta import Lake, append, exists, read
+from pipelines.delta import Lake, exists, read
 from pipelines.quality.gate import Gate
 from pipelines.quality.results import PAGES
 from pipelines.quality.rows import judged_rows
@@ -24,6 +24,7 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
 from tests.pipelines.quality.broken_rows import GOOD
 from tests.pipelines.quorums import frame
+from tests.pipelines.spark_writes import append
 
 pytestmark = pytest.mark.spark
 
@@ -147,7 +148,7 @@ def test_a_key_that_is_there_twice_ends_the_build_before_anything_is_derived(
             {
                 "an offset and an epoch are from 0 on",
                 "the branch has no gap",
-                *("epochs never go back along the branch",),
+                "epochs never go back along the branch",
             },
         ),
     ],

@@ -120,7 +120,7 @@ def _broken(spark: SparkSession, suite: Suite, examples: list[Example]) -> Mappi
     judged = judged_rows(spark, suite, tables)
     expected = [one for one in suite.expectations if one.type == ROW]
     told = judged.select(
-        *("number",), *(is_satisfied(one).alias(str(i)) for i, one in enumerate(expected))
+        "number", *(is_satisfied(one).alias(str(i)) for i, one in enumerate(expected))
     ).collect()
     broken: dict[int, set[str]] = defaultdict(set)
     for row in told:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.replay.entries import batches_of_rows
+import pyarrow as pa
+
 from pipelines.replay.parts import Part
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
-from pipelines.replay.stored import bucket_of
+from pipelines.replay.stored import SPREAD, bucket_of
 from replica.format.control import encode_control, type_name
 from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
 from replica.metadata.record import MetadataRecord, UnknownRecord
@@ -25,6 +26,18 @@ class Placed(NamedTuple):
     record: ReplayedRecord
     source: str = "2"
     position: int = -1
+
+
+def batches_of_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of SPREAD, whose times are in microseconds."""
+    if rows:
+        arrays = (
+            pa.array(column, pa.int64()).cast(field.type)
+            if pa.types.is_timestamp(field.type)
+            else pa.array(column, field.type)
+            for column, field in zip(zip(*rows, strict=True), SPREAD, strict=True)
+        )
+        yield pa.RecordBatch.from_arrays([*arrays], schema=SPREAD)
 
 
 def snapshot_id(end_offset: int, epoch: int = 1) -> PlannedSnapshot:

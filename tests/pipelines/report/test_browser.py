@@ -157,7 +157,10 @@ def test_on_paper_the_summary_has_two_pages_at_most_and_the_details_begin_on_ano
         opened.value("document.querySelectorAll('article').forEach((one) => one.remove())")
         summary = pages(opened)
         assert opened.page.locator(".summary dt").all_inner_texts() == [
-            *("When", "Impact", "Confidence", "Next")
+            "When",
+            "Impact",
+            "Confidence",
+            "Next",
         ]
     assert summary <= 2
     assert whole in (summary + details - 1, summary + details)

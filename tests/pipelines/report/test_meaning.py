@@ -52,8 +52,10 @@ def test_every_type_of_change_has_its_words() -> None:
         ),
         (
             [
-                *(LostChange("topic_deleted", 1), LostChange("partition_deleted", 4, 0, True)),
-                *(LostChange("partition_created", 2), LostChange("config_set", 1)),
+                LostChange("topic_deleted", 1),
+                LostChange("partition_deleted", 4, 0, True),
+                LostChange("partition_created", 2),
+                LostChange("config_set", 1),
             ],
             "2 partitions were never created, 1 topic with 4 partitions was never deleted and 1 "
             "config was never set",

@@ -134,7 +134,8 @@ def _topic(topic: str, offset: int, epoch: int, partitions: int, **more: Any) ->
     created = change("topic_created", offset, key=f"id-of-{topic}-{epoch}", name=topic, **same)
     parts = (
         change(
-            *("partition_created", offset + 1 + number),
+            "partition_created",
+            offset + 1 + number,
             **{"entity": "partition", "key": f"id-of-{topic}-{epoch}:{number}"},
             **{"name": f"{topic}-{number}", **same},
         )

@@ -45,7 +45,11 @@ NAMED = Rounds(
 )
 GHOSTS = LostRecordCount((TWO, THREE), When.GONE, 10, 22, 0, 0, 22, (7,))
 CONFLICT = Parting(
-    *("conflict", 9, "group", datetime(2026, 1, 1, tzinfo=UTC), True),
+    "conflict",
+    9,
+    "group",
+    datetime(2026, 1, 1, tzinfo=UTC),
+    True,
     (ForkBranch(4, (ONE,), 11), ForkBranch(4, (TWO, THREE), 12)),
     (),
 )

@@ -78,7 +78,9 @@ def check_pair(row: Row, a: dict[int, BatchId], b: dict[int, BatchId], moment: M
         return
     is_conflict = a[parted].epoch == b[parted].epoch
     assert (row["divergence_offset"], row["epoch_a"], row["epoch_b"]) == (
-        *(parted, a[parted].epoch, b[parted].epoch),
+        parted,
+        a[parted].epoch,
+        b[parted].epoch,
     )
     assert (row["relation"] == "conflict") == is_conflict
     if is_conflict or row["truncating_node"] is None:

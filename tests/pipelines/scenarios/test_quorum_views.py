@@ -23,7 +23,8 @@ def test_replica_status_equals_each_replicas_state_in_the_simulation(
 ) -> None:
     for moment, row, standing in standing_rows(lake, played):
         assert (row["leader_epoch"], row["leader_id"]) == (
-            *(standing.epoch, None if standing.leader_id < 0 else standing.leader_id),
+            standing.epoch,
+            None if standing.leader_id < 0 else standing.leader_id,
         )
         assert row["role"] == (standing.role or row["role"])
         ids = {voter_id for voter_id, _ in standing.voters}

@@ -218,7 +218,8 @@ def test_odd_records_of_a_log_have_a_row_too(
     assert b"secret of the future" not in rows[2].payload.value
     assert rows[4].is_control
     assert (rows[6].record_type, rows[6].payload, rows[6].record_version) == (
-        *("UNREADABLE", None),
+        "UNREADABLE",
+        None,
         None,
     )
     assert bytes(rows[6].value).startswith(b"***:")
@@ -239,8 +240,13 @@ def test_batches_show_which_crc_is_wrong(source: Callable[..., DataFrame], odd: 
     kept = source(odd, content="batches", keepCrcs="true").orderBy("position").collect()
     assert kept == rows
     assert [(row.base_offset, row.crc_valid) for row in rows] == [
-        *((0, True), (2, True), (3, True), (4, True)),
-        *((5, False), (6, True), (7, True)),
+        (0, True),
+        (2, True),
+        (3, True),
+        (4, True),
+        (5, False),
+        (6, True),
+        (7, True),
     ]
     content = (odd / LOG).read_bytes()
     for row, found in zip(rows, scan(content, expected_offset=0).batches, strict=True):

@@ -15,7 +15,16 @@ ACTIONS = (
     *("append",) * 4,
     *("replicate",) * 8,
     *("consume",) * 8,
-    *("elect", "publish", "publish", "ask", "tell", "trim", "trim", "stop", "start", "start"),
+    "elect",
+    "publish",
+    "publish",
+    "ask",
+    "tell",
+    "trim",
+    "trim",
+    "stop",
+    "start",
+    "start",
 )
 SCRIPTS = st.lists(
     st.tuples(st.sampled_from(ACTIONS), st.integers(0, 41)), min_size=40, max_size=120

@@ -65,8 +65,10 @@ def test_a_named_file_is_found_with_its_kind(data: Path, tmp_path: Path) -> None
         assert isinstance(found, FilePath)
         kinds[path.name] = found.name.kind
     assert list(kinds.values()) == [
-        *(FileKind.SEGMENT, FileKind.SEGMENT),
-        *(FileKind.OTHER, FileKind.SEGMENT),
+        FileKind.SEGMENT,
+        FileKind.SEGMENT,
+        FileKind.OTHER,
+        FileKind.SEGMENT,
     ]
 
 

@@ -69,7 +69,10 @@ def test_a_node_that_votes_is_no_ghost_but_may_block_a_feature() -> None:
     found = judged([*healthy(), *upgraded])
     assert above_notes(found) == []
     assert names(found["feature-blocked"]) == [
-        *("broker 11", "broker 12", "broker 13", "controller 1")
+        "broker 11",
+        "broker 12",
+        "broker 13",
+        "controller 1",
     ]
     assert found["feature-blocked"].message == "metadata.version"
 

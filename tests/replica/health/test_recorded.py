@@ -22,8 +22,11 @@ from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_rea
 
 DATA = Path(__file__).parents[2] / "data"
 HEALTHY = [
-    *("kafka-3.7.2-static/live", "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/live"),
-    *("kafka-4.4.0-dynamic/live", "kafka-4.4.0-dynamic/final"),
+    "kafka-3.7.2-static/live",
+    "kafka-3.7.2-static/final",
+    "kafka-4.1.1-dynamic/live",
+    "kafka-4.4.0-dynamic/live",
+    "kafka-4.4.0-dynamic/final",
 ]
 NODE = "kafka-4.4.0-dynamic/final/1"
 
@@ -72,7 +75,8 @@ def test_of_two_branches_the_one_is_judged_that_wins_an_election() -> None:
     assert cluster.end_offset == 2712
     assert "/split/1/" in cluster.file
     assert sorted(worse_than_notes(cluster)) == [
-        *("partition-without-leader", "replica-on-fenced-broker"),
+        "partition-without-leader",
+        "replica-on-fenced-broker",
     ]
 
 

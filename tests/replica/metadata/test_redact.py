@@ -25,9 +25,21 @@ from tests.replica.metadata.strategies import records
 
 REDACTOR = Redactor(b"a key of this lake")
 UNKNOWN_CONFIGS = (
-    *("connection.url", "datadog.api.key", "db.pwd", "my.credential", "basic.auth.user.info"),
-    *("aws.access.key.id", "signing.private.key", "http.auth.header", "ssl.key", "", "retention"),
-    *("listener.name.external.db.pwd", "listener.name.retention", "Retention.MS", "größe"),
+    "connection.url",
+    "datadog.api.key",
+    "db.pwd",
+    "my.credential",
+    "basic.auth.user.info",
+    "aws.access.key.id",
+    "signing.private.key",
+    "http.auth.header",
+    "ssl.key",
+    "",
+    "retention",
+    "listener.name.external.db.pwd",
+    "listener.name.retention",
+    "Retention.MS",
+    "größe",
 )
 """Names that no release of Kafka has."""
 FINGERPRINT = r"\*\*\*:[0-9a-f]{12}"
@@ -123,9 +135,15 @@ def test_configs_that_hold_or_point_to_secrets_are_secret(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("retention.ms", "cleanup.policy", "ssl.protocol", "message.format.version"),
-        *("follower.replication.throttled.rate", "consumer.session.timeout.ms", "match"),
-        *("listener.name.external.ssl.protocol", "listener.name.a.gssapi.sasl.kerberos.kinit.cmd"),
+        "retention.ms",
+        "cleanup.policy",
+        "ssl.protocol",
+        "message.format.version",
+        "follower.replication.throttled.rate",
+        "consumer.session.timeout.ms",
+        "match",
+        "listener.name.external.ssl.protocol",
+        "listener.name.a.gssapi.sasl.kerberos.kinit.cmd",
     ],
 )
 def test_other_configs_are_untouched(name: str) -> None:
@@ -152,8 +170,11 @@ def test_a_secret_config_stays_hidden_though_the_user_names_it(name: str) -> Non
 @pytest.mark.parametrize(
     "value",
     [
-        *("jdbc:postgresql://u:hunter2@db/x", "https://hunter2@example.org/token"),
-        *("http://a/,http://u:hunter2@b/", "x://u:hun/ter2@b", "see\nHTTP://u:hunter2@b"),
+        "jdbc:postgresql://u:hunter2@db/x",
+        "https://hunter2@example.org/token",
+        "http://a/,http://u:hunter2@b/",
+        "x://u:hun/ter2@b",
+        "see\nHTTP://u:hunter2@b",
     ],
 )
 def test_user_info_in_a_url_is_secret_whatever_the_config_is_called(value: str) -> None:

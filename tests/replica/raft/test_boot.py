@@ -76,7 +76,7 @@ def test_an_epoch_above_the_log_s_is_kept():
 
 @pytest.mark.scenario("I13")
 def test_after_a_crash_a_log_without_its_unflushed_records_starts():
-    host = Host(config(9, 1, 2, 3), Disk(batches=[batch(0, 4, 5), batch(5, 5, 6)], flushed=5))
+    host = Host(config(1, 1, 2, 3), Disk(batches=[batch(0, 4, 5), batch(5, 5, 6)], flushed=5))
     again = host.restarted(crash=True)
     assert (again.raft.log.log_end, again.raft.log.last_epoch) == (5, 5)
 

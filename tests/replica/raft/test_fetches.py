@@ -322,7 +322,10 @@ def test_an_answer_that_names_a_second_leader_of_the_epoch_is_illegal():
 @pytest.mark.parametrize("node_id", [1, 9])
 def test_a_voter_and_an_observer_flush_before_they_fetch_on(node_id):
     host = Host(config(node_id, 1, 2, 3))
+    asked_before = host.take(FetchRequest)
     begin(host, 2, epoch=1)
+    for send in asked_before:
+        host.fail(send)
     send = host.take(FetchRequest)[0]
     records = FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 0, 1),))
     effects = host.raft.step(Response(2, send.correlation_id, records), host.now)

@@ -56,11 +56,41 @@ def test_the_same_records_from_two_servers_are_appended_once():
     assert host.raft.illegal_messages == {}
 
 
-def test_an_observer_without_bootstrap_servers_keeps_asking_its_silent_leader():
+def test_an_observer_without_bootstrap_servers_asks_the_configured_voters_at_once_who_leads():
+    host = Host(config(9, 1, 2, 3))
+    asked = set()
+    for _ in range(3):
+        (send,) = host.take(FetchRequest)
+        asked.add(send.node_id)
+        host.fail(send)
+    assert asked == {1, 2, 3}
+    host.after(20)
+    (send,) = host.take(FetchRequest)
+    answer = FetchResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=5, leader_id=2)
+    host.answer(send, answer)
+    assert (host.raft.role.leader_id, host.raft.role.epoch) == (2, 5)
+    assert host.take(FetchRequest)[0].node_id == 2
+
+
+def test_an_observer_without_bootstrap_servers_finds_the_leader_that_follows_a_dead_one():
     host = Host(config(9, 1, 2, 3))
     begin(host, 3, epoch=5)
-    host.after(5000)
-    assert [send.node_id for send in host.take(FetchRequest)] == [3] * 11
+    for _ in range(60):
+        for send in host.take(FetchRequest):
+            if send.node_id == 3:
+                host.fail(send)
+            else:
+                refusal = FetchResponse(error=ErrorCode.FENCED_LEADER_EPOCH, epoch=6, leader_id=1)
+                host.answer(send, refusal)
+        host.after(100)
+        if host.raft.role.epoch == 6:
+            break
+    assert (host.raft.role.leader_id, host.raft.role.epoch) == (1, 6)
+
+
+def test_a_static_voter_asks_no_other_voter_who_leads_before_its_election_timeout():
+    host = Host(config(1, 1, 2, 3))
+    assert host.take(FetchRequest) == []
 
 
 def test_an_observer_comes_back_to_a_leader_that_only_others_name():
@@ -81,7 +111,9 @@ def test_an_observer_comes_back_to_a_leader_that_only_others_name():
 
 def test_an_observer_flushes_as_it_may_become_a_voter_that_is_counted_at_once():
     host = Host(config(9, 1, 2, 3))
+    (asked_before,) = host.take(FetchRequest)
     begin(host, 3, epoch=5)
+    host.fail(asked_before)
     records = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
     host.answer(host.take(FetchRequest)[0], records)
     assert host.disk.flushed == 1

@@ -15,9 +15,10 @@ def test_a_voter_of_kafka_s_that_stands_again_after_a_restart_is_refused_without
     assert stored(host) == (2, -1, None)
 
 
-def test_a_vote_request_of_the_epoch_of_a_known_leader_is_illegal_with_a_log_of_that_epoch():
-    """The answer names the leader, which the candidate then follows."""
+def test_a_voter_of_kafka_s_that_stands_again_is_told_the_leader_where_there_is_one():
+    """The candidate then follows that leader. No message of Kafka's own counts as illegal."""
     host = Host(config(1, 1, 2, 3))
     begin(host, 3, epoch=2)
     answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
     assert (answer.error, answer.leader_id) == (ErrorCode.INVALID_REQUEST, 3)
+    assert host.raft.illegal_messages == {}

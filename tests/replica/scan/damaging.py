@@ -306,13 +306,34 @@ _ODD_PARTS: tuple[tuple[object, ...], ...] = (
 )
 """For attributes, time delta, offset delta, key, value and headers of a record's frame."""
 _HEADER_NUMBERS = (
-    *((8, "i"), (12, "i"), (CRC_START, "h"), (23, "i"), (27, "q"), (35, "q"), (43, "q")),
-    *((51, "h"), (53, "i"), (57, "i")),
+    (8, "i"),
+    (12, "i"),
+    (CRC_START, "h"),
+    (23, "i"),
+    (27, "q"),
+    (35, "q"),
+    (43, "q"),
+    (51, "h"),
+    (53, "i"),
+    (57, "i"),
 )
 """Place and layout of each number of a header but base offset, magic and CRC."""
 
 _DAMAGES = (
-    *(_edit_records, _edit_records, _edit_header, _edit_values, _edit_values, _edit_values),
-    *(_flip, _cut, _garbage, _zeros, _reorder, _move_offset, _compress_batch),
-    *(_edit_frames, _edit_frames, _edit_numbers),
+    _edit_records,
+    _edit_records,
+    _edit_header,
+    _edit_values,
+    _edit_values,
+    _edit_values,
+    _flip,
+    _cut,
+    _garbage,
+    _zeros,
+    _reorder,
+    _move_offset,
+    _compress_batch,
+    _edit_frames,
+    _edit_frames,
+    _edit_numbers,
 )

@@ -14,21 +14,47 @@ _LAYOUTS = {
     **{Kind.UINT16: "H", Kind.UINT32: "I"},
 }
 _TEXTS = (
-    *("", "a", "topic-1", "ssl.keystore.password", 'q"\\u', "\x00\n\x7f\x85", "é€\U0001f600"),
-    *("x" * 126, "x" * 127, "x" * 300, "\u202e", "\u2028"),
+    "",
+    "a",
+    "topic-1",
+    "ssl.keystore.password",
+    'q"\\u',
+    "\x00\n\x7f\x85",
+    "é€\U0001f600",
+    "x" * 126,
+    "x" * 127,
+    "x" * 300,
+    "\u202e",
+    "\u2028",
 )
 _DOUBLES = (0.0, -0.0, 1e7, 9_999_999.0, 1e300, float("nan"), float("inf"), 1.5, 5e-324, -3.0)
 _BLOBS = (0, 1, 2, 3, 30, 46, 47, 48, 49, 100)
 _COUNTS = (0, 0, 1, 1, 2, 3, 7, 8, 9, 10, 127, 128)
 ODD_VARINTS = (
-    *(b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x07", b"\x80"),
-    *(b"\x80\x80\x80\x80\x00", b"\x80\x00", b"\x81\x00", b"\x00", b"\xff" * 10, b"\x02"),
-    *(b"\x80" * 9 + b"\x01", b"\x80\x80\x80\x80\x80\x01", b"\xff\xff\xff\x7f", b"\x7f"),
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\x7f",
+    b"\xff\xff\xff\xff\x07",
+    b"\x80",
+    b"\x80\x80\x80\x80\x00",
+    b"\x80\x00",
+    b"\x81\x00",
+    b"\x00",
+    b"\xff" * 10,
+    b"\x02",
+    b"\x80" * 9 + b"\x01",
+    b"\x80\x80\x80\x80\x80\x01",
+    b"\xff\xff\xff\x7f",
+    b"\x7f",
 )
 """Padded, too long, too large, cut off, and some that are only another number."""
 _ODD_ENDS = (
-    *(b"\x01\x00\x01\x00", b"\x02\x00\x00\x00\x00", b"\x01\x7f\x00", b"\xff\xff\xff\xff\x0f"),
-    *(b"\x01\x00\xff\xff\xff\xff\x0f", b"\x01\x00\x05abcde", b"\x01\x01\x04\x00\x00\x00\x00"),
+    b"\x01\x00\x01\x00",
+    b"\x02\x00\x00\x00\x00",
+    b"\x01\x7f\x00",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x01\x00\xff\xff\xff\xff\x0f",
+    b"\x01\x00\x05abcde",
+    b"\x01\x01\x04\x00\x00\x00\x00",
 )
 """Tagged fields where a value has none: empty, twice, with sizes that aren't there."""
 
@@ -164,6 +190,15 @@ def _cut_another(value: bytes, chance: random.Random) -> bytes:
 
 
 _CHANGES = (
-    *(_with_varint, _without_some, _of_another_type, _of_another_version, _with_odd_tags),
-    *(_repeated, _with_zeros, _another, _another, _spliced, _cut_another),
+    _with_varint,
+    _without_some,
+    _of_another_type,
+    _of_another_version,
+    _with_odd_tags,
+    _repeated,
+    _with_zeros,
+    _another,
+    _another,
+    _spliced,
+    _cut_another,
 )

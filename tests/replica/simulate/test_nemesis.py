@@ -53,8 +53,18 @@ def met():
 
 
 _FIELDS = (
-    *("quorum_state", "truncate_to", "reset_to", "append", "snapshot_parts", "log_start"),
-    *("delete_snapshots", "load_snapshot", "commit", "leader_change", "replies", "sends"),
+    "quorum_state",
+    "truncate_to",
+    "reset_to",
+    "append",
+    "snapshot_parts",
+    "log_start",
+    "delete_snapshots",
+    "load_snapshot",
+    "commit",
+    "leader_change",
+    "replies",
+    "sends",
 )
 
 

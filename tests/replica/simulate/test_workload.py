@@ -41,8 +41,13 @@ def test_no_record_of_a_controller_is_refused_and_all_kinds_are_written():
             kinds.update(record.type for record in records)
             machine.commit([values(machine.next_offset, *batch)])
     assert kinds == {
-        *("TOPIC_RECORD", "PARTITION_RECORD", "CONFIG_RECORD", "PARTITION_CHANGE_RECORD"),
-        *("REMOVE_TOPIC_RECORD", "BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD"),
+        "TOPIC_RECORD",
+        "PARTITION_RECORD",
+        "CONFIG_RECORD",
+        "PARTITION_CHANGE_RECORD",
+        "REMOVE_TOPIC_RECORD",
+        "BEGIN_TRANSACTION_RECORD",
+        "END_TRANSACTION_RECORD",
     }
 
 

@@ -153,7 +153,8 @@ class Killing:
         assert self.vote <= voted.epoch <= self.vote + 1
         wanted = vote_of(voted.epoch)
         assert (voted.epoch, voted.voted, voted.leader_id) == (
-            *(wanted.epoch, wanted.voted),
+            wanted.epoch,
+            wanted.voted,
             wanted.leader_id,
         )
         self.counts["vote written, not said"] += voted.epoch > self.vote

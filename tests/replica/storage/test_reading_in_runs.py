@@ -15,9 +15,11 @@ from replica.errors import DataError
 from replica.format.checksum import crc32c
 from replica.format.frames import Frame, frames
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY
-from replica.format.runs import Run
+from replica.format.runs import Run, plain_run, use
 from replica.format.whole_batch import value_batch
 from replica.message.primitives import Buffer
+from replica.scan import compiled_runs
+from replica.scan.compiled_runs import compiled_run
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
@@ -28,6 +30,16 @@ from tests.replica.storage.content import FIRST_TIME, leader_change
 
 FOLDER = "/log"
 BASE = 7
+
+
+@pytest.fixture(scope="module", autouse=True, params=[plain_run, compiled_run])
+def finder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs are found by plain Python, and by the kernel, also where there are only a few bytes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_runs, "SMALL_BYTES", 0)
+        use(request.param)
+        yield
+        use(plain_run)
 
 
 @dataclass

@@ -55,8 +55,13 @@ nodes = st.integers(0, 4)
 times = st.integers(-(2**63), 2**63 - 1)
 wons = st.builds(
     Won,
-    *(st.integers(0, 99), st.integers(0, 9), times, nodes),
-    *(st.tuples(nodes, nodes), st.tuples(nodes), st.none() | times),
+    st.integers(0, 99),
+    st.integers(0, 9),
+    times,
+    nodes,
+    st.tuples(nodes, nodes),
+    st.tuples(nodes),
+    st.none() | times,
 )
 
 
@@ -74,10 +79,18 @@ def test_the_recorded_leaders_were_killed_and_the_last_one_was_cut_off() -> None
     branch = the_branch(look(f"{DYNAMIC}/split"))
     without = elections_of(branch, [])
     assert [(one.won.epoch, one.won.leader, one.former, one.without_winner) for one in without] == [
-        *((1, 2, None, 0), (2, 3, 2, 0), (3, 1, 3, 0), (5, 2, 1, 1), (6, 3, 2, 0)),
+        (1, 2, None, 0),
+        (2, 3, 2, 0),
+        (3, 1, 3, 0),
+        (5, 2, 1, 1),
+        (6, 3, 2, 0),
     ]
     assert [one.cause.value for one in without] == [
-        *("first", "leader-silent", "leader-silent", "leader-silent", "leader-cut-off"),
+        "first",
+        "leader-silent",
+        "leader-silent",
+        "leader-silent",
+        "leader-cut-off",
     ]
     assert "22 more records" in without[-1].because
     assert without[0].nodes == (1, 2, 3, 11, 12)

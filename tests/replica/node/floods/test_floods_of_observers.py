@@ -24,8 +24,14 @@ def observer_port(tmp_path_factory):
     with flooded(tmp_path, topic="") as quorum:
         port = free_port()
         words = command_line(
-            *("replica", "observe", "-b", quorum.bootstrap, "-o", tmp_path / "recording"),
-            *("--listen", f"{HOST}:{port}"),
+            "replica",
+            "observe",
+            "-b",
+            quorum.bootstrap,
+            "-o",
+            tmp_path / "recording",
+            "--listen",
+            f"{HOST}:{port}",
         )
         limited = ["sh", "-c", f'ulimit -n {FILES}; exec "$@"', "sh", *words]
         process = logged(tmp_path / "observer.txt", limited)

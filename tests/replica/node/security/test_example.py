@@ -52,8 +52,14 @@ def running(folder, ports):
             path = written(folder, ports, node_id)
             assert settings_in(read_properties(str(path))).unknown == ()
             made = kraftlake(
-                *("replica", "format", "-c", path, "-t", CLUSTER_ID),
-                *("--initial-controllers", voters),
+                "replica",
+                "format",
+                "-c",
+                path,
+                "-t",
+                CLUSTER_ID,
+                "--initial-controllers",
+                voters,
             )
             assert made.returncode == 0, made.stderr
             said = folder / f"said{node_id}.txt"
@@ -104,8 +110,15 @@ def test_the_example_is_a_quorum_that_tells_clients_where_their_listener_is(tmp_
             time.sleep(0.3)
         bootstrap = f"127.0.0.1:{ports['CLIENTS'][2]}"
         read = kraftlake(
-            *("consume", "-b", bootstrap, "--command-config", client),
-            *("--until-end", "--json", "--timeout", "5"),
+            "consume",
+            "-b",
+            bootstrap,
+            "--command-config",
+            client,
+            "--until-end",
+            "--json",
+            "--timeout",
+            "5",
         )
         assert read.returncode == 0, read.stderr
         assert read.stderr == ""

@@ -52,8 +52,19 @@ def _variants(write: Call) -> list[Any]:
     known = np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64)
     known_bytes = np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8)
     row = write(
-        *(_SOURCE, rows, 0, count, -1, outputs[0], offsets[0], outputs[1], offsets[1], offsets[2]),
-        *(np.zeros(2 * tables.MAX_WIDTH, np.int64), known, known_bytes),
+        _SOURCE,
+        rows,
+        0,
+        count,
+        -1,
+        outputs[0],
+        offsets[0],
+        outputs[1],
+        offsets[1],
+        offsets[2],
+        np.zeros(2 * tables.MAX_WIDTH, np.int64),
+        known,
+        known_bytes,
     )
     written = [made[: at[-1]] for made, at in zip(outputs, offsets[:2], strict=True)]
     return [row, *offsets, *written]

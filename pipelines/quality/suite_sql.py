@@ -1,5 +1,4 @@
-"""The SQL of a suite for DataFusion, the engine of delta-rs. It gives the same as
-pipelines.quality.rows.
+"""The SQL of a suite, which Spark and DataFusion, the engine of delta-rs, understand alike.
 
 Tables have no schema in DataFusion: bronze.captures is named bronze_captures.
 """
@@ -22,7 +21,8 @@ from pipelines.quality.expectation import (
 
 
 def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})) -> str:
-    """SQL that gives the rows of pipelines.quality.rows.judged_rows.
+    """SQL that gives the table's rows with its own columns, those that the suite derives and joins,
+    and ROWS_OF_KEY.
 
     admitted: by table name, SQL of the rows that count, for tables of which other rows are left out
     (such as `without_broken`).
@@ -37,7 +37,10 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
         other = f"SELECT {columns}, {facts} FROM {joined} GROUP BY {columns}"  # noqa: S608
         equal = " AND ".join(f"r.{name} = o.{name}" for name in quoted(join.on))
         names = "".join(f", o.{name}" for name in join.columns)
-        rows = f"SELECT r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
+        # a merge join of two tables in one task each needs no shuffle; a broadcast is a Spark job
+        # more; DataFusion takes the hint for a comment
+        hint = "/*+ MERGE(o) */"
+        rows = f"SELECT {hint} r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
     keys = ", ".join(quoted(suite.contract.keys))
     return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
 
@@ -75,10 +78,10 @@ def broken_count(expectation: Expectation) -> str:
 
 
 def is_broken(expectation: Expectation) -> str:
-    """SQL condition: whether a row breaks the expectation, as of pipelines.quality.rows. A row for
-    which it is NULL is not counted."""
+    """SQL condition: whether a row breaks the expectation by Great Expectations' rule: by its
+    value, where there is one, or by its condition. A row for which it is NULL is not counted."""
     if expectation.type == ROW:
-        return f"NOT coalesce(({expectation.kwargs['condition']}), FALSE)"
+        return f"NOT {is_satisfied(expectation)}"
     (column,) = quoted(expectation.columns)
     if expectation.type == IN_SET:
         return f"{column} NOT IN ({', '.join(map(text, expectation.kwargs['value_set']))})"
@@ -86,8 +89,14 @@ def is_broken(expectation: Expectation) -> str:
     return f"{column} < {expectation.kwargs['min_value']}"
 
 
+def is_satisfied(expectation: Expectation) -> str:
+    """SQL condition: whether a row satisfies an expectation of type ROW; never NULL."""
+    return f"coalesce(({expectation.kwargs['condition']}), FALSE)"
+
+
 def quoted(names: Sequence[str]) -> Iterator[str]:
-    return (f'"{name}"' for name in names)
+    """The names in the quotes that both engines take."""
+    return (f"`{name}`" for name in names)
 
 
 def table_name(name: str) -> str:

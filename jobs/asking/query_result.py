@@ -1,17 +1,19 @@
-"""The answer to a query, and how it is printed: the same for every engine."""
+"""The result of a query, and how it is printed: the same for every engine."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
+from jobs.clock import ZonedClock
 from jobs.output import (
     cell_text,
     complain,
+    counted,
     encodable,
     one_line,
     write_json,
@@ -40,13 +42,16 @@ class QueryResult:
     columns: tuple[str, ...]
     rows: Iterator[Sequence[Any]]
 
+    def by_name(self) -> Iterator[dict[str, Any]]:
+        """The rows, each with its columns' names. These must differ."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
 
 def write_answer(answer: QueryResult, form: str) -> None:
     """Print all rows as they arrive. form: one of the forms above, text or json."""
     if form == "json":
-        names = _unlike(answer.columns)
-        for row in answer.rows:
-            write_json(dict(zip(names, row, strict=True)))
+        for named in replace(answer, columns=_unlike(answer.columns)).by_name():
+            write_json(named)
     elif form in (CSV, PLAIN_CSV):
         writer = csv.writer(sys.stdout, lineterminator="\n")
         cell = csv_cell if form == CSV else _plain_cell
@@ -58,7 +63,21 @@ def write_answer(answer: QueryResult, form: str) -> None:
     else:
         count = write_table(answer.columns, answer.rows)
         if sys.stdout.isatty():
-            complain(f"({count} row{'' if count == 1 else 's'})")
+            complain(f"({counted(count, 'row')})")
+
+
+def write_timed(
+    columns: Sequence[str], rows: Iterable[NamedTuple], form: str, clock: ZonedClock
+) -> None:
+    """Print rows with these columns, as by write_answer. Their column `at` has ms, which JSON keeps
+    and other forms show by the clock."""
+    if form != "json":
+        rows = (_at_by(clock, row) for row in rows)
+    write_answer(QueryResult(tuple(columns), iter(rows)), form)
+
+
+def _at_by(clock: ZonedClock, row: Any) -> Any:
+    return row if row.at is None else row._replace(at=clock.text(row.at))
 
 
 def _write_expanded(answer: QueryResult) -> None:
@@ -82,7 +101,7 @@ def csv_cell(value: object) -> str:
     return mark + one_line(text)
 
 
-def _unlike(columns: Sequence[str]) -> list[str]:
+def _unlike(columns: Sequence[str]) -> tuple[str, ...]:
     """Distinct names, because the keys of a JSON object must differ: a, a_2, ..."""
     names: list[str] = []
     for column in columns:
@@ -90,4 +109,4 @@ def _unlike(columns: Sequence[str]) -> list[str]:
         while name in names:
             name, number = f"{column}_{number}", number + 1
         names.append(name)
-    return names
+    return tuple(names)

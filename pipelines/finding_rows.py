@@ -1,4 +1,4 @@
-"""Findings of the check as rows of gold.findings."""
+"""Findings of the check as rows of bronze.findings and gold.findings."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""The pages that --help shows: headings above the commands, and arguments as `argument` names them,
+whichever release of typer is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+class GroupedCommands(TyperGroup):
+    """Shows each command below the heading of its group."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each heading with its commands, and what each is for in its own column."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        width = max(map(len, self.commands))
+        for name, command in self.commands.items():
+            short_help = command.get_short_help_str(formatter.width - width - 4)
+            heading = str(getattr(command, "rich_help_panel", ""))
+            rows.setdefault(heading, []).append((name.ljust(width), short_help))
+        for heading, commands in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(commands)
+
+
+class CommandPage(TyperCommand):
+    """The page of one command."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words behind the command's name in the line of usage."""
+        return ["[OPTIONS]", *(str(each.metavar) for each in self._parameters(ctx, "argument"))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options, each in its own column."""
+        arguments = [
+            (str(each.metavar).strip("[]"), each.help) for each in self._parameters(ctx, "argument")
+        ]
+        options = [each.get_help_record(ctx) for each in self._parameters(ctx, "option")]
+        for title, rows in (("Arguments", arguments), ("Options", options)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def _parameters(self, ctx: Any, kind: str) -> list[Any]:
+        return [each for each in self.get_params(ctx) if each.param_type_name == kind]

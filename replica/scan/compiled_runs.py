@@ -1,0 +1,70 @@
+"""Runs of batches found by machine code, for replicas with large logs.
+
+A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. Where the
+bulk reader is installed, its kernel finds the same ones at twenty times the speed. To load it takes
+a quarter of a second and 60 MiB, of which 48 MiB are file pages; a small log isn't worth that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replica.format.batch import HEADER, decode_header
+from replica.format.runs import Due, Place, Run, plain_run, use
+from replica.scan import store
+from replica.scan.compiled import find_run
+from replica.scan.run_tables import (
+    DUE_COLUMNS,
+    DUES,
+    RUN_EXPECTED,
+    RUN_ITEMS,
+    RUN_LATEST,
+    RUN_OFFSET_OF_LATEST,
+    RUN_POSITION,
+)
+
+SMALL_BYTES = 16 * 1024
+"""Fewer bytes are not worth the call of a kernel, which takes as long as some dozens of batches in
+plain Python."""
+_MAX_LONG = (1 << 63) - 1
+
+
+def is_compiled() -> bool:
+    """Whether `load` needs no compiler."""
+    return store.find(find_run.name) is not None
+
+
+def load() -> None:
+    """Have this process find runs by the kernel from now on. Raises what Kernel.load raises."""
+    find_run.load()
+    use(compiled_run)
+
+
+def compiled_run(
+    view: memoryview, place: Place, epoch: int, room: int, interval: int
+) -> Run | None:
+    """The same as plain_run, except that a run with many batches in the index ends early."""
+    at, start, expected, end_offset = place
+    if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
+        return plain_run(view, place, epoch, room, interval)
+    due, state = np.empty(DUES * DUE_COLUMNS, np.int64), np.empty(RUN_ITEMS, np.int64)
+    limit = min(max(at + room, -1), _MAX_LONG)
+    end_offset, interval = min(end_offset, _MAX_LONG), min(interval, _MAX_LONG // 2)
+    array = np.frombuffer(view, np.uint8)
+    count = find_run(array, at, expected, end_offset, epoch, limit, interval, due, state)
+    found = state.tolist()
+    if found[RUN_POSITION] == at:
+        return None
+    rows = due[: count * DUE_COLUMNS].reshape(-1, DUE_COLUMNS).tolist()
+    return Run(
+        start + at,
+        start + found[RUN_POSITION],
+        expected,
+        found[RUN_EXPECTED] - 1,
+        epoch,
+        decode_header(view, at).max_timestamp,
+        found[RUN_LATEST],
+        found[RUN_OFFSET_OF_LATEST],
+        False,
+        [Due(start + position, *rest) for position, *rest in rows],
+    )
