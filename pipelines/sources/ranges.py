@@ -24,7 +24,8 @@ from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, VanishedFileError, open_file
 from replica.format.segment import LocatedBatch
-from replica.scan.arrow import BATCH_SCHEMA, scan_batches
+from replica.scan.arrow import BatchScan
+from replica.scan.columns import BATCH_SCHEMA
 from replica.scan.compact import column_of, next_offsets
 from replica.scan.native import Longs
 
@@ -80,7 +81,7 @@ class Places:
     def read(file: SourceFile, start: int, end: int, expected: int | None) -> Places:
         """The places in these bytes of the file. expected: the base offset of the first batch."""
         data = read_range(file.path, start, end)
-        scanned = scan_batches(data, start=start, expected_offset=expected)
+        scanned = BatchScan(data, start=start, expected_offset=expected)
         batches = pa.Table.from_batches(scanned, BATCH_SCHEMA)
         position, base, size, valid = (
             batches[name].to_numpy()

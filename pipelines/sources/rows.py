@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipelines.sources.ranges import RangePartition
 from replica.format.byte_source import Source
 from replica.metadata.redact import Redactor
-from replica.scan.arrow import scan_batches, scan_records
+from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.columns import microseconds
 
 _Columns = Sequence[tuple[str, str]]
@@ -24,7 +24,7 @@ def batches(
     """A row for each batch of a range, whether or not its CRC is right. redactor: None keeps the
     CRCs of batches that may hold secrets."""
     start, expected = part.start, part.expected_offset
-    for table in scan_batches(data, start=start, expected_offset=expected, redactor=redactor):
+    for table in BatchScan(data, start=start, expected_offset=expected, redactor=redactor):
         yield _with_columns(_cells(table, part, columns), table.num_rows, columns)
 
 
@@ -55,12 +55,8 @@ def snapshot_records(
 
 
 def _scanned(data: Source, part: RangePartition, redactor: Redactor | None) -> Iterator[Any]:
-    yield from scan_records(
-        data,
-        start=part.start,
-        expected_offset=part.expected_offset,
-        redactor=redactor,
-    )
+    start, expected = part.start, part.expected_offset
+    yield from RecordScan(data, start=start, expected_offset=expected, redactor=redactor)
 
 
 def _cells(table: Any, part: RangePartition, columns: _Columns) -> _Cells:

@@ -1,7 +1,8 @@
-"""Produce with acks=all to the leader of a partition; the caller learns every outcome.
+"""Appends batches by Produce with acks=all to the leader of a partition. The caller learns the
+outcome of every batch.
 
-A batch is sent again where it is certain that it was not appended, and never where it may have
-been: nobody numbers an administrator's batches, so the log would have it twice.
+A batch is sent again only if it certainly was not appended. An administrator's batches have no
+sequence numbers, so the log would otherwise hold it twice.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from replica.wire.versions import Identity
 
 _PAUSE_S = 0.1
 _IDLE_S = 5.0
-"""A server may have closed a connection that was idle for so long: a batch sent there would be one
-of unknown outcome."""
+"""How long (s) a connection may be idle before it is made anew: the server may have closed it, and
+a batch that is sent over it would have an unknown outcome."""
 _ACKS_ALL = -1
 _NEWEST_BY_NAME = 12
 _NOT_APPENDED = frozenset(
@@ -61,11 +62,11 @@ _HINTS: dict[int, str] = {
 
 
 class AppendRefusedError(KraftlakeError):
-    """The batch is not in the log, and sending it again would not help."""
+    """The batch is not in the log, and would be refused again."""
 
 
 class NoLeaderFoundError(KraftlakeError):
-    """Nobody took the batch in time; it is not in the log."""
+    """No node took the batch in time. It is not in the log."""
 
 
 class UnknownOutcomeError(KraftlakeError):
@@ -74,7 +75,7 @@ class UnknownOutcomeError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Committed from `base_offset` on. epoch: None where the leader didn't tell."""
+    """The batch is committed from `base_offset` on. epoch: None where the leader didn't tell it."""
 
     base_offset: int
     epoch: int | None
@@ -82,15 +83,15 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class _Leader:
-    """identity: None where the node tells no cluster id."""
+    """identity: None where the cluster id isn't known."""
 
     address: Address
     identity: Identity | None
 
 
 class Appender:
-    """bootstrap: nodes to ask first. timeout_s: for each batch, from its first try to its commit.
-    Use from one task."""
+    """Appends to one topic. One task may use it. bootstrap: the nodes to ask first. timeout_s: for
+    each batch, from the first try to its commit."""
 
     def __init__(
         self, bootstrap: Sequence[Address], topic: str, config: ClientConfig, timeout_s: float
@@ -103,12 +104,12 @@ class Appender:
         self._pool = Pool(config)
         self._used_at = time.monotonic()
         self._cluster_id: str | None = None
-        """The id that the first node told; nothing is sent to a node of another cluster."""
+        """The cluster id by the first answer. Nothing is sent to a node of another cluster."""
         self._leader: _Leader | None = None
 
     async def append(self, batch: bytes) -> Appended:
-        """Raises AppendRefusedError, NoLeaderFoundError, UnknownOutcomeError; AuthenticationError,
-        before which nothing was sent."""
+        """Append a batch. Raises AppendRefusedError, NoLeaderFoundError and UnknownOutcomeError.
+        Raises AuthenticationError too, and then nothing was sent."""
         deadline = time.monotonic() + self._timeout_s
         if time.monotonic() - self._used_at > _IDLE_S:
             await self._pool.close()
@@ -129,7 +130,7 @@ class Appender:
         await self._pool.close()
 
     async def _connected(self) -> Connection:
-        """Connect to the leader; up to here no record is sent."""
+        """Connect to the leader. Until this returns, no record is sent."""
         reasons = []
         if self._leader is None:
             for address in self._bootstrap:
@@ -177,7 +178,7 @@ class Appender:
         raise UnreachablePeerError(connection.address, "knows no leader")
 
     def _named(self, error: _NotAppendedError) -> _Leader | None:
-        """The leader that an answer names."""
+        """The leader that the error's answer names."""
         if error.leader is None:
             return None
         node_id, address = error.leader
@@ -195,7 +196,7 @@ class Appender:
             version = min(version, _NEWEST_BY_NAME)
         entry = {"index": 0, "records": batch}
         topic = {"name": self._topic, "topicId": self._topic_id, "partitionData": [entry]}
-        # the leader gives up first, so that its answer still comes
+        # the leader gives up before this client does, so that its answer still comes
         timeout_ms = max(1, int(min(left_s, self._config.timeout_s * 0.9) * 1000))
         request = {"acks": _ACKS_ALL, "timeoutMs": timeout_ms, "topicData": [topic]}
         try:
@@ -206,7 +207,8 @@ class Appender:
 
 
 class _NotAppendedError(Exception):
-    """Sending the batch again is safe. leader: who leads and where, as far as the answer says."""
+    """The batch was not appended, and may be sent again. leader: the leader's id and address, if
+    the answer names them."""
 
     def __init__(self, why: str, leader: tuple[int, Address] | None = None) -> None:
         super().__init__(why)

@@ -1,6 +1,7 @@
-"""DescribeQuorum of whoever leads, through any controller or broker (KIP-595, KIP-919).
+"""Describes a quorum through any of its controllers or brokers (DescribeQuorum; KIP-595, KIP-919).
 
-A broker sends the request on; a controller that doesn't lead names the leader, by DescribeCluster.
+Only the leader can answer. A broker forwards the request to it; a controller that doesn't lead
+names it in DescribeCluster.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _HINTS: dict[int, str] = {
 async def describe_quorum(
     bootstrap: Sequence[Address], config: ClientConfig, topic: str = METADATA_TOPIC
 ) -> Quorum:
-    """Ask one node after the other, and those that they name, until the leader has answered.
+    """Ask one node after the other, and the nodes that they name, until the leader has answered.
 
     Raises NoLeaderError.
     """
@@ -50,7 +51,7 @@ async def describe_quorum(
 
 
 async def _ask(address: Address, config: ClientConfig, topic: str) -> Quorum | list[Address]:
-    """The quorum, or whom else to ask."""
+    """The quorum, or the addresses to ask next."""
     connection = await Connection.connect(*address, config)
     try:
         answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic))

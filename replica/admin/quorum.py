@@ -1,4 +1,4 @@
-"""A quorum as its leader sees it (KIP-595, KIP-836, KIP-853), and verdicts on it."""
+"""A quorum as its leader describes it (KIP-595, KIP-836, KIP-853), and what that means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CAUGHT_UP_WITHIN_MS = 2_000
 @dataclass(frozen=True, slots=True)
 class Quorum:
     """cluster_id: None where the node that was asked can't tell it. high_watermark: exclusive, -1
-    while unknown. features: finalized levels by name."""
+    while unknown. features: the finalized levels by name."""
 
     cluster_id: str | None
     leader_id: int
@@ -39,26 +39,27 @@ class Quorum:
 
     @property
     def kraft_version(self) -> int:
-        """0 where it was never finalized."""
+        """The finalized level of kraft.version; 0 where there is none."""
         return self.features.get("kraft.version", 0)
 
     def lag(self, replica: DescribedReplica) -> int | None:
-        """Records that the leader has and it hasn't; None where that can't be told."""
+        """How many records the leader has that the replica hasn't; None where that isn't known."""
         leader = self.leader
         if leader is None or replica.log_end < 0:
             return None
         return max(0, leader.log_end - replica.log_end)
 
     def ago(self, time_ms: int | None) -> int | None:
-        """How long before the leader's answer a time of its clock was, in ms."""
+        """The ms from a time of the leader's clock to the leader's answer; None where that isn't
+        known."""
         leader = self.leader
         if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
             return None
         return max(0, leader.last_caught_up - time_ms)
 
     def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
-        """Whether the replica was at the leader's log end within that time; where no time is told,
-        whether it is there now."""
+        """Whether the replica was at the leader's log end within the last `within_ms`. Where the
+        leader tells no times, whether the replica is there now."""
         if replica.key.node_id == self.leader_id:
             return True
         if replica.last_caught_up is None:
@@ -76,8 +77,7 @@ class QuorumNotice:
 
 
 def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[QuorumNotice, ...]:
-    """What an administrator should know, the most important first. within_ms: how recently a
-    replica must have been at the leader's log end."""
+    """What an administrator should know, the most important first. within_ms: see is_caught_up."""
     return (
         _majority(quorum, within_ms),
         *_behind(quorum, "voter", quorum.voters, within_ms),

@@ -1,4 +1,4 @@
-"""Records as an administrator gives them, and the batches that carry them."""
+"""Records that an administrator gives, and batches of them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from replica.format.whole_batch import record_batch
 
 _FIELDS = frozenset(("key", "value", "headers"))
 _IGNORED = frozenset(("offset", "epoch", "timestamp"))
-"""Names in the objects that `kraftlake consume --json` prints; the leader gives new values."""
+"""Fields that `kraftlake consume --json` prints, and that are ignored here: the leader sets them
+anew."""
 
 
 def record_of_value(value: bytes) -> Record:
-    """A record without key; its place in a batch is given by `batch_of`."""
+    """A record without a key. batch_of sets its offset and time."""
     return Record(0, 0, None, value)
 
 
 def record_of_json(line: bytes) -> Record:
-    """An object with key, value and headers ([[name, value], ...]), all optional: each value text,
-    null, or {"base64": text}.
+    """The record of a JSON object with key, value and headers ([[name, value], ...]), all optional.
+    Each value is a text, null, or {"base64": text}.
 
-    Raises UsageError, which says what is wrong with it.
+    Raises UsageError, which says what is wrong with the line.
     """
     try:
         found = json.loads(line)
@@ -50,7 +51,8 @@ def record_of_json(line: bytes) -> Record:
 
 
 def batch_of(records: Sequence[Record], timestamp: int) -> bytes:
-    """One uncompressed batch from offset 0 on, which a leader replaces. timestamp: ms, of all."""
+    """One uncompressed batch of the records. Its base offset is 0, until the leader sets it.
+    timestamp: of all records, in ms."""
     placed = [
         Record(offset, timestamp, record.key, record.value, record.headers)
         for offset, record in enumerate(records)

@@ -13,7 +13,7 @@ from replica.check.rule import Finding, Rule
 from replica.format.batch import HEADER, decode_header
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.segment import SegmentScan
 from replica.format.snapshot import SnapshotState
 
@@ -110,11 +110,10 @@ def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
 
 def file_damage(examined: Examined) -> Iterator[Finding]:
     """Files that don't decode as a whole, that could not be read, or that a bundle withheld."""
-    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
     for damage in examined.directory.damages:
         kind = classify(os.path.basename(damage.file)).kind
         rule = _WHOLE_FILES.get(damage.kind)
-        if rule is None and damage.kind not in _IN_LOGS and kind not in logs:
+        if rule is None and damage.kind not in _IN_LOGS and kind not in LOG_KINDS:
             rule = _BROKEN_CONTENT.get(kind, files.NOT_KAFKA)
         if rule is not None:
             position = damage.position if damage.kind is DamageKind.CONTENT else None

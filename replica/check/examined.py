@@ -31,8 +31,6 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
-"""The files whose bytes are judged."""
-
 
 @dataclass(frozen=True)
 class Examined:

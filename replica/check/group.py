@@ -12,7 +12,7 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
-from replica.check.newest import ClusterState, cluster_state, is_among, tells_newest
+from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
@@ -75,7 +75,7 @@ def judge_group(
     ]
     shared = _images_by_cluster(group, replays)
     members = tuple(
-        _judged(facts, replayed, ChainMap(replayed.images, shared[_cluster(facts.examined)]))
+        _judged(facts, replayed, ChainMap(replayed.images, shared[cluster_id_of(facts.examined)]))
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
@@ -122,9 +122,5 @@ def _images_by_cluster(
     that hold one (offset, epoch) hold the same below it (Raft's log matching)."""
     images: dict[str | None, dict[OffsetAndEpoch, Image]] = {}
     for examined, replayed in zip(group, replays, strict=True):
-        images.setdefault(_cluster(examined), {}).update(replayed.images)
+        images.setdefault(cluster_id_of(examined), {}).update(replayed.images)
     return images
-
-
-def _cluster(examined: Examined) -> str | None:
-    return None if examined.replica is None else examined.replica.cluster_id

@@ -1,4 +1,4 @@
-"""Indexes against the batches of their segment; leftovers.
+"""Judges indexes by the batches of their segments, and finds files that are left over.
 
 A directory's indexes are read before their segment (by name), so that a running node's index can
 never be ahead of the log that is compared with it. An index of 0 bytes is legal.
@@ -14,18 +14,17 @@ from replica.check.catalogue import files
 from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.format.directory import IndexFile, SegmentFile
-from replica.format.file_names import FileKind, FileName
-from replica.format.index import OffsetIndex, TimeIndex
+from replica.format.file_names import INDEX_KINDS
+from replica.format.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex
 from replica.format.segment import numbers_of
 from replica.format.snapshot import SnapshotState
 
-_OFFSET_ENTRY_BYTES, _TIME_ENTRY_BYTES = 8, 12
 _MOST = 2**63 - 1
-"""Stands for a last offset that the index can't hold: it is above every offset of an index."""
+"""A last offset above every offset that an index can hold."""
 
 
 def judge_indexes(examined: Examined) -> Iterator[Finding]:
-    """Each entry of each index; only the first wrong one of a file is named."""
+    """Judge each entry of each index. Of a file only the first wrong entry is reported."""
     segments = {segment.base_offset: segment for segment in examined.directory.segments}
     for index in examined.directory.indexes:
         segment = segments.get(index.file.name.base_offset or 0)
@@ -49,7 +48,7 @@ def _judge_offsets(
         if last == offset:
             continue
         if last is None and entry.position < segment.scan.sparse_until:
-            continue  # judged when those bytes were read
+            continue  # these bytes were judged when they were read
         if last is None and _is_damaged(segment, entry.position):
             continue
         at = "no batch starts there"
@@ -58,7 +57,7 @@ def _judge_offsets(
         yield files.INDEX_MISMATCH.at(
             index.file.path,
             f"entry {number}: offset {offset} at byte {entry.position}, but {at}",
-            position=number * _OFFSET_ENTRY_BYTES,
+            position=number * OFFSET_ENTRY.size,
             offset=offset,
         )
         return
@@ -87,7 +86,7 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
         yield files.INDEX_MISMATCH.at(
             index.file.path,
             f"entry {number}: time {entry.timestamp} at offset {offset}, but {what}",
-            position=number * _TIME_ENTRY_BYTES,
+            position=number * TIME_ENTRY.size,
             offset=offset,
         )
         return
@@ -124,10 +123,8 @@ def judge_leftovers(examined: Examined) -> Iterator[Finding]:
             what = "an unfinished snapshot" if part else "about to be deleted"
             message = f"{what}, {file.size_bytes} bytes"
             yield files.LEFTOVER.at(file.path, message, offset=name.base_offset)
-        elif _is_index(name) and examined.is_directory and name.base_offset not in segments:
+        elif (
+            name.kind in INDEX_KINDS and examined.is_directory and name.base_offset not in segments
+        ):
             message = f"there is no segment {name.base_offset}"
             yield files.INDEX_WITHOUT_SEGMENT.at(file.path, message, offset=name.base_offset)
-
-
-def _is_index(name: FileName) -> bool:
-    return name.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)

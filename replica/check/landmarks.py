@@ -17,7 +17,7 @@ from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
 from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
-from replica.format.file_names import FileKind
+from replica.format.file_names import INDEX_KINDS
 from replica.format.known_file import PLACE_BYTES, BatchPlace, KnownFile, headers_hash
 from replica.format.segment import LocatedBatch, numbers_of, places_where
 from replica.format.snapshot import SnapshotState
@@ -42,7 +42,7 @@ def known_files(
     by_offset = {
         file.path: file.name.base_offset
         for file in directory.files
-        if file.name.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+        if file.name.kind in INDEX_KINDS
     }
     doubted_offsets = {by_offset[path] for path in doubted if path in by_offset}
     ends = {snapshot.id.offset for snapshot in directory.snapshots if snapshot.id is not None}

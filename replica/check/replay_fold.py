@@ -1,8 +1,9 @@
-"""The fold over a log's batches that a replay is: states at given ends, and refused records.
+"""Folds the batches of a log into states: the state at each end that is asked for, and the records
+that are refused.
 
-It begins at offset 0, or where a whole snapshot of the directory ends, and again at the next such
-place behind a hole, a damaged batch or a record that can't be read: states are never told across
-such a place.
+A fold begins at offset 0, or where a whole snapshot of the directory ends. Behind a hole, a damaged
+batch or a record that can't be read, it begins again at the next such snapshot: no state spans such
+a place.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meanin
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""Is given a line that says how far a long work has come, now and then."""
+"""Called now and then with a line that says how far a long work has come."""
 
 
 class RecordReader(Protocol):
@@ -52,10 +53,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NewestState:
-    """The newest state that a log, or a snapshot beside it, tells.
+    """The newest state by a log, or by a snapshot beside it.
 
-    end: offset (exclusive) and epoch up to which it holds. is_whole: False where the log goes on
-    behind it, with what can't be replayed.
+    end: its end offset (exclusive) and epoch. is_whole: False where the log goes on behind the end
+    with records that can't be replayed.
     """
 
     image: Image
@@ -65,9 +66,10 @@ class NewestState:
 
 @dataclass(frozen=True)
 class FoldedImages:
-    """images: the state at each end asked for that could be reached. first_refused: None where
-    every record could be applied; refused_count: how many couldn't. left_out: why nothing was
-    replayed, "" where it was. newest: None where nobody asked for it, or no state is known."""
+    """images: the states at those of the wanted ends that could be reached. first_refused: None
+    where every record could be applied. refused_count: how many records were refused. left_out: why
+    nothing was replayed; "" where the log was. newest: None where nobody asked for it, or no state
+    is known."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
@@ -79,10 +81,10 @@ class FoldedImages:
 def read_batch(
     batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader = meaning
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
-    """A batch's records with what they mean. DataError where a record has no meaning here, or the
-    batch isn't there any more.
+    """The records of a batch, decoded for a replay. Raises DataError where a record doesn't decode,
+    or where the batch isn't there any more.
 
-    content, inflation: of the file. read: in place of `meaning`.
+    content, inflation: of the batch's file. read: decodes a record, as `meaning` does.
     """
     whole = content.batch(batch)
     if not whole:
@@ -98,7 +100,8 @@ def apply_batch(
     inflation: Inflation,
     read: RecordReader = meaning,
 ) -> Iterator[Refusal]:
-    """Apply the records of a batch; returns the refused ones. The rest is as in `read_batch`."""
+    """Apply the records of a batch. Gives a Refusal for each record that can't be applied. Takes
+    and raises what read_batch does."""
     for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
@@ -106,15 +109,15 @@ def apply_batch(
 
 
 SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
-"""The state in a snapshot; None where it isn't known to the last record."""
+"""Reads the state of a snapshot; None where one of its records can't be read or applied."""
 
 
 class LogFold:
-    """The fold over a log's batches. end: of the last one. images, first_refused, refused_count:
-    see Replayed.
+    """Folds the batches of a log, which it takes one by one. end: of the last batch. images,
+    first_refused, refused_count: see FoldedImages.
 
-    new_replay: makes what applies records, from a state on. snapshot_image: reads the states that
-    the fold may begin with.
+    new_replay: makes a replay that begins with a state. snapshot_image: reads the states with which
+    the fold may begin.
     """
 
     def __init__(
@@ -140,13 +143,13 @@ class LogFold:
         self._inflation = Inflation(0)
 
     def replayed(self, *, newest: bool = False) -> FoldedImages:
-        """newest: whether the state at the log's end is wanted."""
+        """The result of the batches so far. newest: whether the newest state is wanted too."""
         state = self._newest() if newest else None
         return FoldedImages(self.images, self.first_refused, self.refused_count, newest=state)
 
     def _newest(self) -> NewestState | None:
-        """The state where the log ends, or where it could still be replayed; that of the newest
-        whole snapshot, if this one is newer: a node has fetched it, or a hole is behind it."""
+        """The newest state to which the log could be replayed, or that of the newest whole
+        snapshot, if that is newer: the node has fetched it, or the log has a hole before it."""
         newest = None
         if self._known is not None:
             replay, end = self._known
@@ -161,7 +164,7 @@ class LogFold:
         return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
-        """The next batch of the log, record by record."""
+        """Take the next batch of the log, record by record."""
         header = batch.header
         replay = self.enter(header.base_offset)
         if replay is not None:
@@ -181,8 +184,8 @@ class LogFold:
         return self._inflation
 
     def enter(self, base_offset: int) -> AnyReplay | None:
-        """The replay that takes the next batch; None where no state is known, so that records say
-        nothing."""
+        """The replay for the batch that begins at this offset; None where no state is known to
+        which its records could be applied."""
         if base_offset != self.end.offset:
             self._replay = self._new_replay(EMPTY) if base_offset == 0 else None
             self.end = OffsetAndEpoch(base_offset, -1)
@@ -197,11 +200,11 @@ class LogFold:
             self.first_refused = first
 
     def break_off(self) -> None:
-        """A record of the batch can't be read, so the state behind it is unknown."""
+        """Note that a record of the batch can't be read, so that the state behind it is unknown."""
         self._replay = None
 
     def leave(self, end: OffsetAndEpoch) -> None:
-        """The batch ends here (exclusive), in this epoch."""
+        """Note where the batch ends (exclusive), and its epoch."""
         self.end = end
         if self._replay is not None:
             self._known = self._replay, end
@@ -209,8 +212,8 @@ class LogFold:
                 self.images[end] = self._replay.image()
 
     def _begin(self) -> AnyReplay | None:
-        """Begin at a snapshot that ends here; if there is a batch before, the snapshot must be on
-        its lineage."""
+        """A replay that begins at a snapshot that ends here, if there is one. If a batch comes
+        before, the snapshot must have its epoch."""
         for snapshot in self._bases.get(self.end.offset, ()):
             assert snapshot.id is not None
             if self.end.epoch in (-1, snapshot.id.epoch):
@@ -221,7 +224,7 @@ class LogFold:
 
 
 def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
-    """Whole snapshots by their end offset, those about to be deleted included."""
+    """The whole snapshots by end offset, including those that are about to be deleted."""
     found: dict[int, list[SnapshotFile]] = {}
     for snapshot in examined.directory.snapshots:
         is_base = snapshot.state is not SnapshotState.PART and snapshot.is_whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import ModuleType
 from typing import NamedTuple
 
 from replica.severity import Severity
@@ -91,6 +92,13 @@ class Finding:
     def in_file(self, file: str) -> Finding:
         """The same finding with its file named otherwise."""
         return replace(self, file=file)
+
+
+def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
+    """The rules that the modules declare, in the order of their declarations."""
+    return tuple(
+        value for module in modules for value in vars(module).values() if isinstance(value, Rule)
+    )
 
 
 def by_severity(finding: Finding) -> tuple[int, str, int, str]:

@@ -40,12 +40,11 @@ def _compare(
     if image_a is None or image_b is None or snapshot_b.id is None:
         return
     found = compare_images(image_b, image_a)
-    counts = len(found.orphans), len(found.dropped), len(found.others)
     yield from judge_contents(
         b.shown_file(snapshot_b.file.path),
         a.shown_file(snapshot_a.file.path),
         snapshot_b.id,
-        Compared(*counts, tuple(found.others or [*found.orphans, *found.dropped])),
+        found.counted(found.others or [*found.orphans, *found.dropped]),
     )
 
 

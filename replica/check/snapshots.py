@@ -82,6 +82,10 @@ class Differing:
     dropped: list[EntityDifference]
     others: list[EntityDifference]
 
+    def counted(self, first: Iterable[EntityDifference]) -> Compared:
+        """How many there are, and the first ones to show."""
+        return Compared(len(self.orphans), len(self.dropped), len(self.others), tuple(first))
+
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict by all findings on a snapshot: each one's rule id and severity."""
@@ -255,14 +259,10 @@ def _judge_content(
 ) -> Iterator[Finding]:
     assert snapshot.id is not None
     held = snapshot_image(examined, snapshot)
-    compared = None
-    if held is not None and replayed is not None:
-        found = compare_images(held, replayed)
-        counts = len(found.orphans), len(found.dropped), len(found.others)
-        compared = Compared(*counts, tuple(found.others[:_SHOWN_DIFFERENCES]))
-    yield from judge_compared(
-        snapshot.file.path, snapshot.id, compared, is_readable=held is not None, newer=newer
-    )
+    found = None if held is None or replayed is None else compare_images(held, replayed)
+    compared = None if found is None else found.counted(found.others[:_SHOWN_DIFFERENCES])
+    path, is_readable = snapshot.file.path, held is not None
+    yield from judge_compared(path, snapshot.id, compared, is_readable=is_readable, newer=newer)
 
 
 def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
@@ -292,11 +292,10 @@ def judge_compared(
             f"reads up to Kafka {NEWEST_KAFKA}"
         )
         yield snapshots.SNAPSHOT_NOT_KNOWN.at(path, message, **place)
-    elif not is_readable:
-        message = "part of its records can't be read or applied here"
-        yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
-    elif compared is None:
+    elif not is_readable or compared is None:
         message = f"no log was replayed up to offset {snapshot_id.offset}"
+        if not is_readable:
+            message = "part of its records can't be read or applied here"
         yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
     else:
         if compared.orphans:

@@ -1,6 +1,6 @@
 """The session over connections: a consumer for asyncio, and one for callers without a loop.
 
-Not for several threads or tasks at once, as Kafka's consumer isn't either.
+Neither may be used by several threads or tasks at once; Kafka's consumer may not either.
 """
 
 from __future__ import annotations
@@ -9,24 +9,15 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from types import TracebackType
 from typing import Protocol, Self
 
+from replica.consumer import values
 from replica.consumer.session import NOTHING, Session
-from replica.consumer.values import (
-    Answer,
-    Ask,
-    ConsumerRecord,
-    FetchPosition,
-    Polled,
-    Report,
-    ResetPolicy,
-)
 from replica.errors import KraftlakeError
 
 POLL_TIMEOUT_MS = 1000
-"""The timeout of one poll while iterating: how long it takes to notice that iteration was
-cancelled."""
+"""The timeout of each poll of an iteration. So long it may take until the iteration notices that it
+was cancelled."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,41 +25,31 @@ _log = logging.getLogger(__name__)
 class NodeConnections(Protocol):
     """The way to the nodes."""
 
-    def call(self, ask: Ask) -> Coroutine[None, None, Answer]:
-        """The answer; where none comes, one with NETWORK_EXCEPTION (Metadata: no partition).
+    def call(self, ask: values.Ask) -> Coroutine[None, None, values.Answer]:
+        """The node's answer. Where none comes, the result has the error NETWORK_EXCEPTION, or is
+        Metadata without a partition.
 
-        Raises KraftlakeError for what no repetition cures: authentication, unknown requests.
+        Raises KraftlakeError where the same call would fail again: authentication, unknown
+        requests.
         """
 
     async def close(self) -> None:
-        """Close all of them; calls still waiting end."""
+        """Close all connections. Calls that still wait end."""
 
 
-def log_report(report: Report) -> None:
-    """Writes a report to the log while iterating, unless the caller takes reports."""
+def log_report(report: values.Report) -> None:
+    """Writes a report to Python's log. An iteration does this where its caller takes no reports."""
     _log.warning("%s", report)
 
 
-class AsyncConsumer:
-    """Reads on as far as it is polled; a fetch may wait at the node between two polls.
+class _Reader:
+    """The position of a consumer's session, and what moves it."""
 
-    clock: ms that never go back.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        connections: NodeConnections,
-        clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
-    ) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._connections = connections
-        self._clock = clock
-        self._asked: tuple[int, asyncio.Task[Answer]] | None = None
-        self._forgotten: set[asyncio.Task[Answer]] = set()
 
     @property
-    def position(self) -> FetchPosition | None:
+    def position(self) -> values.FetchPosition | None:
         """The position of the next record that a poll returns; None while it is being looked up."""
         return self._session.position
 
@@ -79,23 +60,42 @@ class AsyncConsumer:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all that the replica which was read last shows has been returned."""
+        """Whether polls have returned everything that the replica which was read last has shown."""
         position, end = self.position, self.high_watermark
         return position is not None and 0 <= end <= position.offset
 
-    def seek(self, position: FetchPosition) -> None:
-        """Go on there (see Session.seek)."""
+    def seek(self, position: values.FetchPosition) -> None:
+        """Read on from this position (see Session.seek)."""
         self._session.seek(position)
 
-    def reset(self, policy: ResetPolicy) -> None:
-        """Go on at the earliest or latest offset."""
+    def reset(self, policy: values.ResetPolicy) -> None:
+        """Read on from the earliest or latest offset."""
         self._session.reset(policy)
 
-    async def poll(self, timeout_ms: int) -> Polled:
-        """The next records or reports; nothing where none came within the time.
 
-        Raises NoOffsetError and LogTruncationError until a seek or reset, ReadRefusedError,
-        DataError, and what Connections.call raises; another poll tries again.
+class AsyncConsumer(_Reader):
+    """Reads only while it is polled, though a fetch may wait at the node between two polls.
+
+    clock: gives ms that never go back.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        connections: NodeConnections,
+        clock: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
+    ) -> None:
+        super().__init__(session)
+        self._connections = connections
+        self._clock = clock
+        self._asked: tuple[int, asyncio.Task[values.Answer]] | None = None
+        self._forgotten: set[asyncio.Task[values.Answer]] = set()
+
+    async def poll(self, timeout_ms: int) -> values.Polled:
+        """The next records or reports; an empty Polled where none came within the time.
+
+        Raises NoOffsetError and LogTruncationError, each time until a seek or reset. Raises
+        ReadRefusedError, DataError and what NodeConnections.call raises; another poll tries again.
         """
         deadline = self._clock() + timeout_ms
         while True:
@@ -104,8 +104,8 @@ class AsyncConsumer:
                 return polled
 
     async def records(
-        self, on_report: Callable[[Report], None] = log_report
-    ) -> AsyncIterator[ConsumerRecord]:
+        self, on_report: Callable[[values.Report], None] = log_report
+    ) -> AsyncIterator[values.ConsumerRecord]:
         """All records from here on, without end."""
         while True:
             polled = await self.poll(POLL_TIMEOUT_MS)
@@ -129,16 +129,12 @@ class AsyncConsumer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _step(self, deadline: int) -> Polled:
-        """Ask if something is to be asked, and wait for an answer or until it is time to ask."""
+    async def _step(self, deadline: int) -> values.Polled:
+        """Send the session's next request if there is one, and wait for its answer. Without a
+        request, wait until there is one."""
         now = self._clock()
         self._ask(now)
         if self._asked is None:
@@ -159,8 +155,9 @@ class AsyncConsumer:
         return self._session.answer(ask_id, answer, self._clock())
 
     def _ask(self, now_ms: int) -> None:
-        """A request that the session has forgotten goes on by itself: to break it off would cost
-        the connection."""
+        """Send the session's next request, if it has one. A request before it, whose answer the
+        session doesn't want any more, goes on beside it: to break it off would cost the
+        connection."""
         asked = self._session.next_ask(now_ms)
         if asked is None:
             return
@@ -170,13 +167,13 @@ class AsyncConsumer:
         ask_id, ask = asked
         self._asked = (ask_id, asyncio.create_task(self._connections.call(ask)))
 
-    def _forget(self, task: asyncio.Task[Answer]) -> None:
+    def _forget(self, task: asyncio.Task[values.Answer]) -> None:
         self._forgotten.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody waits for it any more
+            task.exception()  # marks the error as seen: nobody waits for the task any more
 
 
-class Consumer:
+class Consumer(_Reader):
     """A consumer for callers without an event loop: it has a loop of its own, which runs while the
     consumer is polled. Iterating over it gives all records from here on, without end."""
 
@@ -184,43 +181,24 @@ class Consumer:
         self,
         session: Session,
         connections: NodeConnections,
-        on_report: Callable[[Report], None] = log_report,
+        on_report: Callable[[values.Report], None] = log_report,
     ) -> None:
+        super().__init__(session)
         self._runner = asyncio.Runner()
         self._consumer = AsyncConsumer(session, connections)
         self._on_report = on_report
         self._is_closed = False
 
-    @property
-    def position(self) -> FetchPosition | None:
-        """See AsyncConsumer, also of the next two."""
-        return self._consumer.position
-
-    @property
-    def high_watermark(self) -> int:
-        return self._consumer.high_watermark
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._consumer.is_at_end
-
-    def seek(self, position: FetchPosition) -> None:
-        """Go on there (see Session.seek)."""
-        self._consumer.seek(position)
-
-    def reset(self, policy: ResetPolicy) -> None:
-        """Go on at the earliest or latest offset."""
-        self._consumer.reset(policy)
-
-    def poll(self, timeout_ms: int) -> Polled:
-        """See AsyncConsumer.poll. Raises KeyboardInterrupt for Ctrl-C."""
+    def poll(self, timeout_ms: int) -> values.Polled:
+        """As AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
         try:
             return self._runner.run(self._consumer.poll(timeout_ms))
         except asyncio.CancelledError:
-            # nobody else can cancel it; a Runner forgets an interrupt of its first moments
+            # only Ctrl-C cancels it, and a Runner may lose an interrupt that comes just as it
+            # starts
             raise KeyboardInterrupt from None
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[values.ConsumerRecord]:
         while True:
             polled = self.poll(POLL_TIMEOUT_MS)
             for report in polled.reports:
@@ -228,7 +206,7 @@ class Consumer:
             yield from polled.records
 
     def close(self) -> None:
-        """Close the selector, the connections and the loop; once closed, nothing."""
+        """Close the selector, the connections and the loop. A second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -238,10 +216,5 @@ class Consumer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,4 +1,5 @@
-"""The way to the nodes by Kafka's protocol: one connection each, made when it is needed."""
+"""Asks the nodes by Kafka's protocol, over one connection to each, which is made when it is
+needed."""
 
 from __future__ import annotations
 
@@ -7,21 +8,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from replica.consumer import translate
+from replica.consumer import translate, values
 from replica.consumer.selector import PartitionView, ReplicaView
 from replica.consumer.translate import FetchSettings, TopicPartition, UnexpectedAnswerError
-from replica.consumer.values import (
-    Answer,
-    Ask,
-    EndOfEpoch,
-    EpochEnded,
-    Fetch,
-    Fetched,
-    LookedUp,
-    LookUpOffset,
-    Metadata,
-    RefreshMetadata,
-)
 from replica.errors import (
     DataError,
     MisroutedConnectionError,
@@ -42,10 +31,10 @@ from replica.wire.versions import Identity
 
 
 class WireConnections:
-    """bootstrap: nodes to ask first. measures: whether a selector wants to know how fast replicas
-    answer and how far they are; asked with the metadata.
+    """bootstrap: the nodes to ask first. measures: whether to find out, with the metadata, how fast
+    replicas answer and how far they are, because a selector wants to know.
 
-    trouble: why the last request brought nothing, empty once a fetch is answered without error.
+    trouble: why the last request brought nothing; empty after a fetch without an error.
     """
 
     def __init__(
@@ -65,15 +54,15 @@ class WireConnections:
         self._settings = settings or FetchSettings()
         self._measures = measures
         self.heard = 0
-        """Answers without an error so far, of any node to any request."""
+        """How many answers without an error have come, of any node to any request."""
         self._addresses: dict[int, Address] = {}
         self._cluster_id: str | None = None
         self._must_rebootstrap = False
-        """Whether what is known of the nodes is out of date (KIP-1102, KIP-1242)."""
+        """Whether the known addresses of the nodes are out of date (KIP-1102, KIP-1242)."""
 
-    async def call(self, ask: Ask) -> Answer:
-        """See replica.consumer.client.Connections; raises PeerError."""
-        if isinstance(ask, RefreshMetadata):
+    async def call(self, ask: values.Ask) -> values.Answer:
+        """The answer of a node (see NodeConnections.call). Raises PeerError."""
+        if isinstance(ask, values.RefreshMetadata):
             return await self._metadata()
         address = self._addresses[ask.node_id]
         try:
@@ -85,22 +74,24 @@ class WireConnections:
         self.heard += answer.error is ErrorCode.NONE
         if answer.error is not ErrorCode.NONE:
             self.trouble = f"{address[0]}:{address[1]}: {answer.error.name}"
-        elif isinstance(ask, Fetch):
+        elif isinstance(ask, values.Fetch):
             self.trouble = ""
         return answer
 
     async def close(self) -> None:
-        """Close all of them; calls still waiting end."""
+        """Close all connections. Calls that still wait end."""
         await self._pool.close()
 
-    async def _ask(self, address: Address, ask: Fetch | EndOfEpoch | LookUpOffset) -> Answer:
+    async def _ask(
+        self, address: Address, ask: values.Fetch | values.EndOfEpoch | values.LookUpOffset
+    ) -> values.Answer:
         known = self._cluster_id
         expected = Identity(known, ask.node_id) if known else None
         connection = await self._pool.connection(address, expected)
         try:
-            if isinstance(ask, Fetch):
+            if isinstance(ask, values.Fetch):
                 return await self._fetch(connection, ask)
-            if isinstance(ask, EndOfEpoch):
+            if isinstance(ask, values.EndOfEpoch):
                 return await self._end_of_epoch(connection, ask)
             timeout_ms = int(self._config.timeout_s * 1000)
             message = translate.look_up_request(self._partition, timeout_ms, ask)
@@ -108,8 +99,8 @@ class WireConnections:
         except UnexpectedAnswerError as error:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
-    async def _fetch(self, connection: Connection, ask: Fetch) -> Fetched:
-        """Fetches by topic id where the metadata has one."""
+    async def _fetch(self, connection: Connection, ask: values.Fetch) -> values.Fetched:
+        """Fetch by topic id where the metadata has one, else by name."""
         version = connection.version_of(FETCH)
         if self._partition.topic_id == ZERO_UUID:
             version = min(version, translate.NEWEST_FETCH_BY_NAME)
@@ -117,18 +108,20 @@ class WireConnections:
         answer = await connection.call(FETCH, message, version)
         return translate.read_fetch(answer.message)
 
-    async def _end_of_epoch(self, connection: Connection, ask: EndOfEpoch) -> EpochEnded:
+    async def _end_of_epoch(
+        self, connection: Connection, ask: values.EndOfEpoch
+    ) -> values.EpochEnded:
         message = translate.end_of_epoch_request(self._partition, ask)
         try:
             response = await _call(connection, OFFSET_FOR_LEADER_EPOCH, message)
         except UnsupportedByPeerError:
-            return EpochEnded(end=None)
+            return values.EpochEnded(end=None)
         return translate.read_end_of_epoch(response)
 
-    async def _metadata(self) -> Metadata:
-        """The metadata from the first node that answers: connected nodes are asked first, then
-        known ones, then the bootstrap servers; only the bootstrap servers where the known nodes are
-        out of date."""
+    async def _metadata(self) -> values.Metadata:
+        """The metadata from the first node that answers. Connected nodes are asked first, then
+        other known ones, then the bootstrap servers. Where the known addresses are out of date,
+        only the bootstrap servers are asked."""
         for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
             try:
                 connection = await self._pool.connection(address)
@@ -144,10 +137,10 @@ class WireConnections:
                 raise PeerError(connection.address, f"Metadata: {error}") from error
             self.heard += metadata.partition is not None
             return await self._learned(metadata)
-        return Metadata(None)
+        return values.Metadata(None)
 
     def _is_refused(self, connection: Connection, response: Message) -> bool:
-        """Whether Metadata has an error for the whole of it, or is of another cluster than before:
+        """Whether the response is an error as a whole, or comes from another cluster than before:
         records of two clusters are never mixed."""
         code, cluster_id = response["errorCode"], response["clusterId"] or ""
         if code != ErrorCode.NONE:
@@ -164,21 +157,22 @@ class WireConnections:
     def _known_addresses(self) -> Iterable[Address]:
         return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))
 
-    async def _learned(self, metadata: Metadata) -> Metadata:
+    async def _learned(self, metadata: values.Metadata) -> values.Metadata:
         if metadata.partition is None:
             name = f"{self._partition.topic}-{self._partition.partition}"
             self.trouble = f"{name}: {metadata.error.name}"
             return metadata
         self._partition = replace(self._partition, topic_id=metadata.topic_id)
         replicas = metadata.partition.replicas
-        # the session may go by newer metadata than this: nobody is forgotten
+        # known addresses stay: the session may have newer metadata than this
         self._addresses |= {replica.node_id: (replica.host, replica.port) for replica in replicas}
         if not self._measures:
             return metadata
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with round trip times, and with lag where the leader knows it."""
+        """The view with round-trip times, and with the lag of replicas where the leader tells
+        it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))
         if seen.leader is None:
@@ -189,7 +183,7 @@ class WireConnections:
             answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
             quorum = read_quorum(answer.message, answer.version, topic, number)
             return translate.with_lag(seen, quorum)
-        except (PeerError, DataError):  # an ordinary topic's leader tells no lag
+        except (PeerError, DataError):  # the leader of an ordinary topic tells no lag
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:
@@ -204,10 +198,10 @@ class WireConnections:
         return replace(replica, round_trip_ms=(time.monotonic() - began) * 1000)
 
 
-_NO_ANSWER: dict[type[Ask], Fetched | EpochEnded | LookedUp] = {
-    Fetch: Fetched(ErrorCode.NETWORK_EXCEPTION),
-    EndOfEpoch: EpochEnded(ErrorCode.NETWORK_EXCEPTION),
-    LookUpOffset: LookedUp(ErrorCode.NETWORK_EXCEPTION),
+_NO_ANSWER: dict[type[values.Ask], values.Fetched | values.EpochEnded | values.LookedUp] = {
+    values.Fetch: values.Fetched(ErrorCode.NETWORK_EXCEPTION),
+    values.EndOfEpoch: values.EpochEnded(ErrorCode.NETWORK_EXCEPTION),
+    values.LookUpOffset: values.LookedUp(ErrorCode.NETWORK_EXCEPTION),
 }
 
 

@@ -15,8 +15,8 @@ from replica.model.epochs import Epochs
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """position: after the last whole batch, also where its last records were compacted away.
-    epochs: those of the records that were read so far, each with the first offset read in it."""
+    """position: behind the last whole batch, even if compaction has removed its last records.
+    epochs: of all records read so far, each with the first offset that was read in it."""
 
     records: tuple[ConsumerRecord, ...]
     position: FetchPosition
@@ -24,11 +24,11 @@ class ReadRecords:
 
 
 def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
-    """The records from `position` on of batches in offset order; a cut batch at the end waits for
-    the next fetch.
+    """The records from `position` on. data: batches in the order of their offsets; a last batch
+    that is cut off is left out, for the next fetch.
 
-    Raises DataError with the byte within `data` for what no broker should have sent: a wrong CRC,
-    offsets that go back, not even one whole batch.
+    Raises DataError, with the byte in `data`, for what no broker should send: a wrong CRC, offsets
+    that go back, less than one whole batch.
     """
     found: list[ConsumerRecord] = []
     at = 0
@@ -47,7 +47,7 @@ def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
 
 
 def _with_epoch(epochs: Epochs, epoch: int, first: int) -> Epochs:
-    """Batches of no epoch (-1: written by an old client) leave no trace."""
+    """The epochs with this one added, unless it is -1, as in batches of old clients."""
     return assign(epochs, epoch, first) if epoch >= 0 else epochs
 
 

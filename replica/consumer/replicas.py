@@ -1,8 +1,9 @@
-"""Which replica the next fetch goes to: the leader's wish, the selector's, or the leader itself.
+"""Chooses the replica for the next fetch: the one that the leader names, the one that the selector
+names, or the leader.
 
-A wish of the leader (PreferredReadReplica, KIP-392) holds for a lease. A replica that failed us is
-avoided until the metadata shows another picture, or a lease has gone by; then the leader serves,
-which alone knows what an offset out of range means.
+The leader's choice (PreferredReadReplica, KIP-392) holds for a lease. A replica that failed is
+avoided until the metadata changes or a lease has gone by. Meanwhile the leader serves, because it
+alone knows what an offset out of range means.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 PATIENCE = 10
-"""Answers in a row by which a follower may say that it isn't that far yet."""
+"""How many times in a row a follower may answer that it isn't that far yet, before it is
+avoided."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLeader:
-    """node_id: NO_NODE while there is none. epoch: -1 while it isn't told."""
+    """The leader by the metadata. node_id: NO_NODE while there is none. epoch: -1 where the
+    metadata has none."""
 
     node_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
@@ -27,7 +30,7 @@ class KnownLeader:
 
 
 class Replicas:
-    """lease_ms: how long a wish of the leader holds, and a failed replica is avoided."""
+    """lease_ms: how long the leader's choice holds, and how long a failed replica is avoided."""
 
     def __init__(self, selector: ReplicaSelector, lease_ms: int) -> None:
         self.leader = KnownLeader()
@@ -41,9 +44,11 @@ class Replicas:
         self._high_watermarks: dict[int, int] = {}
 
     def learn(self, partition: PartitionView, leader: KnownLeader) -> bool:
-        """Metadata came; False where it is older than what is known, and ignored.
+        """Take the partition's metadata. Returns False where it is older than what is known; then
+        it is ignored.
 
-        An epoch counts within one topic id: a topic made anew begins again.
+        Epochs are compared only where the topic id is the same: a topic that was created anew
+        begins again.
         """
         known = self.leader
         if leader.topic_id == known.topic_id and 0 <= leader.epoch < known.epoch:
@@ -63,20 +68,21 @@ class Replicas:
         return any(replica.node_id == node_id for replica in self._partition.replicas)
 
     def node(self, now_ms: int) -> int:
-        """The replica to fetch from; the leader where no other is wished for or usable."""
+        """The replica to fetch from: the leader, unless another one is chosen and usable."""
         for wished in (self.preferred(now_ms), self._selected):
             if wished is not None and self.knows(wished) and not self._is_avoided(wished, now_ms):
                 return wished
         return self.leader.node_id
 
     def preferred(self, now_ms: int) -> int | None:
-        """The leader's wish, to the end of its lease (inclusive)."""
+        """The replica that the leader chose; None after the lease, whose end is inclusive."""
         if self._preferred is None or now_ms > self._preferred[1]:
             return None
         return self._preferred[0]
 
     def prefer(self, node_id: int, now_ms: int) -> bool:
-        """The leader's wish, in the place of an earlier one; False where it can't be followed."""
+        """Take the leader's choice, which replaces an earlier one. Returns False where it can't be
+        followed."""
         if not self.knows(node_id) or self._is_avoided(node_id, now_ms):
             self._preferred = None
             return False
@@ -84,35 +90,38 @@ class Replicas:
         return True
 
     def avoids_any(self, now_ms: int) -> bool:
-        """Whether a replica failed us: then the leader must not send us there again."""
+        """Whether any replica is avoided: then the leader must not be asked for a choice, because
+        it might choose that one."""
         return any(self._is_avoided(node_id, now_ms) for node_id in self._avoided)
 
     def failed(self, node_id: int, now_ms: int) -> None:
-        """A replica can't serve us: the leader is next."""
+        """Avoid a replica that can't serve this reader. The next fetch goes to the leader."""
         if node_id == self.leader.node_id:
             return
         self._preferred = None
         self._avoided[node_id] = now_ms + self._lease_ms
 
     def not_there_yet(self, node_id: int, now_ms: int) -> None:
-        """A replica lags: it is given some time, as it will mostly have caught up soon."""
+        """Note that a replica lags. It is avoided only after PATIENCE such answers: mostly it
+        catches up soon."""
         self._patience -= 1
         if self._patience <= 0:
             self._patience = PATIENCE
             self.failed(node_id, now_ms)
 
     def served(self, node_id: int, high_watermark: int) -> None:
-        """A replica answered a fetch; high_watermark: -1 where it didn't tell."""
+        """Note that a replica answered a fetch. high_watermark: -1 where the answer had none."""
         self._patience = PATIENCE
         if high_watermark >= 0:
             self._high_watermarks[node_id] = high_watermark
 
     def close(self) -> None:
-        """The selector is needed no more."""
+        """Close the selector."""
         self._selector.close()
 
     def _select(self) -> None:
-        """The selector sees the lag that metadata tells, else what our fetches have shown."""
+        """Let the selector choose. It sees the lag that the metadata has, or else the lag by the
+        high watermarks that fetches have shown."""
         seen = tuple(self._with_lag(replica) for replica in self._partition.replicas)
         self._selected = self._selector.select(replace(self._partition, replicas=seen))
 

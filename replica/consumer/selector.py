@@ -1,8 +1,9 @@
-"""The wish of a reader which replica to read from, as KIP-392's first draft has it (released
-Kafka lets the leader choose).
+"""Selectors, by which a reader chooses the replica to read from, as in KIP-392's first draft. In
+released Kafka the leader chooses.
 
-A selector may be anybody's class: `configure` once, `select` whenever leader or replicas change,
-`close` in the end. What it names is a wish; the leader's own preferred replica goes before it.
+A user may name a class of their own. It is called with `configure` once, with `select` whenever the
+leader or the replicas change, and with `close` in the end. A preferred replica that the leader
+names goes before the selector's choice.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _PLUGIN_METHODS = frozenset(("configure", "select", "close"))
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """A replica as its leader and our own requests show it.
+    """A replica, as the metadata and this reader's own requests show it.
 
-    lag: records behind the leader's high watermark, None while unknown. round_trip_ms: of the last
-    requests there, None before the first.
+    lag: how many records it is behind the leader's high watermark; None while unknown.
+    round_trip_ms: of the newest measurement, None before the first.
     """
 
     node_id: int
@@ -39,7 +40,7 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """leader_id: one of `replicas`, NO_NODE while there is none."""
+    """The replicas of a partition. leader_id: one of them, NO_NODE while there is no leader."""
 
     leader_id: int
     replicas: tuple[ReplicaView, ...]
@@ -50,23 +51,23 @@ class PartitionView:
 
     @property
     def in_sync(self) -> tuple[ReplicaView, ...]:
-        """The leader, and those that keep up with it."""
+        """The leader, and the replicas that keep up with it."""
         return tuple(r for r in self.replicas if r.in_sync or r.node_id == self.leader_id)
 
 
 class ReplicaSelector(Protocol):
     def configure(self, values: Mapping[str, str]) -> None:
-        """All settings of the consumer, once. Raises UsageError naming the key."""
+        """Called once with all settings of the consumer. Raises UsageError, which names the key."""
 
     def select(self, partition: PartitionView) -> int | None:
-        """A node id; None for the leader."""
+        """The node id of the replica to read from; None for the leader."""
 
     def close(self) -> None:
-        """The consumer ends."""
+        """Called when the consumer is closed."""
 
 
 class LeaderSelector(ReplicaSelector):
-    """Reads from the leader, always: the default."""
+    """Always chooses the leader. This is the default."""
 
     def configure(self, values: Mapping[str, str]) -> None:
         pass
@@ -79,8 +80,8 @@ class LeaderSelector(ReplicaSelector):
 
 
 class RackSelector(LeaderSelector):
-    """The leader if it is in our rack, else the in-sync replica there that lags least (Kafka:
-    RackAwareReplicaSelector)."""
+    """Chooses the leader if it is in the reader's rack, else the in-sync replica of this rack that
+    lags least (Kafka: RackAwareReplicaSelector)."""
 
     def __init__(self) -> None:
         self._rack = ""
@@ -98,7 +99,7 @@ class RackSelector(LeaderSelector):
 
 
 class NearestSelector(LeaderSelector):
-    """The in-sync replica that answers fastest."""
+    """Chooses the in-sync replica that answers fastest."""
 
     def select(self, partition: PartitionView) -> int | None:
         measured = [r for r in partition.in_sync if r.round_trip_ms is not None]
@@ -106,7 +107,7 @@ class NearestSelector(LeaderSelector):
 
 
 class LeastLagSelector(LeaderSelector):
-    """The follower that is behind least, to keep load off the leader."""
+    """Chooses the in-sync follower that lags least, which takes load off the leader."""
 
     def select(self, partition: PartitionView) -> int | None:
         followers = [r for r in partition.in_sync if r.node_id != partition.leader_id]
@@ -122,8 +123,8 @@ SELECTORS: dict[str, type[ReplicaSelector]] = {
 
 
 def selector_named(values: Mapping[str, str]) -> ReplicaSelector:
-    """The one that replica.selector.class names, configured: a key of SELECTORS, or module:Class
-    of anybody's. Raises UsageError."""
+    """The configured selector that replica.selector.class names, by a key of SELECTORS or as
+    module:Class. Raises UsageError."""
     name = values.get(SELECTOR_KEY, "leader")
     found = SELECTORS.get(name) or _imported(name)
     selector = found()

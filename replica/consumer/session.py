@@ -1,9 +1,8 @@
 """A reader of one partition as a state machine without I/O: KIP-320 and KIP-392.
 
-The caller sends what `next_ask` returns and brings the answer to `answer`; one request is in flight
-at a time. Whatever changes the state (a seek, a new leader) forgets the request in flight, whose
-answer is then ignored. Kafka: SubscriptionState, OffsetFetcher, FetchCollector; scenario ids are
-those of the catalogue's part K.
+The caller sends the request that `next_ask` returns, and gives the answer to `answer`. One request
+is in flight at a time. When the state changes (by a seek, by a new leader), the session forgets the
+request in flight and ignores its answer. Kafka: SubscriptionState, OffsetFetcher, FetchCollector.
 """
 
 from __future__ import annotations
@@ -11,45 +10,26 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from replica.consumer import records
+from replica.consumer import records, values
 from replica.consumer.replicas import KnownLeader, Replicas
 from replica.consumer.selector import ReplicaSelector
-from replica.consumer.values import (
-    Answer,
-    Ask,
-    EndOfEpoch,
-    EpochEnded,
-    Fetch,
-    Fetched,
-    FetchPosition,
-    LogTruncationError,
-    LookedUp,
-    LookUpOffset,
-    Metadata,
-    NoOffsetError,
-    OffsetReset,
-    Polled,
-    ReadRefusedError,
-    RefreshMetadata,
-    ResetPolicy,
-    Truncation,
-)
 from replica.errors import DataError, KraftlakeError
 from replica.history.epochs import epoch_for_offset, truncate_from_end
 from replica.model.epochs import UNDEFINED_OFFSET, Epochs, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 
-NOTHING = Polled()
+NOTHING = values.Polled()
 
 _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH)
-"""A follower that says so is behind, not broken."""
+"""The errors of a follower that lags, but works."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """retry_backoff_ms: between an error and the next request. metadata_max_age_ms: metadata is
-    asked for at least that often; also the lease of a preferred replica. rack: client.rack."""
+    """retry_backoff_ms: the pause between an error and the next request. metadata_max_age_ms: the
+    longest time between two requests for metadata; also the lease of a preferred replica. rack:
+    client.rack."""
 
     retry_backoff_ms: int = 100
     metadata_max_age_ms: int = 300_000
@@ -58,67 +38,68 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """No position: the offset that `policy` names is to be looked up. lost: the position that the
-    leader's log doesn't hold, or whose epoch it doesn't know (is_truncated); None at the start and
-    where the caller asked for a reset."""
+    """There is no position, and the offset that `policy` names is to be looked up. lost: the
+    position before, which the leader's log doesn't hold, or whose epoch it doesn't know
+    (is_truncated); None at the start and where the caller asked for a reset."""
 
-    policy: ResetPolicy
-    lost: FetchPosition | None = None
+    policy: values.ResetPolicy
+    lost: values.FetchPosition | None = None
     is_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitValidation:
-    """Waits until the leader has told where position.epoch ends; nothing is fetched before."""
+    """The leader is to tell where position.epoch ends. Nothing is fetched before."""
 
-    position: FetchPosition
+    position: values.FetchPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """Records from `position` on are wanted."""
+    """Records are fetched from `position` on."""
 
-    position: FetchPosition
+    position: values.FetchPosition
 
 
 State = AwaitReset | AwaitValidation | Fetching
 
 
 class Session:
-    """start: None begins where `policy` says. The selector is configured; `close` closes it."""
+    """start: where to begin, None for the offset that `policy` names. selector: a configured one,
+    which `close` closes."""
 
     def __init__(
         self,
-        policy: ResetPolicy,
+        policy: values.ResetPolicy,
         selector: ReplicaSelector,
-        start: FetchPosition | None = None,
+        start: values.FetchPosition | None = None,
         settings: SessionSettings | None = None,
     ) -> None:
         self._policy = policy
         self._settings = settings or SessionSettings()
         self._replicas = Replicas(selector, self._settings.metadata_max_age_ms)
         self._ids = itertools.count()
-        self._in_flight: tuple[int, Ask] | None = None
+        self._in_flight: tuple[int, values.Ask] | None = None
         self._error: KraftlakeError | None = None
         self._not_before = 0
         self._metadata_due = 0
         self._refresh = True
         self._high_watermark = UNDEFINED_OFFSET
         self._followers_look_up = True
-        self._reconciled: FetchPosition | None = None
+        self._reconciled: values.FetchPosition | None = None
         self._epochs: Epochs = ()
         self._state: State = AwaitReset(policy)
         if start is not None:
             self.seek(start)
-        elif policy is ResetPolicy.NONE:
-            self._error = NoOffsetError(None)
+        elif policy is values.ResetPolicy.NONE:
+            self._error = values.NoOffsetError(None)
 
     @property
     def state(self) -> State:
         return self._state
 
     @property
-    def position(self) -> FetchPosition | None:
+    def position(self) -> values.FetchPosition | None:
         """The position of the next record that is returned; None while it is being looked up."""
         return None if isinstance(self._state, AwaitReset) else self._state.position
 
@@ -132,29 +113,30 @@ class Session:
         """The leader in the metadata."""
         return self._replicas.leader
 
-    def seek(self, position: FetchPosition) -> None:
-        """Go on there. With an epoch, the leader is asked first whether it knows that history."""
+    def seek(self, position: values.FetchPosition) -> None:
+        """Read on from this position. If it has an epoch, the leader is first asked where this
+        epoch ends."""
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
         self._place(position)
 
-    def reset(self, policy: ResetPolicy) -> None:
-        """Go on at the earliest or latest offset; NONE is the caller's bug."""
-        assert policy is not ResetPolicy.NONE, "reset to where?"
+    def reset(self, policy: values.ResetPolicy) -> None:
+        """Read on from the earliest or latest offset. The policy NONE is a bug of the caller."""
+        assert policy is not values.ResetPolicy.NONE, "reset to where?"
         if self._state == AwaitReset(policy) and self._error is None:
-            return  # the lookup that is in flight is for the same policy
+            return  # a lookup by the same policy is already in flight
         self._epochs = ()
         self._high_watermark = UNDEFINED_OFFSET
         self._enter(AwaitReset(policy))
 
     def close(self) -> None:
-        """The session ends; the answer to what is in flight is of no use."""
+        """End the session, and forget the request in flight."""
         self._in_flight = None
         self._replicas.close()
 
-    def next_ask(self, now_ms: int) -> tuple[int, Ask] | None:
-        """What to ask now, with the id to answer to; None while a request is in flight or it is
-        not yet time to ask again, see `next_at`.
+    def next_ask(self, now_ms: int) -> tuple[int, values.Ask] | None:
+        """The next request, with its id for `answer`. None while a request is in flight, and before
+        `next_at`.
 
         Raises NoOffsetError and LogTruncationError, each time until `seek` or `reset`.
         """
@@ -166,14 +148,15 @@ class Session:
         return self._in_flight
 
     def next_at(self) -> int | None:
-        """When (ms) `next_ask` has something to ask; None while a request is in flight."""
+        """When (ms) `next_ask` has a request; None while one is in flight."""
         return None if self._in_flight is not None else self._not_before
 
-    def learn(self, metadata: Metadata) -> bool:
-        """Metadata came, asked for or not; False where it names no partition or an older epoch.
+    def learn(self, metadata: values.Metadata) -> bool:
+        """Take metadata, whether or not it was asked for. Returns False where it has no partition,
+        or an older epoch.
 
-        With another leader or epoch the position must be validated, if its epoch is known, and the
-        answer to a request that is in flight is thrown away (KIP-320).
+        Where the leader or its epoch has changed, the position must be validated if its epoch is
+        known, and the request in flight is forgotten (KIP-320).
         """
         if metadata.partition is None:
             return False
@@ -186,8 +169,9 @@ class Session:
             self._follow_leader()
         return True
 
-    def answer(self, ask_id: int, answer: Answer, now_ms: int) -> Polled:
-        """What the answer to the request of that id brings; nothing where it came too late.
+    def answer(self, ask_id: int, answer: values.Answer, now_ms: int) -> values.Polled:
+        """Take the answer to the request with this id. Returns what it brings; nothing for a
+        forgotten request.
 
         Raises ReadRefusedError and DataError; the position stays, and the request may be repeated.
         """
@@ -195,68 +179,71 @@ class Session:
             return NOTHING
         _, ask = self._in_flight
         self._in_flight = None
-        if isinstance(ask, Fetch) and isinstance(answer, Fetched):
+        if isinstance(ask, values.Fetch) and isinstance(answer, values.Fetched):
             return self._fetched(ask, answer, now_ms)
-        if isinstance(ask, EndOfEpoch) and isinstance(answer, EpochEnded):
+        if isinstance(ask, values.EndOfEpoch) and isinstance(answer, values.EpochEnded):
             return self._epoch_ended(ask, answer, now_ms)
-        if isinstance(ask, LookUpOffset) and isinstance(answer, LookedUp):
+        if isinstance(ask, values.LookUpOffset) and isinstance(answer, values.LookedUp):
             return self._looked_up(ask, answer, now_ms)
-        assert isinstance(answer, Metadata), f"{type(answer).__name__} answers no {ask}"
+        assert isinstance(answer, values.Metadata), f"{type(answer).__name__} answers no {ask}"
         return self._refreshed(answer, now_ms)
 
     def forget(self, ask_id: int, now_ms: int) -> None:
-        """The request of that id has failed for good: it is made again only when asked for."""
+        """Note that the request with this id has failed. The next poll makes another one."""
         if self._in_flight is not None and self._in_flight[0] == ask_id:
             self._in_flight = None
             self._back_off(now_ms)
 
-    def _ask(self, now_ms: int) -> Ask:
+    def _ask(self, now_ms: int) -> values.Ask:
         leader = self.leader
         if self._refresh or leader.node_id == NO_NODE or now_ms >= self._metadata_due:
-            return RefreshMetadata()
+            return values.RefreshMetadata()
         state = self._state
         if isinstance(state, AwaitValidation):
-            return EndOfEpoch(leader.node_id, state.position, leader.epoch)
+            return values.EndOfEpoch(leader.node_id, state.position, leader.epoch)
         node_id = self._replicas.node(now_ms)
         if isinstance(state, Fetching):
             rack = "" if self._replicas.avoids_any(now_ms) else self._settings.rack
-            return Fetch(node_id, state.position, leader.epoch, rack)
-        # the leader's earliest offset may be missing on the replica that is read (KIP-392's draft)
-        by_replica = state.policy is ResetPolicy.EARLIEST and self._followers_look_up
-        return LookUpOffset(node_id if by_replica else leader.node_id, state.policy, leader.epoch)
+            return values.Fetch(node_id, state.position, leader.epoch, rack)
+        # the replica that is read may begin at a later offset than the leader (KIP-392's draft)
+        by_replica = state.policy is values.ResetPolicy.EARLIEST and self._followers_look_up
+        return values.LookUpOffset(
+            node_id if by_replica else leader.node_id, state.policy, leader.epoch
+        )
 
     def _enter(self, state: State) -> None:
         self._state = state
         self._in_flight = None
         self._error = None
 
-    def _place(self, position: FetchPosition) -> None:
-        """Read on from a position that this leader hasn't judged."""
+    def _place(self, position: values.FetchPosition) -> None:
+        """Read on from a position that the leader hasn't validated."""
         if position.epoch >= 0 and self.leader.epoch >= 0:
             self._enter(AwaitValidation(position))
         else:
             self._enter(Fetching(position))
 
     def _follow_leader(self) -> None:
-        """Another leader or epoch: what is the position still worth?"""
+        """Validate the position by the new leader or epoch."""
         state = self._state
         position = state.lost if isinstance(state, AwaitReset) else state.position
         if position is None:
             self._in_flight = None
-        elif self._error is None:  # what one leader's log lacked, the next one's may hold
+        elif self._error is None:  # the new leader's log may hold what the old one's lacked
             self._place(position)
 
-    def _refreshed(self, metadata: Metadata, now_ms: int) -> Polled:
-        """Without an answer, reading goes on by what is known, until that fails."""
+    def _refreshed(self, metadata: values.Metadata, now_ms: int) -> values.Polled:
+        """Take the answer to a request for metadata. Where it brings nothing new, reading goes on
+        by the metadata before."""
         self._refresh = False
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:
             self._back_off(now_ms)
         if metadata.error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            raise ReadRefusedError
+            raise values.ReadRefusedError
         return NOTHING
 
-    def _fetched(self, ask: Fetch, fetched: Fetched, now_ms: int) -> Polled:
+    def _fetched(self, ask: values.Fetch, fetched: values.Fetched, now_ms: int) -> values.Polled:
         if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range(ask, fetched, now_ms)
             return NOTHING
@@ -277,19 +264,19 @@ class Session:
             self._reconciled = None
         self._epochs = taken.epochs
         self._state = Fetching(taken.position)
-        return Polled(taken.records)
+        return values.Polled(taken.records)
 
-    def _prefer(self, ask: Fetch, preferred: int | None, now_ms: int) -> None:
+    def _prefer(self, ask: values.Fetch, preferred: int | None, now_ms: int) -> None:
         if preferred is None or ask.node_id != self.leader.node_id:
             return
         if not self._replicas.prefer(preferred, now_ms):
             self._refresh = True
             self._back_off(now_ms)
 
-    def _out_of_range(self, ask: Fetch, fetched: Fetched, now_ms: int) -> None:
+    def _out_of_range(self, ask: values.Fetch, fetched: values.Fetched, now_ms: int) -> None:
         """A follower's OFFSET_OUT_OF_RANGE proves nothing: the leader is asked next. A position
         below the log start is reset by the policy at once. A position above the log end may have
-        been truncated: the leader is asked once where the position's epoch ends (KIP-392)."""
+        been truncated away: the leader is asked once where the position's epoch ends (KIP-392)."""
         position = ask.position
         self._replicas.failed(ask.node_id, now_ms)
         self._back_off(now_ms)
@@ -299,23 +286,27 @@ class Session:
             self._reconciled = position
             self._enter(AwaitValidation(position))
         elif ask.node_id == self.leader.node_id:
-            self._lose(position, NoOffsetError(position, fetched.log_start, fetched.high_watermark))
+            self._lose(
+                position, values.NoOffsetError(position, fetched.log_start, fetched.high_watermark)
+            )
 
-    def _lose(self, position: FetchPosition, error: KraftlakeError) -> None:
+    def _lose(self, position: values.FetchPosition, error: KraftlakeError) -> None:
         """The position isn't in the leader's log: reset it by the policy, or keep the
         error for the caller where the policy is NONE."""
-        if self._policy is ResetPolicy.NONE:
+        if self._policy is values.ResetPolicy.NONE:
             self._error = error
         else:
-            is_truncated = isinstance(error, LogTruncationError)
+            is_truncated = isinstance(error, values.LogTruncationError)
             self._enter(AwaitReset(self._policy, position, is_truncated))
 
-    def _epoch_ended(self, ask: EndOfEpoch, ended: EpochEnded, now_ms: int) -> Polled:
+    def _epoch_ended(
+        self, ask: values.EndOfEpoch, ended: values.EpochEnded, now_ms: int
+    ) -> values.Polled:
         if ended.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, ended.error, now_ms)
         position, end = ask.position, ended.end
         if end is not None and (end.offset < 0 or end.epoch < 0):
-            self._lose(position, LogTruncationError(position, None))
+            self._lose(position, values.LogTruncationError(position, None))
             return NOTHING
         if end is not None:
             diverging = self._diverging(end)
@@ -323,35 +314,39 @@ class Session:
                 return self._truncated(position, diverging)
         self._enter(Fetching(position))
         if self._reconciled == position:
-            self._refresh = True  # who said out of range may be in sync no more
+            self._refresh = True  # the replica that answered out of range may have left the ISR
         return NOTHING
 
     def _diverging(self, end: OffsetAndEpoch) -> OffsetAndEpoch:
-        """The position at which the leader's log diverges from the records that were read, given
-        the leader's largest epoch up to ours. Records that were read in later epochs aren't in its
-        log, wherever that log ends."""
+        """The position at which the leader's log diverges from the records that were read. end: the
+        leader's largest epoch up to the position's, and where it ends. Records that were read in
+        later epochs aren't in the leader's log."""
         later = (entry.start_offset for entry in self._epochs if entry.epoch > end.epoch)
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 
-    def _truncated(self, position: FetchPosition, diverging: OffsetAndEpoch) -> Polled:
-        """The log was truncated below the position: go on where the logs part, unless the policy is
-        NONE (KIP-320)."""
-        if self._policy is ResetPolicy.NONE:
-            self._error = LogTruncationError(position, diverging)
+    def _truncated(
+        self, position: values.FetchPosition, diverging: OffsetAndEpoch
+    ) -> values.Polled:
+        """The leader's log was truncated below the position: read on where it diverges, unless the
+        policy is NONE (KIP-320)."""
+        if self._policy is values.ResetPolicy.NONE:
+            self._error = values.LogTruncationError(position, diverging)
             return NOTHING
         self._epochs = truncate_from_end(self._epochs, diverging.offset)
         read_epoch = epoch_for_offset(self._epochs, diverging.offset - 1)
         self._reconciled = None
         if read_epoch is None or read_epoch == diverging.epoch:
-            self._enter(Fetching(FetchPosition(diverging.offset, diverging.epoch)))
-        else:  # the leader may not hold the rest of what was read either
-            self._enter(AwaitValidation(FetchPosition(diverging.offset, read_epoch)))
-        return Polled(reports=(Truncation(position, diverging),))
+            self._enter(Fetching(values.FetchPosition(diverging.offset, diverging.epoch)))
+        else:  # the leader's log may lack earlier records too
+            self._enter(AwaitValidation(values.FetchPosition(diverging.offset, read_epoch)))
+        return values.Polled(reports=(values.Truncation(position, diverging),))
 
-    def _looked_up(self, ask: LookUpOffset, found: LookedUp, now_ms: int) -> Polled:
+    def _looked_up(
+        self, ask: values.LookUpOffset, found: values.LookedUp, now_ms: int
+    ) -> values.Polled:
         is_leader = ask.node_id == self.leader.node_id
         if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:
-            self._followers_look_up = False  # released Kafka: only a leader looks up for consumers
+            self._followers_look_up = False  # in released Kafka only leaders look offsets up
             return NOTHING
         if found.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, found.error, now_ms)
@@ -359,21 +354,22 @@ class Session:
             return self._failed(ask.node_id, ErrorCode.OFFSET_NOT_AVAILABLE, now_ms)
         state = self._state
         assert isinstance(state, AwaitReset), "any other state forgets the lookup"
-        after = FetchPosition(found.offset, found.epoch)
+        after = values.FetchPosition(found.offset, found.epoch)
         self._epochs = ()
         self._enter(Fetching(after))
         if state.lost is None:
             return NOTHING
-        truncation = (Truncation(state.lost, None),) if state.is_truncated else ()
-        return Polled(reports=(*truncation, OffsetReset(state.lost, after)))
+        truncation = (values.Truncation(state.lost, None),) if state.is_truncated else ()
+        return values.Polled(reports=(*truncation, values.OffsetReset(state.lost, after)))
 
     def _failed(
         self, node_id: int, error: ErrorCode, now_ms: int, *, refresh: bool = True
-    ) -> Polled:
-        """To be tried again; what else may have changed is asked first, unless not `refresh`."""
+    ) -> values.Polled:
+        """Note the error, after which the request is tried again. refresh: whether to ask for
+        metadata before."""
         self._back_off(now_ms)
         if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            raise ReadRefusedError
+            raise values.ReadRefusedError
         self._refresh = self._refresh or refresh
         if error in _NOT_THERE_YET:
             self._replicas.not_there_yet(node_id, now_ms)

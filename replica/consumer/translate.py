@@ -1,7 +1,8 @@
-"""A session's asks as Kafka's requests, and responses as answers: replica.wire's dicts, no I/O.
+"""A session's asks as Kafka's requests, and Kafka's responses as the session's answers. Messages
+are dicts, as in replica.wire; there is no I/O.
 
-Readers are replica id -1, use no fetch session, and read uncommitted: a metadata log has no
-producer's transactions, and of other topics those that were aborted are returned too.
+Readers have replica id -1, use no fetch session, and read uncommitted records. A metadata log has
+no transactions of producers; of other topics the records of aborted transactions are returned too.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _TIMESTAMPS = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """topic_id: ZERO_UUID before metadata told it, and of brokers that know none."""
+    """topic_id: ZERO_UUID before the first metadata, and where the brokers know no topic ids."""
 
     topic: str
     partition: int = 0
@@ -68,8 +69,8 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """fetch.max.wait.ms, fetch.min.bytes and max.partition.fetch.bytes; a first batch that is
-    larger comes as a whole."""
+    """fetch.max.wait.ms, fetch.min.bytes and max.partition.fetch.bytes. A first batch that is
+    larger than max_bytes still comes as a whole."""
 
     max_wait_ms: int = 500
     min_bytes: int = 1
@@ -77,8 +78,7 @@ class FetchSettings:
 
 
 class UnexpectedAnswerError(KraftlakeError):
-    """A node answered with an error that no reader's request should have, or for another
-    partition."""
+    """A node answered with an error that a reader never expects, or for another partition."""
 
 
 def metadata_request(partition: TopicPartition) -> Message:
@@ -86,7 +86,8 @@ def metadata_request(partition: TopicPartition) -> Message:
 
 
 def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
-    """Replicas without a live broker are left out: nobody could connect to them."""
+    """The partition's metadata, without the replicas of brokers that aren't live: nobody could
+    connect to them."""
     topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
     if not topics:
         return Metadata(None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -186,8 +187,8 @@ def read_look_up(response: Message) -> LookedUp:
 
 
 def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
-    """The view with the lag of its replicas by what their leader told; as it was where the leader
-    told nothing."""
+    """The view with the lag of its replicas by the leader's answer; unchanged where the answer is
+    an error or has no high watermark."""
     end = quorum.high_watermark
     if quorum.error or end == UNDEFINED_OFFSET:
         return view
@@ -198,7 +199,8 @@ def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
 
 
 def read_error(code: int) -> ErrorCode:
-    """Raises UnexpectedAnswerError for what isn't in EXPECTED: trying again won't help."""
+    """The error of this number. Raises UnexpectedAnswerError where it isn't in EXPECTED: trying
+    again would not help."""
     error = error_of(code)
     if error not in EXPECTED or error != code:
         raise UnexpectedAnswerError(f"answered with {error_name(code)}")

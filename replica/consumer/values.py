@@ -1,4 +1,5 @@
-"""What a session asks, is answered and tells: frozen values, without wire versions."""
+"""The requests of a session, the answers to them, and what a reader gets: frozen values, without
+versions of the protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from replica.model.keys import ZERO_UUID
 
 
 class ResetPolicy(Enum):
-    """auto.offset.reset. EARLIEST is that of the replica being read, LATEST the leader's."""
+    """auto.offset.reset. EARLIEST is the earliest offset of the replica that is read, LATEST the
+    leader's."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -24,8 +26,8 @@ class ResetPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """offset: of the next record wanted. epoch: of the record before it, -1 while unknown (Kafka:
-    SubscriptionState.FetchPosition)."""
+    """Where to read on (Kafka: SubscriptionState.FetchPosition). offset: of the next record. epoch:
+    of the record before it, -1 while unknown."""
 
     offset: int
     epoch: int = UNDEFINED_EPOCH
@@ -36,8 +38,9 @@ class FetchPosition:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """leader_epoch: as metadata has it, -1 for none; it fences (KIP-320). rack: what a leader may
-    name a preferred replica by; empty where the leader itself is to serve."""
+    """Asks for records. leader_epoch: that of the metadata, -1 for none; the node refuses another
+    one (KIP-320). rack: by which the leader may name a preferred replica; empty to be served by the
+    leader itself."""
 
     node_id: int
     position: FetchPosition
@@ -47,7 +50,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class EndOfEpoch:
-    """OffsetForLeaderEpoch to the leader: where does position.epoch end?"""
+    """Asks the leader where position.epoch ends (OffsetForLeaderEpoch)."""
 
     node_id: int
     position: FetchPosition
@@ -56,7 +59,8 @@ class EndOfEpoch:
 
 @dataclass(frozen=True, slots=True)
 class LookUpOffset:
-    """ListOffsets: the earliest offset of a replica, or the leader's latest; never NONE."""
+    """Asks for the earliest offset of a replica, or for the leader's latest (ListOffsets). The
+    policy is never NONE."""
 
     node_id: int
     policy: ResetPolicy
@@ -65,7 +69,7 @@ class LookUpOffset:
 
 @dataclass(frozen=True, slots=True)
 class RefreshMetadata:
-    """Ask any node for leader, epoch and replicas."""
+    """Asks any node for leader, epoch and replicas."""
 
 
 Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
@@ -76,9 +80,9 @@ Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """data: whole batches, the first of which may begin below the position; the last one may be
-    cut short. high_watermark (exclusive), log_start (inclusive): of the replica that answered, -1
-    where it doesn't tell. preferred: the node that the leader would rather have us read from."""
+    """data: batches; the first may begin below the position, and the last may be cut off.
+    high_watermark (exclusive), log_start (inclusive): of the replica that answered, -1 where the
+    answer has none. preferred: the replica that the leader chose for this reader."""
 
     error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
@@ -90,7 +94,7 @@ class Fetched:
 @dataclass(frozen=True, slots=True)
 class EpochEnded:
     """end: exclusive; (-1, -1) where the leader doesn't know the epoch; None where the leader
-    serves no such request, so that the position can't be validated."""
+    doesn't know this request, so that the position can't be validated."""
 
     error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
@@ -98,7 +102,8 @@ class EpochEnded:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """offset: -1 where the replica can't tell yet. epoch: of the record there, -1 if not told."""
+    """offset: -1 where the replica can't tell it yet. epoch: of the record at the offset, -1 where
+    the answer has none."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
@@ -107,8 +112,8 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """partition: None where nobody answered, or there is no such partition (`error`).
-    leader_epoch: -1 where the node doesn't tell it."""
+    """partition: None where no node answered, or where there is no such partition (`error`).
+    leader_epoch: -1 where the answer has none."""
 
     partition: PartitionView | None
     leader_epoch: int = UNDEFINED_EPOCH
@@ -124,8 +129,8 @@ Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRecord:
-    """epoch: leader epoch of the record's batch. is_control: written by Kafka, not by a producer
-    (a leader change, a voter set, a transaction's marker)."""
+    """epoch: the leader epoch of the record's batch. is_control: whether Kafka wrote the record,
+    and not a producer: a leader change, a voter set, a transaction's marker."""
 
     record: Record
     epoch: int
@@ -140,8 +145,9 @@ class ConsumerRecord:
 class Truncation:
     """Records that were read before `position` are gone from the leader's log.
 
-    diverging: where that log parts from what was read, (end offset exclusive, epoch); reading goes
-    on there. None where the leader can't tell: the OffsetReset that follows says where.
+    diverging: where the leader's log diverges from the records that were read (end offset
+    exclusive, epoch), and reading goes on. None where the leader can't tell: then an OffsetReset
+    follows, which says where reading goes on.
     """
 
     position: FetchPosition
@@ -150,7 +156,8 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """The position was in the log no more; reading goes on where the reset policy says."""
+    """The log doesn't hold the position any more, and reading goes on at the offset that the reset
+    policy names."""
 
     before: FetchPosition
     after: FetchPosition
@@ -161,7 +168,8 @@ Report: TypeAlias = Truncation | OffsetReset
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """Records in offset order, or reports of what changed before the next ones."""
+    """Records in the order of their offsets, or reports of what happened before the next
+    records."""
 
     records: tuple[ConsumerRecord, ...] = ()
     reports: tuple[Report, ...] = ()
@@ -171,11 +179,11 @@ class Polled:
 
 
 class NoOffsetError(KraftlakeError):
-    """auto.offset.reset is none and there is no position, or it isn't in the log (any more): seek
-    (Kafka: NoOffsetForPartitionException, OffsetOutOfRangeException).
+    """auto.offset.reset is none, and there is no position, or the log doesn't hold it (any more).
+    The caller has to seek (Kafka: NoOffsetForPartitionException, OffsetOutOfRangeException).
 
     position: None where there never was one. log_start (inclusive), high_watermark (exclusive): of
-    the leader, -1 where it doesn't tell.
+    the leader, -1 where they aren't known.
     """
 
     def __init__(
@@ -199,8 +207,8 @@ class NoOffsetError(KraftlakeError):
 
 
 class LogTruncationError(KraftlakeError):
-    """What Truncation tells, where the reset policy is none: seek, to `diverging` for one (Kafka:
-    LogTruncationException)."""
+    """Records that were read are gone from the leader's log (see Truncation), and the reset policy
+    is none. The caller has to seek, for example to `diverging` (Kafka: LogTruncationException)."""
 
     def __init__(self, position: FetchPosition, diverging: OffsetAndEpoch | None) -> None:
         super().__init__(position, diverging)
@@ -219,7 +227,7 @@ class LogTruncationError(KraftlakeError):
 
 
 class ReadRefusedError(KraftlakeError):
-    """TOPIC_AUTHORIZATION_FAILED: this principal may not read the topic."""
+    """The principal may not read the topic (TOPIC_AUTHORIZATION_FAILED)."""
 
     def __str__(self) -> str:
         return "not allowed to read the topic: its Read and Describe rights are needed"

@@ -11,7 +11,6 @@ import os
 import weakref
 from collections.abc import Iterator
 from os import preadv
-from types import TracebackType
 from typing import Protocol, TypeAlias
 
 from replica.errors import UnreadableFileError
@@ -74,12 +73,7 @@ class OpenFile:
     def __enter__(self) -> OpenFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._handle.close()
 
     def close_between_reads(self) -> None:

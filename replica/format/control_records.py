@@ -5,7 +5,7 @@ KIP-853). The first field of each is the record's version."""
 from __future__ import annotations
 
 from replica.message.program import Program, compile_program
-from replica.message.schema import Field, RecordSchema, declare
+from replica.message.schema import Field, RecordSchema, declare, record
 
 _VERSION = declare("version", "int16")
 
@@ -20,56 +20,48 @@ def _leader_voters(name: str) -> Field:
 
 
 CONTROL_RECORDS: tuple[RecordSchema, ...] = (
-    RecordSchema(
+    record(
         "LEADER_CHANGE",
+        _VERSION,
+        declare("leaderId", "int32"),
+        _leader_voters("voters"),
+        _leader_voters("grantingVoters"),
         api_key=2,
         newest=1,
-        fields=(
-            _VERSION,
-            declare("leaderId", "int32"),
-            _leader_voters("voters"),
-            _leader_voters("grantingVoters"),
-        ),
     ),
-    RecordSchema(
+    record(
         "SNAPSHOT_HEADER",
+        _VERSION,
+        declare("lastContainedLogTimestamp", "int64"),
         api_key=3,
         newest=0,
-        fields=(_VERSION, declare("lastContainedLogTimestamp", "int64")),
     ),
-    RecordSchema("SNAPSHOT_FOOTER", api_key=4, newest=0, fields=(_VERSION,)),
-    RecordSchema(
-        "KRAFT_VERSION",
-        api_key=5,
-        newest=0,
-        fields=(_VERSION, declare("kRaftVersion", "int16")),
-    ),
-    RecordSchema(
+    record("SNAPSHOT_FOOTER", _VERSION, api_key=4, newest=0),
+    record("KRAFT_VERSION", _VERSION, declare("kRaftVersion", "int16"), api_key=5, newest=0),
+    record(
         "KRAFT_VOTERS",
-        api_key=6,
-        newest=0,
-        fields=(
-            _VERSION,
+        _VERSION,
+        declare(
+            "voters",
+            "[]struct",
+            declare("voterId", "int32"),
+            declare("voterDirectoryId", "uuid"),
             declare(
-                "voters",
+                "endpoints",
                 "[]struct",
-                declare("voterId", "int32"),
-                declare("voterDirectoryId", "uuid"),
-                declare(
-                    "endpoints",
-                    "[]struct",
-                    declare("name", "string"),
-                    declare("host", "string"),
-                    declare("port", "uint16"),
-                ),
-                declare(
-                    "kRaftVersionFeature",
-                    "struct",
-                    declare("minSupportedVersion", "int16"),
-                    declare("maxSupportedVersion", "int16"),
-                ),
+                declare("name", "string"),
+                declare("host", "string"),
+                declare("port", "uint16"),
+            ),
+            declare(
+                "kRaftVersionFeature",
+                "struct",
+                declare("minSupportedVersion", "int16"),
+                declare("maxSupportedVersion", "int16"),
             ),
         ),
+        api_key=6,
+        newest=0,
     ),
 )
 

@@ -42,6 +42,7 @@ class FileKind(StrEnum):
 
 LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
 """Kinds of files that hold batches of records."""
+INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from replica.format import (
     quorum_properties,
     quorum_state,
 )
-from replica.format.file_names import FileKind, FileName
+from replica.format.file_names import LOG_KINDS, FileKind, FileName
 from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
 
 INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {
@@ -32,5 +32,4 @@ STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
 
 def size_limit(name: FileName) -> int:
     """The largest size (bytes) with which a file of this kind is read."""
-    logs = (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
-    return MAX_LOG_BYTES if name.kind in logs else MAX_STATE_BYTES
+    return MAX_LOG_BYTES if name.kind in LOG_KINDS else MAX_STATE_BYTES

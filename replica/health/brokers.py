@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from replica.check.catalogue.health import nodes
-from replica.check.rule import Finding, Rule, Subject
+from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster
 from replica.model.keys import ZERO_UUID
 
@@ -38,11 +38,9 @@ def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
             state = "fenced" if brokers[broker_id]["fenced"] else "shutting down"
             fenced.append(Subject(name, f"{state}, {replicas}", offsets[broker_id]))
     of_all = f"of {len(held)} brokers that hold replicas"
-    if unregistered:
-        message = f"{len(unregistered)} {of_all}"
-        yield nodes.UNREGISTERED_BROKER.of(cluster.file, message, unregistered)
-    if fenced:
-        yield nodes.FENCED_BROKER.of(cluster.file, f"{len(fenced)} {of_all}", fenced)
+    message = f"{len(unregistered)} {of_all}"
+    yield from cluster.about(nodes.UNREGISTERED_BROKER, message, unregistered)
+    yield from cluster.about(nodes.FENCED_BROKER, f"{len(fenced)} {of_all}", fenced)
 
 
 def _in_directories(cluster: Cluster) -> Iterator[Finding]:
@@ -67,13 +65,8 @@ def _in_directories(cluster: Cluster) -> Iterator[Finding]:
                 lost.append(told(f"on broker {broker_id}, in a directory that was lost"))
             else:
                 lost.append(told(f"on broker {broker_id}, in directory {directory}, not online"))
-    yield from _counted(cluster, nodes.LOST_DIRECTORY, lost)
-    yield from _counted(cluster, nodes.UNASSIGNED_DIRECTORY, unassigned)
-
-
-def _counted(cluster: Cluster, rule: Rule, subjects: list[Subject]) -> Iterator[Finding]:
-    if subjects:
-        yield rule.of(cluster.file, f"{len(subjects)} replica{'s' * (len(subjects) > 1)}", subjects)
+    for rule, found in ((nodes.LOST_DIRECTORY, lost), (nodes.UNASSIGNED_DIRECTORY, unassigned)):
+        yield from cluster.about(rule, f"{len(found)} replica{'s' * (len(found) > 1)}", found)
 
 
 def _cordoned(cluster: Cluster) -> Iterator[Finding]:
@@ -87,6 +80,5 @@ def _cordoned(cluster: Cluster) -> Iterator[Finding]:
         for broker_id, fields in sorted(cluster.values("brokers").items())
         if (cordoned := fields["cordonedLogDirs"])
     ]
-    if subjects:
-        message = f"of {len(subjects)} broker{'s' * (len(subjects) > 1)}"
-        yield nodes.CORDONED_DIRECTORY.of(cluster.file, message, subjects)
+    message = f"of {len(subjects)} broker{'s' * (len(subjects) > 1)}"
+    yield from cluster.about(nodes.CORDONED_DIRECTORY, message, subjects)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from replica.check.rule import Finding, Rule, Subject
 from replica.metadata.image import Image
 from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.partition import Partition
@@ -92,6 +93,18 @@ class Cluster:
             for broker_id, fields in brokers.items()
             if not fields["fenced"] and not fields["inControlledShutdown"]
         )
+
+    def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
+        """The rule's finding about these subjects; none where there are none."""
+        if subjects:
+            yield rule.of(self.file, message, subjects)
+
+    def about_partitions(self, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
+        """The rule's finding about these partitions, by name. told: what is so with each."""
+        offsets = self.offsets("partitions")
+        named = sorted((self.name_of(key), key) for key in told)
+        subjects = [Subject(name, told[key], offsets[key]) for name, key in named]
+        yield from self.about(rule, f"{len(told)} of {len(self.partitions)} partitions", subjects)
 
     def name_of(self, key: PartitionKey) -> str:
         """The partition's name, such as orders-3."""

@@ -22,6 +22,5 @@ def judge_configs(cluster: Cluster) -> Iterator[Finding]:
             subjects.append(Subject(f"topic {resource}", name, offsets[key]))
         elif resource_type == BROKER_RESOURCE and resource and resource not in brokers:
             subjects.append(Subject(f"broker {resource}", name, offsets[key]))
-    if subjects:
-        message = f"{len(subjects)} of {len(offsets)} configs"
-        yield partitions.ORPHAN_CONFIG.of(cluster.file, message, subjects)
+    message = f"{len(subjects)} of {len(offsets)} configs"
+    yield from cluster.about(partitions.ORPHAN_CONFIG, message, subjects)

@@ -45,10 +45,8 @@ def judge_features(cluster: Cluster) -> Iterator[Finding]:
         else:
             best = max(node.highest.get(feature, 0) for node in registered)
             blocked += _blockers(cluster, feature, best, registered) if best > level else []
-    if by_ghosts:
-        yield nodes.GHOST_BLOCKS_FEATURE.of(cluster.file, _counted(by_ghosts), by_ghosts)
-    if blocked:
-        yield nodes.FEATURE_BLOCKED.of(cluster.file, _counted(blocked), blocked)
+    yield from cluster.about(nodes.GHOST_BLOCKS_FEATURE, _counted(by_ghosts), by_ghosts)
+    yield from cluster.about(nodes.FEATURE_BLOCKED, _counted(blocked), blocked)
 
 
 def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:

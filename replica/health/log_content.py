@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
-from replica.format.control import ControlType, decode_control
+from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
@@ -21,7 +21,6 @@ UNKNOWN = "UNKNOWN_RECORD"
 TYPE_BYTE = 1
 _ONE_BYTE = 1 << 7
 """The api keys that a varint holds in one byte."""
-_CONTROLS = {control.name.replace("_", "").lower(): control.name for control in ControlType}
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def type_of(record: Record, *, is_control: bool) -> str:
             control = decode_control(record.key, record.value)
         except DataError:
             return UNKNOWN
-        return _CONTROLS.get(type(control).__name__.lower(), UNKNOWN)
+        return UNKNOWN if isinstance(control, UnknownControl) else type_name(control)
     value = record.value or b""
     return type_named(value[TYPE_BYTE]) if len(value) > TYPE_BYTE else UNKNOWN
 

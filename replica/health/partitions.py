@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from replica.check.catalogue.health import partitions
-from replica.check.rule import Finding, Rule, Subject
+from replica.check.rule import Finding, Rule
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
@@ -17,24 +17,16 @@ _Judge: TypeAlias = Callable[[Cluster, PartitionKey, Partition], str | None]
 
 def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
     """One finding for each rule that holds for any partition."""
-    found: dict[str, list[tuple[PartitionKey, str]]] = {rule.id: [] for rule, _ in _JUDGES}
+    found: dict[str, dict[PartitionKey, str]] = {rule.id: {} for rule, _ in _JUDGES}
     for key, partition in cluster.partitions.items():
         if _is_plain(partition):
             continue
         for rule, judge in _JUDGES:
             told = judge(cluster, key, partition)
             if told is not None:
-                found[rule.id].append((key, told))
-    offsets, total = cluster.offsets("partitions"), len(cluster.partitions)
+                found[rule.id][key] = told
     for rule, _ in _JUDGES:
-        subjects = [
-            Subject(name, told, offsets[key])
-            for name, told, key in sorted(
-                (cluster.name_of(key), told, key) for key, told in found[rule.id]
-            )
-        ]
-        if subjects:
-            yield rule.of(cluster.file, f"{len(subjects)} of {total} partitions", subjects)
+        yield from cluster.about_partitions(rule, found[rule.id])
 
 
 def _is_plain(partition: Partition) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from replica.check.catalogue.health import partitions
-from replica.check.rule import Finding, Rule, Subject
+from replica.check.rule import Finding
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.model.keys import NO_NODE
 
@@ -16,8 +16,8 @@ Racks: TypeAlias = Mapping[int, str]
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:
     """The rules about preferred leaders and racks."""
-    yield from _counted(cluster, partitions.NOT_PREFERRED, dict(_not_preferred(cluster)))
-    yield from _counted(cluster, partitions.ONE_RACK, dict(_in_one_rack(cluster)))
+    yield from cluster.about_partitions(partitions.NOT_PREFERRED, dict(_not_preferred(cluster)))
+    yield from cluster.about_partitions(partitions.ONE_RACK, dict(_in_one_rack(cluster)))
 
 
 def racks_of(cluster: Cluster) -> Racks:
@@ -59,12 +59,3 @@ def _in_one_rack(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
         rack = one_rack(racks, partition.replicas)
         if rack is not None:
             yield key, f"replicas {listed(partition.replicas)}, all in rack {rack}"
-
-
-def _counted(cluster: Cluster, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
-    if not told:
-        return
-    offsets = cluster.offsets("partitions")
-    named = sorted((cluster.name_of(key), key) for key in told)
-    subjects = [Subject(name, told[key], offsets[key]) for name, key in named]
-    yield rule.of(cluster.file, f"{len(told)} of {len(cluster.partitions)} partitions", subjects)

@@ -55,9 +55,8 @@ def _without_vote(cluster: Cluster) -> Iterator[Finding]:
         Subject(f"controller {one}", how_to_remove(cluster, one), offsets[one])
         for one in controllers_without_vote(cluster)
     ]
-    if subjects:
-        message = f"{len(subjects)} registered, but the voters are {listed(sorted(cluster.voters))}"
-        yield nodes.CONTROLLER_WITHOUT_VOTE.of(cluster.file, message, subjects)
+    message = f"{len(subjects)} registered, but the voters are {listed(sorted(cluster.voters))}"
+    yield from cluster.about(nodes.CONTROLLER_WITHOUT_VOTE, message, subjects)
 
 
 def _not_registered(cluster: Cluster) -> Iterator[Finding]:
@@ -65,10 +64,9 @@ def _not_registered(cluster: Cluster) -> Iterator[Finding]:
         return
     registered = cluster.values("controllers")
     missing = sorted(cluster.voters - set(registered))
-    if missing:
-        subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
-        message = f"{len(missing)} of {len(cluster.voters)} voters"
-        yield nodes.VOTER_NOT_REGISTERED.of(cluster.file, message, subjects)
+    subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
+    message = f"{len(missing)} of {len(cluster.voters)} voters"
+    yield from cluster.about(nodes.VOTER_NOT_REGISTERED, message, subjects)
 
 
 def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
@@ -80,9 +78,8 @@ def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
         if voter.key.node_id in controllers
         for told in _differences(voter, controllers[voter.key.node_id])
     ]
-    if subjects:
-        message = f"{len(subjects)} of the listeners of {len(cluster.voter_set)} voters"
-        yield nodes.VOTER_ENDPOINTS_DIFFER.of(cluster.file, message, subjects)
+    message = f"{len(subjects)} of the listeners of {len(cluster.voter_set)} voters"
+    yield from cluster.about(nodes.VOTER_ENDPOINTS_DIFFER, message, subjects)
 
 
 def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]:

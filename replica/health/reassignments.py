@@ -23,17 +23,16 @@ def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
     for key in sorted(reassigned(cluster.image), key=cluster.name_of):
         partition, start = cluster.partitions[key], cluster.starts.get(key)
         absent = sorted(set(partition.adding_replicas) - cluster.live_brokers)
-        told = _told(partition, _age(cluster, start), absent)
-        subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
         age = _age(cluster, start)
+        told = _told(partition, age, absent)
+        subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
         (stuck if absent or (age is not None and age > LONG_MS) else running).append(subject)
-    total = len(cluster.partitions)
-    if stuck:
-        message = f"{len(stuck)} of {total} partitions"
-        yield partitions.REASSIGNMENT_STUCK.of(cluster.file, message, stuck)
-    if running:
-        message = f"{len(running)} of {total} partitions"
-        yield partitions.REASSIGNMENT_RUNNING.of(cluster.file, message, running)
+    for rule, found in (
+        (partitions.REASSIGNMENT_STUCK, stuck),
+        (partitions.REASSIGNMENT_RUNNING, running),
+    ):
+        message = f"{len(found)} of {len(cluster.partitions)} partitions"
+        yield from cluster.about(rule, message, found)
 
 
 def reassigned(image: Image) -> list[PartitionKey]:

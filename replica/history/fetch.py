@@ -20,8 +20,8 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 class LogView:
     """What the protocol looks at in a log.
 
-    log_start inclusive, log_end exclusive; snapshots are the lowest and highest id there, the
-    bootstrap snapshot included.
+    log_start inclusive, log_end exclusive. earliest_snapshot, latest_snapshot: the lowest and the
+    highest id in the folder, the bootstrap snapshot included.
     """
 
     log_start: int
@@ -51,28 +51,30 @@ def view_of(log: ReplicaLog) -> LogView:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordsFollow:
-    """Records follow from the asked offset; none, and a long poll, at the log end."""
+class ValidPosition:
+    """The follower's log agrees with the leader's up to the offset it asks for. The answer brings
+    the records from there; at the log end it waits for new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """DivergingEpoch: the largest epoch <= the asked one here, and its end offset (exclusive)."""
+    """The answer's DivergingEpoch: the leader's largest epoch that isn't above the follower's, and
+    where this epoch ends in the leader's log (exclusive)."""
 
     epoch: int
     end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class FetchSnapshotInstead:
-    """SnapshotId: fetch this snapshot instead."""
+class SnapshotNeeded:
+    """The answer's SnapshotId: the snapshot that the follower must fetch before any records."""
 
     snapshot_id: OffsetAndEpoch
 
 
 def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode | None:
     """FENCED_LEADER_EPOCH for a request of an older epoch, UNKNOWN_LEADER_EPOCH for one of a newer
-    epoch, by which the local epoch isn't raised; None where the request names this one."""
+    epoch; None where the request names the current one. The local epoch doesn't rise by this."""
     if requested_epoch < current_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if requested_epoch > current_epoch:
@@ -82,15 +84,15 @@ def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode
 
 def validate_position(
     log: LogView, fetch_offset: int, fetched_epoch: int
-) -> RecordsFollow | Diverging | FetchSnapshotInstead:
-    """Steps (a) to (e) of the replica fetch, once the leader epoch is right."""
+) -> ValidPosition | Diverging | SnapshotNeeded:
+    """Steps (a) to (e) of a replica's fetch, for a request with the right leader epoch."""
     latest = log.latest_snapshot
-    # (a) A follower with nothing is served faster by a snapshot, but 0-0 has no records to give.
+    # (a) An empty follower is served faster by a snapshot. The bootstrap snapshot has no records.
     if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
-        return FetchSnapshotInstead(latest)
+        return SnapshotNeeded(latest)
     # (b)
     if log.log_start == 0 and fetch_offset == 0:
-        return RecordsFollow()
+        return ValidPosition()
     # (c)
     earliest = log.earliest_snapshot
     if (
@@ -98,19 +100,20 @@ def validate_position(
         and latest is not None
         and _below_snapshot(log, earliest, fetch_offset, fetched_epoch)
     ):
-        return FetchSnapshotInstead(latest)
+        return SnapshotNeeded(latest)
     # (d)
     end = log.end_offset_for(fetched_epoch)
     if end.epoch != fetched_epoch or end.offset < fetch_offset:
         return Diverging(end.epoch, end.offset)
     # (e)
-    return RecordsFollow()
+    return ValidPosition()
 
 
 def _below_snapshot(
     log: LogView, earliest: OffsetAndEpoch, fetch_offset: int, fetched_epoch: int
 ) -> bool:
-    """Whether what the follower needs to be compared with is gone behind the earliest snapshot."""
+    """Whether the leader has no records left with which it could compare the follower's log,
+    because they lie before its earliest snapshot."""
     if fetch_offset < log.log_start:
         return True
     if fetch_offset == log.log_start and fetched_epoch != earliest.epoch:
@@ -128,7 +131,7 @@ class DraftOutOfRange:
 
 def draft_validate_position(
     log: LogView, fetch_offset: int, fetch_epoch: int
-) -> RecordsFollow | DraftOutOfRange:
+) -> ValidPosition | DraftOutOfRange:
     """Step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end offset
     of FetchEpoch in this log.
 
@@ -136,10 +139,10 @@ def draft_validate_position(
     snapshots: below the first epoch the follower is sent to the log start.
     """
     if fetch_offset == 0 and log.log_start == 0:
-        return RecordsFollow()
+        return ValidPosition()
     end = kraft_end_offset_for(log.epochs, log.log_end, None, fetch_epoch)
     if end.epoch == fetch_epoch and log.log_start <= fetch_offset <= end.offset:
-        return RecordsFollow()
+        return ValidPosition()
     if log.epochs and fetch_epoch < log.epochs[0].epoch:
         return DraftOutOfRange(log.log_start, log.epochs[0].epoch)
     return DraftOutOfRange(max(end.offset, log.log_start), end.epoch)

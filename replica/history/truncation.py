@@ -1,8 +1,8 @@
-"""What a follower does with a diverging answer, and how many fetches it takes to agree.
+"""What a follower does with a diverging answer, and how many fetches it needs until the logs agree.
 
 Released: ReplicatedLog.truncateToEndOffset under KafkaRaftClient.handleFetchResponse. Draft:
-straight to the NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more
-rounds.
+the follower cuts its log at the NextFetchOffset of FetchQuorumRecords (KIP-595's first draft),
+which may need more rounds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from replica.history.epochs import truncate_from_end
 from replica.history.fetch import (
     Diverging,
     DraftOutOfRange,
-    FetchSnapshotInstead,
     LogView,
+    SnapshotNeeded,
     draft_validate_position,
     validate_position,
     view_of,
@@ -52,11 +52,9 @@ def truncation_offset(follower: LogView, diverging: Diverging) -> int:
 def checked_truncation_offset(
     follower: LogView, diverging: Diverging, high_watermark: int | None
 ) -> int:
-    """truncation_offset, refused below the follower's high watermark (None: unknown).
-
-    Raises TruncationBelowHighWatermarkError. The leader's own end offset is held to it too, as
-    KafkaRaftClient does before it looks at the local log.
-    """
+    """truncation_offset. Raises TruncationBelowHighWatermarkError where it, or the end offset of
+    the answer, is below the follower's high watermark (None: unknown). KafkaRaftClient checks the
+    answer's too, before it looks at the local log."""
     offset = truncation_offset(follower, diverging)
     if high_watermark is not None:
         lowest = min(offset, diverging.end_offset)
@@ -67,14 +65,14 @@ def checked_truncation_offset(
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """The end of a follower's way back to a leader's log.
+    """How a follower's log came to agree with the leader's.
 
     truncation_offset: the follower's log end (exclusive) when records flow again. A log cuts the
     whole batch that holds this offset.
     rounds: fetches answered with a diverging epoch (or the draft's OUT_OF_RANGE); 0 where the first
     fetch gets records.
-    snapshot_id: set where this leader would rather send a snapshot; the other numbers are then what
-    the two logs alone give, as any leader of that branch with an older snapshot would do.
+    snapshot_id: the snapshot that this leader would send in place of records, or None. With one,
+    the other numbers are those of the two logs without snapshots.
     fatal: the truncation lies below the follower's log start, so it would lose committed records.
     """
 
@@ -85,7 +83,7 @@ class FetchOutcome:
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
-    """Run the released protocol between a leader that doesn't move and `follower`, to its end."""
+    """Run the released protocol between `follower` and a leader whose log doesn't change."""
     if follower.restarted_from_snapshot():
         snapshot_id = follower.newest_snapshot
     else:
@@ -99,11 +97,12 @@ def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
 
 
 def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
-    """The same by the draft, which has no snapshots: one answer leads straight to NextFetchOffset.
+    """As fetch_rounds, by the draft, which has no snapshots. The follower cuts its log at the
+    answer's NextFetchOffset.
 
-    NextFetchOffset is an end in the leader's log. If the follower's log is shorter, nothing is cut
-    by it. Then the follower drops its records of FetchEpoch, because the leader never had this
-    epoch. Without this the draft would ask the same for ever.
+    NextFetchOffset is an offset in the leader's log. If the follower's log ends before it, there is
+    nothing to cut. Then the follower drops its records of FetchEpoch, because the leader never had
+    this epoch; otherwise it would ask the same for ever.
     """
     leader_view, view = _logs_alone(leader), _logs_alone(follower)
     rounds = 0
@@ -127,17 +126,17 @@ def truncated(log: LogView, end_offset: int) -> LogView:
     )
 
 
-def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | FetchSnapshotInstead:
-    """The rounds up to records, or to the first snapshot answer."""
+def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | SnapshotNeeded:
+    """Run the rounds until the answer brings records or names a snapshot."""
     view = follower
     rounds = 0
     while True:
         answer = validate_position(leader, view.log_end, view.last_fetched_epoch)
-        if isinstance(answer, FetchSnapshotInstead):
+        if isinstance(answer, SnapshotNeeded):
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:
-            # Records; or logs that no run of Raft leaves, with which a real follower would ask for
+            # Records follow. Or no run of Raft leaves such logs, and a real follower would ask for
             # ever.
             return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
         view = truncated(view, end)

@@ -17,17 +17,9 @@ from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.topic import METADATA_TOPIC_ID
+from replica.raft import inputs
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
-from replica.raft.inputs import (
-    Flushed,
-    Input,
-    SnapshotFetched,
-    SnapshotFrozen,
-    SnapshotRejected,
-    Tick,
-    Truncated,
-)
 from replica.raft.messages import (
     FetchQuorumRecordsResponse,
     FetchResponse,
@@ -98,7 +90,7 @@ class Host:
     def stepped(self, effects: Effects) -> None:
         """Called when a step's effects are done, except those for the network."""
 
-    def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+    def step(self, event: inputs.Input, now_ms: int) -> Iterator[Effects]:
         """Take an input and everything that follows from it. Each Effects that this gives has its
         messages for the network; everything before them is done."""
         effects = self.raft.step(event, now_ms)
@@ -111,7 +103,7 @@ class Host:
     def flush(self, now_ms: int) -> Iterator[Effects]:
         """Do the flush that is owed."""
         self.owes_flush = False
-        yield from self.step(Flushed(self.log.flush()), now_ms)
+        yield from self.step(inputs.Flushed(self.log.flush()), now_ms)
 
     def snapshot(self, now_ms: int) -> Iterator[Effects]:
         """Take a snapshot of what the state machine has applied, unless that isn't worth it.
@@ -136,12 +128,12 @@ class Host:
         (last,) = self.log.batches(offset - 1, offset)
         writer = self.log.snapshots.write(snapshot_id, last.timestamp, facts)
         writer.append(self.machine.snapshot_records())
-        yield from self.step(SnapshotFrozen(writer.freeze()), now_ms)
+        yield from self.step(inputs.SnapshotFrozen(writer.freeze()), now_ms)
         self.machine.snapshot_finished(snapshot_id)
         self.new_bytes = 0
 
     def tick(self, now_ms: int) -> Iterator[Effects]:
-        yield from self.step(Tick(), now_ms)
+        yield from self.step(inputs.Tick(), now_ms)
 
     def filled(self, reply: Reply) -> PeerResponse:
         """The response with the bytes that the core left out."""
@@ -161,8 +153,8 @@ class Host:
     def _read(self, read: LogRead) -> memoryview:
         return self.log.read(read.start_offset, read.max_bytes)
 
-    def _carry_out(self, effects: Effects) -> list[Input]:
-        answers: list[Input] = []
+    def _carry_out(self, effects: Effects) -> list[inputs.Input]:
+        answers: list[inputs.Input] = []
         if effects.quorum_state is not None:
             self.before_effect()
             self.store.write(effects.quorum_state)
@@ -180,11 +172,11 @@ class Host:
         self._tell_machine(effects)
         return answers
 
-    def _change_log(self, effects: Effects) -> list[Input]:
-        answers: list[Input] = []
+    def _change_log(self, effects: Effects) -> list[inputs.Input]:
+        answers: list[inputs.Input] = []
         if effects.truncate_to is not None:
             self.before_effect()
-            answers.append(Truncated(self.log.truncate_to(effects.truncate_to)))
+            answers.append(inputs.Truncated(self.log.truncate_to(effects.truncate_to)))
         if effects.reset_to is not None and self.log.is_older_than(effects.reset_to):
             self.before_effect()
             self.log.reset_to(effects.reset_to)
@@ -199,15 +191,15 @@ class Host:
             self.new_bytes += len(batch.data)
             yield batch
 
-    def _write(self, part: SnapshotPart) -> list[Input]:
+    def _write(self, part: SnapshotPart) -> list[inputs.Input]:
         snapshots = self.log.snapshots
         snapshots.write_part(part.snapshot_id, part.position, part.data)
         if not part.is_last:
             return []
         try:
-            return [SnapshotFetched(snapshots.freeze(part.snapshot_id))]
+            return [inputs.SnapshotFetched(snapshots.freeze(part.snapshot_id))]
         except DataError:
-            return [SnapshotRejected(part.snapshot_id)]
+            return [inputs.SnapshotRejected(part.snapshot_id)]
 
     def _tell_machine(self, effects: Effects) -> None:
         machine, loaded = self.machine, effects.load_snapshot

@@ -85,13 +85,19 @@ class RecordSchema:
         return tuple(f for f in self.fields if f.since <= version)
 
 
-_EMPTY_OF_KIND: dict[Kind, Scalar] = {
+def record(name: str, *fields: Field, api_key: int, newest: int) -> RecordSchema:
+    """A record type of a table."""
+    return RecordSchema(name, api_key, newest, fields)
+
+
+EMPTY_OF_KIND: dict[Kind, Scalar] = {
     Kind.BOOL: False,
     Kind.FLOAT64: 0.0,
     Kind.UUID: "AAAAAAAAAAAAAAAAAAAAAA",
     Kind.STRING: "",
     Kind.BYTES: b"",
 }
+"""The default of a field by its kind, where it isn't the number 0."""
 _UNSET = object()
 
 
@@ -117,5 +123,5 @@ def declare(
     elif kind is Kind.STRUCT:
         value = {inner.name: inner.default for inner in fields}
     else:
-        value = _EMPTY_OF_KIND.get(kind, 0)
+        value = EMPTY_OF_KIND.get(kind, 0)
     return Field(name, kind, is_array, since, nullable, tag, value, fields)

@@ -73,7 +73,7 @@ def _assembled(
 ) -> Node:
     security = settings.security
     # What can be wrong in the settings is checked first: no log has to be read for it.
-    client = client or security.to_voters(settings.timing.request_timeout_ms / 1000)
+    client = client or security.to_voters(settings.core.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
     shared = Shared(_limits(settings, report))

@@ -20,18 +20,9 @@ from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
 from replica.node.heard import Heard, tell_nobody
+from replica.raft import inputs
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
-from replica.raft.inputs import (
-    Append,
-    Clean,
-    Failed,
-    Input,
-    Propose,
-    Request,
-    Response,
-    Shutdown,
-)
 from replica.raft.leader.accumulator import BufferAllocationError
 from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
 from replica.raft.messages import (
@@ -151,7 +142,7 @@ class Driver:
 
     def shut_down(self, timeout_ms: int) -> None:
         """Stop in order: a leader tells the others (EndQuorumEpoch) before `run` ends."""
-        self.take(Shutdown(timeout_ms))
+        self.take(inputs.Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
         """Ask the core a peer's or an administrator's request. The answer may take as long as the
@@ -161,7 +152,7 @@ class Driver:
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
         self._asked[name] = future
         try:
-            self.take(Request(name, message))
+            self.take(inputs.Request(name, message))
             answer = await future
         finally:
             del self._asked[name]
@@ -192,7 +183,7 @@ class Driver:
         if error is not None:
             self.fail(error)
 
-    async def append(self, request: Propose | Append) -> CommittedAppend:
+    async def append(self, request: inputs.Propose | inputs.Append) -> CommittedAppend:
         """Append as the leader. Returns once all records are committed.
 
         Raises LeadershipLostError where this replica stopped leading before the commit: it can't
@@ -226,7 +217,7 @@ class Driver:
             async with asyncio.timeout(timeout_s):
                 await news.wait()
 
-    def take(self, event: Input) -> None:
+    def take(self, event: inputs.Input) -> None:
         """Step the replica with one event, at once."""
         self._do(lambda now: self.host.step(event, now))
 
@@ -272,10 +263,10 @@ class Driver:
         try:
             message = await self.call(send)
         except PeerError as error:
-            self.take(Failed(send.node_id, send.correlation_id, _core_error(error)))
+            self.take(inputs.Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
             self._hear(send.message, message)
-            self.take(Response(send.node_id, send.correlation_id, message))
+            self.take(inputs.Response(send.node_id, send.correlation_id, message))
 
     def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
         """Note that a leader answered: without an error, a fetch is answered only by the leader of
@@ -376,7 +367,7 @@ class Driver:
     async def _clean(self) -> None:
         while True:
             await asyncio.sleep(CLEAN_EVERY_S)
-            self.take(Clean(self.log.size_bytes))
+            self.take(inputs.Clean(self.log.size_bytes))
 
     def _close(self) -> None:
         if self._timer is not None:

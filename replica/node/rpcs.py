@@ -18,20 +18,7 @@ from replica.node.serve.reader_fetch import fetch_by_reader
 from replica.node.serve.rpc import Answer, Rpc
 from replica.node.translate import describing, draft, fetches, membership, votes
 from replica.node.translate.translation import ClientSide, ServerSide, Translation
-from replica.raft.messages import (
-    AddVoterRequest,
-    ApiVersionsRequest,
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchSnapshotRequest,
-    PeerRequest,
-    RemoveVoterRequest,
-    UpdateFeaturesRequest,
-    UpdateVoterRequest,
-    VoteRequest,
-)
+from replica.raft import messages
 from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
@@ -100,35 +87,35 @@ _FETCH_REFUSED = refusals.by_partition(
 _OF_THE_CORE = (
     core_rpc(
         Translation(
-            VoteRequest,
+            messages.VoteRequest,
             VOTE,
-            ClientSide(votes.write_vote, votes.read_vote_response),
-            ServerSide(votes.read_vote, votes.write_vote_response),
+            ClientSide(votes.write_vote, votes.response_reader(messages.VoteResponse)),
+            ServerSide(votes.read_vote, votes.write_response),
             needed=votes.version_of_vote,
         ),
         voters("replicaId"),
     ),
     core_rpc(
         Translation(
-            BeginQuorumEpochRequest,
+            messages.BeginQuorumEpochRequest,
             BEGIN_QUORUM_EPOCH,
-            ClientSide(votes.write_begin, votes.read_begin_response),
-            ServerSide(votes.read_begin, votes.write_begin_response),
+            ClientSide(votes.write_begin, votes.response_reader(messages.BeginQuorumEpochResponse)),
+            ServerSide(votes.read_begin, votes.write_response),
         ),
         voters("leaderId"),
     ),
     core_rpc(
         Translation(
-            EndQuorumEpochRequest,
+            messages.EndQuorumEpochRequest,
             END_QUORUM_EPOCH,
-            ClientSide(votes.write_end, votes.read_end_response),
-            ServerSide(votes.read_end, votes.write_end_response),
+            ClientSide(votes.write_end, votes.response_reader(messages.EndQuorumEpochResponse)),
+            ServerSide(votes.read_end, votes.write_response),
         ),
         voters("leaderId"),
     ),
     core_rpc(
         Translation(
-            FetchRequest,
+            messages.FetchRequest,
             FETCH,
             ClientSide(fetches.write_fetch, fetches.read_fetch_response),
             ServerSide(fetches.read_fetch, fetches.write_fetch_response),
@@ -140,7 +127,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            FetchSnapshotRequest,
+            messages.FetchSnapshotRequest,
             FETCH_SNAPSHOT,
             ClientSide(fetches.write_fetch_snapshot, fetches.read_fetch_snapshot_response),
             ServerSide(fetches.read_fetch_snapshot, fetches.write_fetch_snapshot_response),
@@ -150,7 +137,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            DescribeQuorumRequest,
+            messages.DescribeQuorumRequest,
             DESCRIBE_QUORUM,
             ClientSide(describing.write_describe, describing.read_describe_response),
             ServerSide(describing.read_describe, describing.write_describe_response),
@@ -160,7 +147,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            AddVoterRequest,
+            messages.AddVoterRequest,
             ADD_RAFT_VOTER,
             ClientSide(membership.write_add, membership.read_change_response),
             ServerSide(membership.read_add, membership.write_change_response),
@@ -170,7 +157,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            RemoveVoterRequest,
+            messages.RemoveVoterRequest,
             REMOVE_RAFT_VOTER,
             ClientSide(membership.write_remove, membership.read_change_response),
             ServerSide(membership.read_remove, membership.write_change_response),
@@ -180,7 +167,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            UpdateVoterRequest,
+            messages.UpdateVoterRequest,
             UPDATE_RAFT_VOTER,
             ClientSide(membership.write_update, membership.read_update_response),
             ServerSide(membership.read_update, membership.write_update_response),
@@ -189,7 +176,7 @@ _OF_THE_CORE = (
     ),
     core_rpc(
         Translation(
-            UpdateFeaturesRequest,
+            messages.UpdateFeaturesRequest,
             UPDATE_FEATURES,
             None,
             ServerSide(membership.read_features, membership.write_features_response),
@@ -266,13 +253,13 @@ RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NOD
 """The rows by API key."""
 
 _ASKED_VERSIONS = Translation(
-    ApiVersionsRequest,
+    messages.ApiVersionsRequest,
     API_VERSIONS,
     ClientSide(membership.write_api_versions, membership.read_api_versions_response),
     None,
 )
 
-TRANSLATIONS: dict[type[PeerRequest], Translation] = {
+TRANSLATIONS: dict[type[messages.PeerRequest], Translation] = {
     _ASKED_VERSIONS.request: _ASKED_VERSIONS,
     **{rpc.translation.request: rpc.translation for rpc in _OF_THE_CORE if rpc.translation},
 }

@@ -3,7 +3,7 @@ MetadataLogConfig). Keys of our own begin with `kraftlake.`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
@@ -24,29 +24,6 @@ _MIB = 1024 * 1024
 _WITHOUT_EFFECT = ("process.roles", "cordoned.log.dirs")
 """Keys of Kafka that are accepted without a notice: every replica here is a controller, and a
 metadata log stays where it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Times in ms; see Config. linger_ms: how long the leader collects appends for one batch.
-    append_when_idle: see Config."""
-
-    election_timeout_ms: int = 1_000
-    election_backoff_max_ms: int = 1_000
-    fetch_timeout_ms: int = 2_000
-    request_timeout_ms: int = 2_000
-    retry_backoff_ms: int = 20
-    linger_ms: int = 25
-    append_when_idle: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class FetchSizes:
-    """Sizes in bytes; see Config. response: the most that a leader reads for one fetch."""
-
-    records: int
-    snapshot: int
-    response: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +52,8 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """log_dir: the node's directory, with meta.properties. controller_listener: the name of
-    the listener that other voters use. unknown: keys of the file without effect here, which are
+    the listener that other voters use. core: the core's configuration, but for the names of cluster
+    and replica, and the voters. unknown: keys of the file without effect here, which are
     reported once. recording: None for a replica of an own quorum; no key of the file sets it."""
 
     path: str
@@ -87,19 +65,14 @@ class NodeSettings:
     static_voters: VoterSet
     bootstrap_servers: tuple[tuple[str, int], ...]
     topic: Topic
-    timing: Timing
-    fetches: FetchSizes
+    core: Config
     log: LogConfig
     snapshots: SnapshotPolicy
-    retention_bytes: int
-    retention_ms: int
-    start_lag_ms: int | None
     rack: str
     uncommitted_is_empty: bool
     authorizer: Authorizer
     security: NodeSecurity
     draft_key: int | None
-    joins: bool
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
     recording: Recording | None = None
@@ -115,31 +88,12 @@ class NodeSettings:
 
     def config(self, replica: ReplicaId) -> Config:
         """The core's configuration, for the replica that meta.properties names."""
-        names = range(len(self.bootstrap_servers))
-        times = self.timing
-        limited = self.topic.is_metadata
-        anonymous = self.recording is not None and self.recording.is_anonymous
-        return Config(
-            replica.cluster_id,
-            None if anonymous else Voter(replica.key, self.advertised),
-            self.static_voters,
-            tuple(-2 - number for number in names),
-            default_listener=self.controller_listener,
-            election_timeout_ms=times.election_timeout_ms,
-            election_backoff_max_ms=times.election_backoff_max_ms,
-            fetch_timeout_ms=times.fetch_timeout_ms,
-            fetch_max_wait_ms=min(500, times.request_timeout_ms // 2),
-            request_timeout_ms=times.request_timeout_ms,
-            retry_backoff_ms=times.retry_backoff_ms,
-            append_linger_ms=times.linger_ms,
-            append_when_idle=times.append_when_idle,
-            fetch_max_bytes=self.fetches.records,
-            fetch_snapshot_max_bytes=self.fetches.snapshot,
-            response_max_bytes=self.fetches.response,
-            retention_bytes=self.retention_bytes if limited else -1,
-            retention_ms=self.retention_ms if limited else -1,
-            start_lag_ms=self.start_lag_ms if limited else None,
-            auto_join=self.joins,
+        is_anonymous = self.recording is not None and self.recording.is_anonymous
+        return replace(
+            self.core,
+            cluster_id=replica.cluster_id,
+            local=None if is_anonymous else Voter(replica.key, self.advertised),
+            static_voters=self.static_voters,
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
@@ -161,6 +115,7 @@ def settings_in(properties: Properties) -> NodeSettings:
         raise properties.error("node.id", "missing; every replica has an id of its own")
     for key in _WITHOUT_EFFECT:
         properties.text(key)
+    topic = _topic(properties)
     return NodeSettings(
         path=properties.path,
         node_id=node_id,
@@ -170,20 +125,15 @@ def settings_in(properties: Properties) -> NodeSettings:
         controller_listener=names[0],
         static_voters=voters,
         bootstrap_servers=servers,
-        topic=_topic(properties),
-        timing=_timing(properties),
-        fetches=_fetch_sizes(properties),
+        topic=topic,
+        core=_core(properties, topic, names[0], len(servers)),
         log=_log(properties),
         snapshots=snapshot_policy(properties),
-        retention_bytes=properties.number("metadata.max.retention.bytes", 100 * _MIB, -1),
-        retention_ms=properties.number("metadata.max.retention.ms", 7 * 24 * 3_600_000, -1),
-        start_lag_ms=start_lag_ms(properties),
         rack=properties.text("broker.rack"),
         uncommitted_is_empty=_uncommitted(properties),
         authorizer=authorizer_in(properties),
         security=node_security_in(properties, bound, names[0]),
         draft_key=_draft_key(properties),
-        joins=_joins(properties),
         metrics_listener=address(properties, "kraftlake.metrics.listener"),
         unknown=properties.unknown(),
     )
@@ -210,7 +160,7 @@ def _draft_key(properties: Properties) -> int | None:
 def _joins(properties: Properties) -> bool:
     """Whether an observer adds itself to the voters (KIP-1186)."""
     key = "controller.quorum.auto.join.enable"
-    found = properties.one_of(key, ("true", "false"), "false") == "true"
+    found = _flag(properties, key, default=False)
     if found and not properties.names("listeners"):
         raise properties.error(key, "a voter needs one of the listeners to be reached by")
     if found and properties.names("controller.quorum.voters"):
@@ -257,30 +207,50 @@ def _topic(properties: Properties) -> Topic:
     return Topic(name, topic_id)
 
 
-def _timing(properties: Properties) -> Timing:
-    default = Timing()
+def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> Config:
+    """The core's configuration. listener: the one that voters use. servers: how many bootstrap
+    servers there are. The sizes of fetches have Kafka's keys and defaults since 4.3 (KIP-1219), and
+    the internal key of 4.2 and older."""
+    default = Config("", None)
 
     def ms(name: str, value: int, least: int = 1) -> int:
         return properties.number(f"controller.quorum.{name}.ms", value, least, _MAX_INT)
 
-    return Timing(
-        ms("election.timeout", default.election_timeout_ms),
-        ms("election.backoff.max", default.election_backoff_max_ms),
-        ms("fetch.timeout", default.fetch_timeout_ms),
-        ms("request.timeout", default.request_timeout_ms, 2),
-        ms("retry.backoff", default.retry_backoff_ms),
-        ms("append.linger", default.linger_ms, 0),
-        properties.one_of("kraftlake.append.when.idle", ("true", "false"), "true") == "true",
+    def size(key: str, value: int) -> int:
+        return properties.number(key, value, 1, _MAX_INT)
+
+    request_timeout_ms = ms("request.timeout", default.request_timeout_ms, 2)
+    max_bytes = properties.number("metadata.max.retention.bytes", default.retention_bytes, -1)
+    max_ms = properties.number("metadata.max.retention.ms", default.retention_ms, -1)
+    lag_ms = start_lag_ms(properties)
+    return replace(
+        default,
+        bootstrap_ids=tuple(-2 - number for number in range(servers)),
+        default_listener=listener,
+        election_timeout_ms=ms("election.timeout", default.election_timeout_ms),
+        election_backoff_max_ms=ms("election.backoff.max", default.election_backoff_max_ms),
+        fetch_timeout_ms=ms("fetch.timeout", default.fetch_timeout_ms),
+        fetch_max_wait_ms=min(500, request_timeout_ms // 2),
+        request_timeout_ms=request_timeout_ms,
+        retry_backoff_ms=ms("retry.backoff", default.retry_backoff_ms),
+        append_linger_ms=ms("append.linger", default.append_linger_ms, 0),
+        append_when_idle=_flag(properties, "kraftlake.append.when.idle", default=True),
+        fetch_max_bytes=size("controller.quorum.fetch.max.bytes", default.fetch_max_bytes),
+        fetch_snapshot_max_bytes=size(
+            "controller.quorum.fetch.snapshot.max.bytes", default.fetch_snapshot_max_bytes
+        ),
+        response_max_bytes=size(
+            "internal.metadata.max.fetch.size.in.bytes", default.response_max_bytes
+        ),
+        retention_bytes=max_bytes if topic.is_metadata else -1,
+        retention_ms=max_ms if topic.is_metadata else -1,
+        start_lag_ms=lag_ms if topic.is_metadata else None,
+        auto_join=_joins(properties),
     )
 
 
-def _fetch_sizes(properties: Properties) -> FetchSizes:
-    """Kafka's keys and defaults since 4.3 (KIP-1219), and the internal key of 4.2 and older."""
-    return FetchSizes(
-        properties.number("controller.quorum.fetch.max.bytes", _MIB, 1, _MAX_INT),
-        properties.number("controller.quorum.fetch.snapshot.max.bytes", _MIB, 1, _MAX_INT),
-        properties.number("internal.metadata.max.fetch.size.in.bytes", 10 * _MIB, 1, _MAX_INT),
-    )
+def _flag(properties: Properties, key: str, *, default: bool) -> bool:
+    return properties.one_of(key, ("true", "false"), str(default).lower()) == "true"
 
 
 def _advertised(

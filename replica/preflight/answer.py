@@ -1,4 +1,4 @@
-"""What a preflight answers."""
+"""The answer of a preflight, and the reasons for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 
 class ChangeSafety(StrEnum):
-    """SAFE: nothing in the state speaks against the change. UNSAFE: Kafka refuses it, or it takes
-    a leader, the guarantees of a partition or the quorum's majority away. UNKNOWN: the state does
-    not tell; what is missing is named."""
+    """SAFE: nothing in the state speaks against the change. UNSAFE: Kafka refuses the change, or it
+    takes away a partition's leader or guarantees, or the quorum's majority. UNKNOWN: the state
+    lacks something, which the reason names."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"
@@ -18,8 +18,8 @@ class ChangeSafety(StrEnum):
 
 
 class Reason(NamedTuple):
-    """answer: SAFE for a note that speaks for nothing. subject: a partition, a node or a feature.
-    offset: of the record in the log that says so, None where there is none."""
+    """answer: SAFE for a mere note. subject: a partition, a node or a feature. offset: of the
+    record in the log that shows it, None where no record does."""
 
     answer: ChangeSafety
     subject: str
@@ -29,8 +29,8 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """action: the planned change in words. reasons: the gravest first. needs: what the state can't
-    tell and the change relies on while it runs."""
+    """action: the planned change in words. reasons: the gravest first. needs: what the change
+    relies on while it runs, and the state can't show."""
 
     action: str
     reasons: tuple[Reason, ...]
@@ -46,7 +46,7 @@ _GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
 
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
-    """With the reasons in order."""
+    """A preflight with its reasons in order."""
     ordered = sorted(reasons, key=lambda one: _GRAVEST_FIRST.index(one.answer))
     return Preflight(action, tuple(ordered), needs)
 

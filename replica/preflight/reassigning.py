@@ -1,4 +1,4 @@
-"""A reassignment of partitions (KIP-455), before the controller is asked for it."""
+"""Judges a reassignment of partitions (KIP-455) before the controller is asked for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from replica.preflight.reassignment_file import Assignment
 
 
 def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
-    """What Kafka refuses (validateManualPartitionAssignment), what can't end, and what is worse
-    when it has ended."""
+    """Whether Kafka refuses it (validateManualPartitionAssignment), whether it can end, and whether
+    partitions are worse off when it has ended."""
     ids = {name: topic_id for topic_id, name in cluster.values("topics").items()}
     offsets = cluster.offsets("partitions")
     racks = racks_to_spread_over(cluster)
@@ -35,7 +35,7 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
 def _of_partition(
     cluster: Cluster, racks: Racks, key: PartitionKey, replicas: tuple[int, ...]
 ) -> Iterator[Reason]:
-    """racks: empty where replicas can't be spread over several."""
+    """The reasons about one partition. racks: empty where the brokers aren't in several racks."""
     name, partition = cluster.name_of(key), cluster.partitions[key]
     if not replicas:
         yield unsafe(name, "no replicas are named: Kafka refuses an empty assignment")
@@ -58,7 +58,8 @@ def _of_partition(
 def _course(
     cluster: Cluster, name: str, partition: Partition, replicas: tuple[int, ...]
 ) -> Iterator[Reason]:
-    """Whether it can end: each new replica has to be in sync with a leader first."""
+    """The reasons why the reassignment may not end: each new replica first has to be in sync with a
+    leader."""
     added = [broker for broker in replicas if broker not in partition.replicas]
     asleep = [broker for broker in replicas if broker not in cluster.live_brokers]
     if asleep:
@@ -74,7 +75,8 @@ def _course(
 def _result(
     name: str, partition: Partition, replicas: tuple[int, ...], least: int | None
 ) -> Iterator[Reason]:
-    """How many replicas there will be; least: min.insync.replicas, None where it isn't known."""
+    """The reasons about the number of replicas at the end. least: min.insync.replicas, None where
+    it isn't known."""
     if least is None and len(replicas) < len(partition.replicas):
         yield unknown(
             name,

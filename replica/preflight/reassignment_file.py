@@ -1,5 +1,5 @@
-"""The JSON file of kafka-reassign-partitions: {"version": 1, "partitions": [{"topic": "t",
-"partition": 0, "replicas": [1, 2]}, ...]}, log_dirs of a partition aside."""
+"""Reads the JSON file of kafka-reassign-partitions: {"version": 1, "partitions": [{"topic": "t",
+"partition": 0, "replicas": [1, 2]}, ...]}. A partition's log_dirs are ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_REPLICAS = 2**15 - 1
 
 
 class Assignment(NamedTuple):
-    """What a partition shall have. replicas: broker ids, the preferred leader first."""
+    """The replicas that a partition is to have: broker ids, the preferred leader first."""
 
     topic: str
     partition: int
@@ -24,7 +24,8 @@ class Assignment(NamedTuple):
 
 
 def assignments_in(text: str, path: str) -> tuple[Assignment, ...]:
-    """UsageError names the file's line, or the element, and what it may say."""
+    """The assignments in the file's text. Raises UsageError, which names the place and what is
+    expected there."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

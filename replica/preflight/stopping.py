@@ -1,7 +1,7 @@
-"""Stopping brokers: which partitions lose their leader, or their guarantees, meanwhile.
+"""Judges the stop of brokers: which partitions meanwhile lose their leader or their guarantees.
 
-A broker that is shut down in order leaves the ISRs first (Kafka: controlled shutdown); one that is
-in the ISR alone stays in it, and its partition has no leader until it is back.
+A broker that is shut down in order first leaves the ISRs (Kafka: controlled shutdown). Where it is
+the only replica in the ISR, it stays there, and the partition has no leader until it is back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from replica.preflight.answer import Preflight, Reason, note, preflight, unknown
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
-    """brokers: ids. A voter among them is taken to stop, too."""
+    """brokers: ids. If one of them is also a voter, the voter stops too."""
     gone = frozenset(brokers)
     offsets = cluster.offsets("partitions")
     reasons = [
@@ -33,7 +33,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:
-    """All registered brokers of the rack."""
+    """The stop of all registered brokers of the rack."""
     brokers = [broker for broker, its_rack in racks_of(cluster).items() if its_rack == rack]
     action = f"stop rack {rack}, brokers {listed(sorted(brokers))}"
     if not brokers:

@@ -1,4 +1,4 @@
-"""Raising metadata.version (KIP-584, KIP-778; Kafka: FeatureControlManager)."""
+"""Judges a higher metadata.version (KIP-584, KIP-778; Kafka: FeatureControlManager)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from replica.preflight.answer import Preflight, Reason, note, preflight, unknown
 
 
 def upgrade(cluster: Cluster, release: str) -> Preflight:
-    """To the newest metadata.version of a Kafka release, a key of NEWEST_LEVELS.
+    """The change to the newest metadata.version of a Kafka release. release: a key of
+    NEWEST_LEVELS.
 
     Kafka asks every registered broker and controller, whether it runs or not.
     """

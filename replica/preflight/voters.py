@@ -1,4 +1,4 @@
-"""Changes of the voter set (KIP-853), one voter at a time."""
+"""Judges changes of the voter set (KIP-853), one voter at a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from replica.model.control import KRAFT_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 UPGRADES_FROM_STATIC = 26
-"""The newest metadata.version of Kafka 4.1, the first release that raises kraft.version from 0, is
-this or newer (4.1-IV0)."""
+"""4.1-IV0, which every node of Kafka 4.1 supports. That is the first release that raises
+kraft.version from 0."""
 
 
 def remove_voter(cluster: Cluster, voter: int) -> Preflight:
-    """The new set needs its own majority to commit the change."""
+    """The removal of a voter. A majority of the new set has to commit it."""
     action = f"remove voter {voter}"
     reasons = [*_of_dynamic_quorum(cluster)]
     left = cluster.voters - {voter}
@@ -30,7 +30,8 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:
-    """The node runs as an observer first, and has to have caught up with the leader."""
+    """The addition of a voter. Its node first runs as an observer, until it has caught up with the
+    leader."""
     reasons = [*_of_dynamic_quorum(cluster)]
     registration = cluster.values("controllers").get(voter)
     if voter in cluster.voters:
@@ -50,7 +51,8 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
-    """kraft.version from 0 to 1: every voter must support it, and the leader must have heard so."""
+    """The change of kraft.version from 0 to 1. Every voter must support it, and must have told the
+    leader so."""
     action = f"raise {KRAFT_VERSION} to 1, from static voters to such that can be changed"
     if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]

@@ -144,10 +144,11 @@ class Core:
         return self.is_voter and len(self.log.voters) == 1
 
     def election_timeout(self) -> int:
-        """A deadline (ms) between one and two election timeouts from now; FOREVER for a replica
-        that stands in no election."""
-        if not self.may_stand:
-            return FOREVER
+        """When (ms) this replica stands in an election; FOREVER for one that stands in none."""
+        return self.drawn_deadline() if self.may_stand else FOREVER
+
+    def drawn_deadline(self) -> int:
+        """A time (ms) between one and two election timeouts from now."""
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
 

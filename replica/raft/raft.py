@@ -16,7 +16,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE
 from replica.model.log_facts import LogFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.raft import snapshots
+from replica.raft import inputs, snapshots
 from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw
 from replica.raft.dispatch import handle_failed, handle_request, handle_response
@@ -24,23 +24,6 @@ from replica.raft.effects import Effects, Stopped
 from replica.raft.election import own_tally, poll_candidate, poll_prospective, poll_unattached
 from replica.raft.follower.fetching import poll_follower
 from replica.raft.follower.voter_updates import may_join, remember_joining
-from replica.raft.inputs import (
-    Append,
-    Clean,
-    Failed,
-    Flushed,
-    Input,
-    Propose,
-    Request,
-    Resign,
-    Response,
-    Shutdown,
-    SnapshotFetched,
-    SnapshotFrozen,
-    SnapshotRejected,
-    Tick,
-    Truncated,
-)
 from replica.raft.leader.leading import handle_append, handle_propose, handle_resign, poll_leader
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
@@ -84,7 +67,7 @@ class Raft:
         self._core.announce()
         self._deadline = now_ms
 
-    def step(self, event: Input, now_ms: int) -> Effects:
+    def step(self, event: inputs.Input, now_ms: int) -> Effects:
         """Take one input at `now_ms`, which never falls, and return what the host has to do.
 
         Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError or UsageError where
@@ -179,12 +162,11 @@ def _resigned(core: Core, epoch: int) -> Resigned:
     lost records that it appended in this epoch."""
     assert core.local is not None
     others = core.log.voters.others(core.local.key)
-    timeout = core.config.election_timeout_ms
     return Resigned(
         epoch,
         core.local_id,
         core.local.endpoints,
-        election_deadline=core.now + timeout + core.draw(timeout),
+        election_deadline=core.drawn_deadline(),
         unacked=frozenset(voter.key.node_id for voter in others),
     )
 
@@ -218,61 +200,64 @@ def _complete_shutdown(core: Core) -> None:
         core.effects.stop(Stopped.BY_TIMEOUT)
 
 
-def _handle_shutdown(core: Core, shutdown: Shutdown) -> None:
-    if core.shutdown_deadline is None:
-        core.shutdown_deadline = core.now + shutdown.timeout_ms
-
-
-def _handle(core: Core, event: Input) -> None:
+def _handle(core: Core, event: inputs.Input) -> None:
     match event:
-        case Tick():
+        case inputs.Tick():
             pass
-        case Request():
+        case inputs.Request():
             handle_request(core, event)
-        case Response():
+        case inputs.Response():
             handle_response(core, event)
-        case Failed():
+        case inputs.Failed():
             handle_failed(core, event)
-        case Propose() | Append() | Resign():
+        case inputs.Propose() | inputs.Append() | inputs.Resign():
             _handle_state_machine(core, event)
-        case Clean():
+        case inputs.Clean():
             handle_clean(core, event)
-        case Shutdown():
-            _handle_shutdown(core, event)
+        case inputs.Shutdown():
+            if core.shutdown_deadline is None:
+                core.shutdown_deadline = core.now + event.timeout_ms
         case _:
             _handle_storage(core, event)
 
 
-def _handle_state_machine(core: Core, event: Propose | Append | Resign) -> None:
+def _handle_state_machine(
+    core: Core, event: inputs.Propose | inputs.Append | inputs.Resign
+) -> None:
     """Handle what the state machine of a leader asks for."""
     match event:
-        case Propose():
+        case inputs.Propose():
             handle_propose(core, event)
-        case Append():
+        case inputs.Append():
             handle_append(core, event)
-        case Resign():
+        case inputs.Resign():
             handle_resign(core, event)
         case _:
             assert_never(event)
 
 
 def _handle_storage(
-    core: Core, event: Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected
+    core: Core,
+    event: inputs.Flushed
+    | inputs.Truncated
+    | inputs.SnapshotFrozen
+    | inputs.SnapshotFetched
+    | inputs.SnapshotRejected,
 ) -> None:
     """Handle what storage reports of an effect that is done."""
     match event:
-        case Flushed():
+        case inputs.Flushed():
             core.log = core.log.flushed(event.end_offset)
             if isinstance(core.role, Leader):
                 update_high_watermark(core)
-        case Truncated():
+        case inputs.Truncated():
             core.log = core.log.truncated(event.end_offset)
             core.truncating = False
-        case SnapshotFrozen():
+        case inputs.SnapshotFrozen():
             snapshots.handle_frozen(core, event.facts)
-        case SnapshotFetched():
+        case inputs.SnapshotFetched():
             snapshots.handle_fetched(core, event.facts)
-        case SnapshotRejected():
+        case inputs.SnapshotRejected():
             snapshots.handle_rejected(core, event.snapshot_id)
         case _:
             assert_never(event)

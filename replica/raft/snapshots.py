@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
-from replica.history.fetch import RecordsFollow, validate_position
+from replica.history.fetch import ValidPosition, validate_position
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.log_facts import SnapshotFacts
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
@@ -53,7 +53,7 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
             f"which is {known}"
         )
     decision = validate_position(core.log.view, snapshot_id.offset, snapshot_id.epoch)
-    if snapshot_id == BOOTSTRAP_SNAPSHOT or not isinstance(decision, RecordsFollow):
+    if snapshot_id == BOOTSTRAP_SNAPSHOT or not isinstance(decision, ValidPosition):
         raise UsageError(
             f"snapshot {snapshot_id.offset}-{snapshot_id.epoch} doesn't lie in the log: no record "
             f"of epoch {snapshot_id.epoch} is the last before offset {snapshot_id.offset}"

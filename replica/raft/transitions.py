@@ -65,27 +65,6 @@ TRANSITIONS: dict[tuple[type[Role], TransitionCause], tuple[type[Role], ...]] = 
     (Resigned, TransitionCause.TIMEOUT): (Unattached,),
 }
 
-IMPOSSIBLE: frozenset[tuple[type[Role], TransitionCause]] = frozenset(
-    {
-        # a candidate that lost waits for its election timeout
-        *((role, TransitionCause.ELECTION_LOST) for role in ROLES if role is not Prospective),
-        *(
-            (role, TransitionCause.PRE_VOTE_UNSUPPORTED)
-            for role in ROLES
-            if role is not Prospective
-        ),
-        *(
-            (role, TransitionCause.MAJORITY_GRANTED)
-            for role in (Unattached, Follower, Leader, Resigned)
-        ),
-        # these have voted already, or know the leader of the epoch
-        *((role, TransitionCause.VOTED) for role in (Candidate, Follower, Leader, Resigned)),
-        *((role, TransitionCause.RESIGNED) for role in ROLES if role is not Leader),
-    }
-)
-"""The pairs of a role and a cause that never meet. The engine asks TRANSITIONS alone; this is for
-readers, and a test holds that each pair is in exactly one of the two, so that none is forgotten."""
-
 _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 

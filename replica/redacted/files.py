@@ -1,4 +1,4 @@
-"""The files of a metadata directory without secrets, each as a capture is about to copy it."""
+"""The files of a metadata directory without secrets, as a capture copies them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 
 @dataclass(frozen=True, slots=True)
 class _Latest:
-    """The log that was redacted last, as its index comes before it and needs it too. digest: of
-    the bytes that were there."""
+    """The log that was redacted last. It is kept because its index, which comes before it, needs it
+    too. digest: of the bytes before."""
 
     path: str
     digest: bytes
@@ -44,7 +44,7 @@ class _Latest:
 
 
 class RedactedFiles:
-    """read: of the logs that indexes point into."""
+    """Redacts files one by one. read: how the logs are read to which indexes point."""
 
     def __init__(self, records: RecordRedactor, read: ReadFile) -> None:
         self._records = records
@@ -52,12 +52,12 @@ class RedactedFiles:
         self._latest: _Latest | None = None
 
     def content(self, path: str, data: Source) -> Source:
-        """What stands for the bytes of the file at `path`, of a kind that classify knows.
+        """The redacted bytes of the file at `path`, whose kind `classify` knows.
 
-        A log of more than SMALL_BYTES becomes a file in TMPDIR that has no name. Of a small file
-        stays what its format means: no comment, and no key that Kafka doesn't know. One that
-        doesn't decode becomes one that doesn't either, as nobody can tell what is in it.
-        UnreadableFileError, UnwritableFileError.
+        A log of more than SMALL_BYTES becomes a file without a name in TMPDIR. Of a small file
+        everything is kept but comments and keys that Kafka doesn't know. A file that doesn't decode
+        becomes bytes that don't decode either, because nobody can tell what it holds. Raises
+        UnreadableFileError and UnwritableFileError.
         """
         name = classify(os.path.basename(path))
         if name.kind in LOG_KINDS:
@@ -75,7 +75,7 @@ class RedactedFiles:
     def _log(self, path: str, data: Source) -> _Latest:
         latest, digest = self._latest, _digest(data)
         if latest is None or (latest.path, latest.digest) != (path, digest):
-            self._latest = None  # before the next one takes as much room
+            self._latest = None  # so that both are not in memory together
             content, moved = self._redacted(data)
             latest = self._latest = _Latest(path, digest, content, moved)
         return latest
@@ -94,8 +94,8 @@ class RedactedFiles:
             raise UnwritableFileError(place, error.strerror or str(error)) from error
 
     def _offset_index(self, path: str, name: FileName, data: bytes) -> bytes:
-        """Its positions are those of the new log. Where there is no log to read, they count from 0,
-        for the old ones tell the sizes of batches."""
+        """The index with positions in the new log. Where its log can't be read, the entries get the
+        positions 0, 1 and so on, because the old ones would show the sizes of batches."""
         found = index.decode_offset_index(data)
         assert name.base_offset is not None, "an index has its segment's number"
         log_name = segment_file_name(name.base_offset, FileKind.SEGMENT)
@@ -147,7 +147,7 @@ def _quorum_state(data: bytes) -> bytes:
 
 
 def _configured_voters(data: bytes) -> bytes:
-    """The one line that tells who votes: people put whole server.properties into this file."""
+    """Only the line that names the voters: people put a whole server.properties into this file."""
     voters = quorum_properties.decode(data)
     named = ",".join(f"{one.voter_id}@{_host(one.host)}:{one.port}" for one in voters)
     return f"controller.quorum.voters={named}\n".encode()

@@ -1,12 +1,13 @@
-"""The bytes of a segment or a snapshot, written anew without secrets.
+"""Writes the bytes of a segment or a snapshot anew, without secrets.
 
-Uncompressed batches without a secret stay byte for byte; of compressed ones the records stay, for
-nobody sees what a codec's stream holds besides. The others keep their offsets, epochs, times and
-attributes and get the CRC of their new bytes. Their sizes change, and with that the positions of
-all that follows: a secret's length shows nowhere. Damage stays damage of its kind: what a damaged
-batch holds is overwritten, its header stays where it can be one, without the CRC.
+An uncompressed batch without a secret stays byte for byte. Of a compressed batch only the records
+stay, because a codec's stream may hold more than these. All other batches keep their offsets,
+epochs, times and attributes, and get the CRC of their new bytes. Their sizes change, and with them
+the positions of everything behind: the length of a secret shows nowhere. A damaged batch stays
+damaged in the same way: its content is overwritten, and its header stays if it could be one, but
+without the CRC.
 
-No more than one batch, of 32 MiB at most, is in memory.
+At most one batch is in memory, of 32 MiB at most.
 """
 
 from __future__ import annotations
@@ -19,18 +20,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from replica.errors import DataError, UnsupportedDataError
-from replica.format.batch import (
-    HEADER,
-    MAGIC,
-    MIN_RECORD_BYTES,
-    BatchHeader,
-    computed_crc,
-    continued_crc,
-    decode_header,
-    encode_header,
-    is_plausible,
-    with_records,
-)
+from replica.format import batch
 from replica.format.byte_source import BLOCK_BYTES, ByteSource, ShrankError, Source, byte_source
 from replica.format.compression import MAX_RECORDS_BYTES, NONE, Inflation, compress
 from replica.format.record import Record, encode_records, records_of
@@ -39,32 +29,33 @@ from replica.message.primitives import Buffer
 from replica.redacted.records import FILL, RecordRedactor
 
 _SIZES_OF_DAMAGED = 64
-"""A damaged batch's size is rounded up to a multiple of so many bytes."""
+"""The size of a damaged batch is rounded up to a multiple of this many bytes."""
 _LENGTH_END, _MAGIC_AT = 12, 16
-"""Bytes from a batch's first one on. Between them is the leader epoch, or an older magic's CRC."""
-_NO_HEADER = BatchHeader(0, 0, -1, MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
+"""Positions in a batch. The bytes between them are the leader epoch, or the CRC of an older
+magic."""
+_NO_HEADER = batch.BatchHeader(0, 0, -1, batch.MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
 _ZEROS = re.compile(rb"\0{64,}")
 _ZERO_BLOCK = bytes(BLOCK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Where the bytes of the old file are in the new one. old: bytes, rising, from which on the
-    distance to the new place is another one; new: their new places."""
+    """Maps positions of the old file to the new one. old: the positions, rising, at which the
+    distance to the new position changes. new: the new positions of these."""
 
     old: array[int]
     new: array[int]
 
     def position(self, position: int) -> int:
-        """Where the byte of the old file is in the new one; a batch's first byte is exact."""
+        """The position in the new file. It is exact for the first byte of a batch."""
         place = bisect_right(self.old, position) - 1
         return position if place < 0 else self.new[place] + position - self.old[place]
 
 
 def redact_log(data: Source, records: RecordRedactor, out: BinaryIO) -> Moved:
     """Write all bytes of one .log or .checkpoint file to `out`, which is empty and can seek: long
-    runs of zeros become holes. A file that ends earlier while it is read is taken for the shorter
-    one. OSError of `out`, UnreadableFileError."""
+    runs of zeros become holes. A file that becomes shorter while it is read is read again. Raises
+    OSError of `out`, and UnreadableFileError."""
     source = byte_source(data)
     while True:
         try:
@@ -92,7 +83,8 @@ def _redacted(source: ByteSource, records: RecordRedactor, out: _Output) -> Move
 
 @dataclass
 class _Output:
-    """size: of what was written; a hole at its end isn't in the file before `close`."""
+    """The new file. size: of everything written; a hole at the end is in the file only after
+    `close`."""
 
     file: BinaryIO
     size: int = 0
@@ -101,7 +93,7 @@ class _Output:
     _distance: int = 0
 
     def begin(self, old_position: int) -> None:
-        """What is written next stands for the old file's bytes from there on."""
+        """Note that the next bytes stand for those of the old file from this position on."""
         if self.size - old_position != self._distance:
             self._distance = self.size - old_position
             self.old.append(old_position)
@@ -134,20 +126,21 @@ def _write_batch(
     header = frame.header
     if not frame.crc_valid:
         _write_damaged(header, out)
-    elif header.size_bytes - HEADER.size > MAX_RECORDS_BYTES:
+    elif header.size_bytes - batch.HEADER.size > MAX_RECORDS_BYTES:
         _write_oversized(header, out)
     else:
         whole = source.read(frame.position, header.size_bytes)
-        if computed_crc(whole) == header.crc:
+        if batch.computed_crc(whole) == header.crc:
             out.write(_batch(header, whole, redactor, inflation))
-        else:  # another process has written there since the walk computed it
+        else:  # another process has written there since the walk checked the CRC
             _write_damaged(header, out)
 
 
 def _batch(
-    header: BatchHeader, whole: Buffer, redactor: RecordRedactor, inflation: Inflation
+    header: batch.BatchHeader, whole: Buffer, redactor: RecordRedactor, inflation: Inflation
 ) -> Buffer:
-    """A batch with a right CRC; the same bytes where nothing in it had to be replaced."""
+    """The redacted bytes of a batch with a right CRC; the same bytes where nothing had to be
+    replaced."""
     records: list[Record] = []
     is_changed = header.codec != NONE
     is_broken = False
@@ -156,67 +149,67 @@ def _batch(
             shown = redactor.redacted(record, is_control=header.is_control)
             is_changed = is_changed or shown is not record
             records.append(shown)
-    except DataError:  # what is left of the batch is replaced by what doesn't decode either
+    except DataError:  # the rest of the batch is replaced by bytes that don't decode either
         is_broken = True
     if not is_broken and not is_changed:
         return whole
     body = encode_records(records, header.base_offset, header.base_timestamp)
     if is_broken:
         body += FILL * (1 + max(0, _claimed(header) - len(body)) // len(FILL))
-    return with_records(header, _compressed(header.codec, body))
+    return batch.with_records(header, _compressed(header.codec, body))
 
 
-def _claimed(header: BatchHeader) -> int:
-    """Bytes of room for as many records as the header claims; without it the batch would be none
-    that Kafka could have written."""
-    return min(header.record_count * MIN_RECORD_BYTES, header.size_bytes)
+def _claimed(header: batch.BatchHeader) -> int:
+    """The fewest bytes of as many records as the header claims. Kafka could not have written a
+    batch with fewer."""
+    return min(header.record_count * batch.MIN_RECORD_BYTES, header.size_bytes)
 
 
 def _compressed(codec: int, body: bytes) -> bytes:
     try:
         return compress(codec, body)
-    except DataError:  # no codec of Kafka's: nobody could read what was there
+    except DataError:  # a codec that Kafka doesn't know: nobody can read the records
         return FILL
 
 
-def _write_oversized(header: BatchHeader, out: _Output) -> None:
-    """A batch that nobody reads for its size: one of which no record decodes, and as much room."""
+def _write_oversized(header: batch.BatchHeader, out: _Output) -> None:
+    """Write a batch in place of one that is too large to be read. None of its records decodes."""
     room = max(0, _claimed(header) - len(FILL))
-    length = header.batch_length - header.size_bytes + HEADER.size + len(FILL) + room
+    length = header.batch_length - header.size_bytes + batch.HEADER.size + len(FILL) + room
     header = header._replace(batch_length=length, crc=0)
-    crc = _with_zeros(computed_crc(encode_header(header) + FILL), room)
-    out.write(encode_header(header._replace(crc=crc)) + FILL)
+    crc = _with_zeros(batch.computed_crc(batch.encode_header(header) + FILL), room)
+    out.write(batch.encode_header(header._replace(crc=crc)) + FILL)
     out.hole(room)
 
 
-def _write_damaged(header: BatchHeader, out: _Output) -> None:
-    """A batch of this header whose bytes don't have its CRC, and are none of those it had."""
+def _write_damaged(header: batch.BatchHeader, out: _Output) -> None:
+    """Write a batch with this header and other bytes, which don't have its CRC."""
     surplus = -header.size_bytes % _SIZES_OF_DAMAGED
     header = header._replace(batch_length=header.batch_length + surplus, crc=0)
-    room = header.size_bytes - HEADER.size
-    if _with_zeros(computed_crc(encode_header(header)), room) == 0:
+    room = header.size_bytes - batch.HEADER.size
+    if _with_zeros(batch.computed_crc(batch.encode_header(header)), room) == 0:
         header = header._replace(crc=1)
-    out.write(encode_header(header))
+    out.write(batch.encode_header(header))
     out.hole(room)
 
 
 def _with_zeros(crc: int, count: int) -> int:
-    """The CRC-32C of bytes that have `crc`, and of so many zeros behind them."""
+    """The CRC-32C of bytes with the CRC `crc`, and `count` zeros behind them."""
     while count:
         block = memoryview(_ZERO_BLOCK)[:count]
-        crc = continued_crc(block, crc)
+        crc = batch.continued_crc(block, crc)
         count -= len(block)
     return crc
 
 
 def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
-    """Bytes of the same length that hide the content. Bytes that make a reader take their beginning
-    for that of a batch stay, and so do long runs of zeros, which a crash leaves."""
+    """Write as many bytes, which hide the content. A header at their beginning stays, because
+    readers would take it for that of a batch; so do long runs of zeros, which a crash leaves."""
     out.begin(begin)
     if not any(bytes(part).strip(b"\0") for part in _parts(source, begin, end)):
         out.hole(end - begin)
         return
-    kept = _frame_of(source.read(begin, min(HEADER.size, source.size - begin)))
+    kept = _frame_of(source.read(begin, min(batch.HEADER.size, source.size - begin)))
     for part in _parts(source, begin, end):
         content = bytearray(b"\xff" * len(part))
         for zeros in _ZEROS.finditer(part):
@@ -232,18 +225,19 @@ def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
 
 
 def _frame_of(rest: Buffer) -> bytes:
-    """The header, without its CRC; without what follows the magic where it is no batch's of ours,
-    and only the numbers that its frame needs where no Kafka could have written it."""
+    """What stays of a header: everything but the CRC. Of a batch of another magic, nothing behind
+    the magic stays; of a header that no Kafka could have written, only the numbers that its frame
+    needs."""
     try:
-        header = decode_header(rest)
+        header = batch.decode_header(rest)
     except UnsupportedDataError:
         return bytes(rest[:_LENGTH_END]) + b"\xff" * 4 + bytes(rest[_MAGIC_AT : _MAGIC_AT + 1])
     except DataError:
         return b""
-    if not is_plausible(header):
+    if not batch.is_plausible(header):
         header = _NO_HEADER._replace(
             base_offset=header.base_offset,
             batch_length=header.batch_length,
             last_offset_delta=header.last_offset_delta,
         )
-    return encode_header(header._replace(crc=0))
+    return batch.encode_header(header._replace(crc=0))

@@ -1,10 +1,11 @@
-"""Hashes in the place of names that users gave: which fields hold such names, and how hashes look.
+"""Replaces the names that users gave by hashes: which fields hold such names, and how the hashes
+look.
 
-A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which Kafka
-takes for a legal name. Equal names of a kind become equal, so that a topic's configs and ACLs are
-still those of the topic. The name behind a prefixed ACL becomes a name of its own, as a hash has no
-prefixes. Kept are broker and controller ids, hosts, racks, IP addresses, the wildcard, and the
-topics that Kafka itself makes.
+A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which is a
+legal name in Kafka. Equal names of a kind get equal hashes, so a topic's configs and ACLs still
+belong to the topic. The prefix of a prefixed ACL gets a hash of its own, which is no prefix of
+other hashes. Broker and controller ids, hosts, racks, IP addresses, the wildcard, and the topics
+that Kafka itself makes stay as they are.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ _QUOTA_KINDS = {"user": _USER, "client-id": "client-id"}
 
 
 class NameHasher:
-    """Puts hashes in the place of users' names; equal keys of the redactor give equal names."""
+    """Replaces users' names by hashes. Redactors with equal keys give equal hashes."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
 
     def hashed(self, record: MetadataRecord) -> MetadataRecord:
-        """The record with other names; the same object where it has none that is hashed."""
+        """The record with hashes for names; the same object where it has no such name."""
         find = _CHANGES.get(record.type)
         changes = {} if find is None else find(self, record)
         changes = {name: new for name, new in changes.items() if new != record.fields[name]}

@@ -1,4 +1,4 @@
-"""One record's key and value without secrets, in bytes that decode as before."""
+"""Redacts one record: its key and value without secrets, in bytes that decode as before."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from replica.metadata.redact import Redactor
 from replica.redacted.names import NameHasher
 
 FILL = b"\xff" * 16
-"""No record begins so, and no value ends so: a varint of more than ten bytes."""
+"""A varint of more than ten bytes, with which no record begins and no value ends."""
 _CONTROL_KEY_BYTES = 4
-"""Version and type. Readers pass over what stands behind them."""
+"""The version and the type. Readers ignore bytes behind them."""
 _MARKER_BYTES = 6
 """The bytes of a transaction marker's value: its version, and the coordinator's epoch."""
 
 
 class RecordRedactor:
-    """Redacts records; hashes_names: users' names as well, by replica.redacted.names."""
+    """Redacts records. hashes_names: whether users' names are hashed too
+    (replica.redacted.names)."""
 
     def __init__(self, redactor: Redactor, *, hashes_names: bool = False) -> None:
         self._redactor = redactor
@@ -33,7 +34,7 @@ class RecordRedactor:
     def redacted(self, record: Record, *, is_control: bool) -> Record:
         """The record without secrets; the same object where it has none.
 
-        A record that doesn't decode stays one.
+        A record that doesn't decode becomes one that doesn't decode either.
         """
         key, value = record.key, record.value
         if is_control:
@@ -78,7 +79,7 @@ class RecordRedactor:
         key = None if key is None else key[:_CONTROL_KEY_BYTES]
         try:
             message = decode_control(key, value)
-        except DataError:  # the version is what is needed to tell why it doesn't decode
+        except DataError:  # a reader needs the version to say why the record doesn't decode
             return key, None if value is None else value[:2] + FILL
         if isinstance(message, UnknownControl):
             assert isinstance(message.value, bytes)
@@ -87,7 +88,7 @@ class RecordRedactor:
             shown = self._print(f"control {message.type_code}", message.value[2:])
             return key, message.value[:2] + shown
         if not has_unknown_tags(message):
-            return key, value  # it has nothing but what its fields tell
+            return key, value  # the known fields hold no secrets
         assert not isinstance(message, UnknownControl)
         tags = tuple((path, self._tags(found)) for path, found in message.unknown_tags)
         return encode_control(replace(message, unknown_tags=tags, original=None))
@@ -112,7 +113,7 @@ def _envelope(value: bytes) -> bytes:
             number, end = read_unsigned_varint(value, at, what)
         except DataError:
             break
-        if number >= 1 << 15:  # nothing that Kafka has given out, so it may be of a secret
+        if number >= 1 << 15:  # Kafka has no such number, so the bytes may be part of a secret
             break
         at = end
     return value[:at]

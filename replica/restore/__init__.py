@@ -1,4 +1,4 @@
-"""A cluster's metadata as what a new cluster begins with: `kraftlake restore`.
+"""Makes a cluster's metadata the beginning of a new cluster: `kraftlake restore`.
 
 plan        which entities of an image go over, changed in what, and what stays behind
 checkpoint  records as the bytes of a bootstrap checkpoint

@@ -1,7 +1,8 @@
 """Records as the bytes of a checkpoint (KIP-630; Kafka: RecordsSnapshotWriter, BatchFileWriter).
 
-A control batch with the header, control records of the quorum where there are some, batches of
-metadata records, and a control batch with the footer; offsets from 0, epoch 0.
+A checkpoint has a control batch with the header, perhaps one with control records of the quorum,
+batches of metadata records, and a control batch with the footer. Its offsets begin at 0, and its
+epoch is 0.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def checkpoint(
     timestamp_ms: int,
     control: Sequence[ControlMessage] = (),
 ) -> bytes:
-    """The file's bytes. control: what stands between the header and the records, KRaftVersion and
-    KRaftVoters."""
+    """The file's bytes. control: KRaftVersion and KRaftVoters, which stand between the header and
+    the records."""
     offset = 0
     parts = []
     for messages in ([SnapshotHeader(0, timestamp_ms)], [*control]):

@@ -1,5 +1,5 @@
-"""The voters of a new cluster: kafka-storage writes them into the checkpoint 0-0 when it formats a
-controller's directory (KIP-853)."""
+"""Reads the voters of a new cluster, which kafka-storage writes into the checkpoint 0-0 when it
+formats a controller's directory (KIP-853)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from replica.format.snapshot_content import inspect
 
 
 def voters_records(checkpoint: bytes) -> tuple[ControlMessage, ...]:
-    """kraft.version and the voters, in their order; nothing of a cluster with static voters.
+    """The records of kraft.version and of the voters, in the order of the file; none where the
+    cluster has static voters.
 
-    checkpoint: the file's bytes. Raises DataError where they aren't a whole snapshot: a voter in
-    the part that is missing or damaged would be missing in the new cluster.
+    checkpoint: the file's bytes. Raises DataError where they aren't a whole snapshot: the new
+    cluster would lack a voter that the missing or damaged part holds.
     """
     found = scan(checkpoint, expected_offset=0)
     for damage in found.damages:

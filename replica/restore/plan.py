@@ -1,9 +1,9 @@
-"""What of a cluster's state a new cluster begins with.
+"""Plans which part of a cluster's state a new cluster begins with.
 
 Features, topics with their ids, partitions, configs, quotas, ACLs, SCRAM credentials and the next
-producer id go over. Left out is what belongs to the old nodes (registrations, the voter set), what
-can't be known (redacted values, delegation tokens, whose HMACs no log holds), and what describes
-replicas that have yet to start: leaders, eligible leader replicas, log directories, reassignments.
+producer id go over. Three things are left out: what belongs to the old nodes (registrations, the
+voter set); what isn't known (redacted values, and delegation tokens, whose HMACs no log holds); and
+what describes the old replicas (leaders, eligible leader replicas, log directories, reassignments).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _Values = dict[Any, Any]
 
 
 class RestoreDifference(NamedTuple):
-    """A difference of the new cluster. entity: the kind; number: how many entities; examples: the
-    names of the first of them; detail: one line."""
+    """A difference between the new cluster and the old one. entity: the kind. number: how many
+    entities differ. detail: one line. examples: the names of the first entities."""
 
     entity: str
     number: int
@@ -42,7 +42,8 @@ class RestoreDifference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """image: what the new cluster begins with. changes: in what it differs from the old one's."""
+    """image: the state with which the new cluster begins. changes: its differences from the old
+    cluster's state."""
 
     image: Image
     changes: tuple[RestoreDifference, ...]
@@ -53,10 +54,11 @@ class RestorePlan:
 
 
 def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> RestorePlan:
-    """brokers: new ids of old ones; who isn't named keeps its id. release: a key of NEWEST_LEVELS.
+    """The plan for this image. brokers: old broker id -> new one; a broker that isn't named keeps
+    its id. release: a key of NEWEST_LEVELS.
 
-    UsageError where the release can't hold the image's metadata.version, or two brokers would get
-    one id.
+    Raises UsageError where the release doesn't know the image's metadata.version, or where two
+    brokers would get the same id.
     """
     _check_level(image, release)
     planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)
@@ -85,7 +87,7 @@ def _check_level(image: Image, release: str) -> None:
 
 
 class _Planning:
-    """values: of State's tables, by name; changed step by step."""
+    """Changes the values step by step. values: those of State's tables, by name."""
 
     def __init__(self, values: dict[str, _Values], brokers: Mapping[int, int]) -> None:
         self.values = values
@@ -141,9 +143,9 @@ class _Planning:
         self._tell(entity, f"left out: {why}", [_shown(key) for key in gone])
 
     def _features(self) -> None:
-        """With eligible leader replicas, a broker that the controller has never seen leaves all
-        ISRs when it registers (Kafka: BrokerUncleanShutdownHandler): partitions would be left
-        without a replica that may lead."""
+        """Leave out the feature of eligible leader replicas. With it, a broker that the controller
+        has never seen leaves all ISRs when it registers (Kafka: BrokerUncleanShutdownHandler), and
+        partitions would have no replica that may lead."""
         level = self.values["features"].pop(ELR_VERSION, None)
         if level:
             detail = (

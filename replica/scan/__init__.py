@@ -1,9 +1,9 @@
 """The bulk reader: a segment or snapshot, in memory or an open file -> Arrow, at machine speed.
 
-    for batch in scan_records(data, redactor=redactor):   # replica.scan.arrow
-        ...                                               # pyarrow.RecordBatch, 32,768 rows or so
+    for batch in RecordScan(data, redactor=redactor):   # replica.scan.arrow
+        ...                                             # pyarrow.RecordBatch, 32,768 rows or so
 
-arrow        scan_records, scan_batches: what others call
+arrow        RecordScan, BatchScan: what others call
 lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster
 odd_records  the records that the scalar reader must look at

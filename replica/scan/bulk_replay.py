@@ -21,23 +21,14 @@ from replica.format.byte_source import ByteSource
 from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.state import State
 from replica.metadata.record import MetadataRecord
-from replica.scan import frames
+from replica.scan import frames, tables
+from replica.scan import replay_tables as t
 from replica.scan.compiled import replay_rows
 from replica.scan.log_bytes import LogBytes
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 from replica.scan.replay_slots import ReplaySlots
 from replica.scan.replay_state import write_changes, write_puts
-from replica.scan.replay_tables import (
-    STATE_EXPLAINED,
-    STATE_REFUSED,
-    STATE_STOP,
-    STOP_APPLY,
-    STOP_BARRIER,
-    STOP_DONE,
-    STOP_REFUSED,
-)
-from replica.scan.tables import MAX_WIDTH
 
 _REFILL_SHARE = 8
 """Filling the kernel's tables takes as long as replaying one record for each 8 of their
@@ -65,7 +56,7 @@ class BulkReplay:
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
         self._log = LogBytes()
-        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
+        self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
         # Records are replayed one by one while this is None.
         self._slots: ReplaySlots | None = ReplaySlots(self._replay.state)
         self._one_by_one = 0
@@ -102,13 +93,13 @@ class BulkReplay:
         row, base = low, self._log.add(source) + chunk.start
         while row < high:
             explained = not explain or first is not None
-            stop = STOP_BARRIER
+            stop = t.STOP_BARRIER
             self._enter_kernel()
             if self._slots is not None:
                 run = row, high, base
                 row, stop, more = self._by_kernel(self._slots, chunk, run, explained)
                 refused += more
-                if stop == STOP_DONE:
+                if stop == t.STOP_DONE:
                     break
             try:
                 refusal = self._one(chunk, row, stop)
@@ -130,12 +121,12 @@ class BulkReplay:
         low, high, base = run
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high]
         slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))
-        slots.state[[STATE_REFUSED, STATE_EXPLAINED]] = 0, explained
+        slots.state[[t.STATE_REFUSED, t.STATE_EXPLAINED]] = 0, explained
         row = replay_rows(
             chunk.array, chunk.rows.reshape(-1), low, high, base,
             slots.slots, slots.index, slots.arena, slots.puts, slots.state, self._places,
         )  # fmt: skip
-        return row, int(slots.state[STATE_STOP]), int(slots.state[STATE_REFUSED])
+        return row, int(slots.state[t.STATE_STOP]), int(slots.state[t.STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
         """Replay one row by the scalar replay. Raises DataError where the row has no meaning."""
@@ -143,14 +134,14 @@ class BulkReplay:
         message = meaning(record, is_control=chunk.is_control(row))
         if self._slots is None:
             self._one_by_one += 1
-        elif stop == STOP_APPLY:
+        elif stop == t.STOP_APPLY:
             write_puts(self._slots, self._log, self._replay)
-        elif stop == STOP_REFUSED:
+        elif stop == t.STOP_REFUSED:
             write_changes(self._slots, self._log, self._replay)
         elif isinstance(message, MetadataRecord):
             self._leave_kernel()
         refusal = self._replay.apply(record.offset, message)
-        assert stop != STOP_REFUSED or refusal is not None, "the kernel refuses what Replay does"
+        assert stop != t.STOP_REFUSED or refusal is not None, "the kernel refuses what Replay does"
         return refusal
 
     def _leave_kernel(self) -> None:

@@ -15,18 +15,7 @@ import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
 from replica.format.segment import ColumnBatches, LocatedBatch
-from replica.scan.frames import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_TIME,
-    BATCH_COUNT,
-    BATCH_CRC,
-    BATCH_EPOCH,
-    BATCH_LAST_OFFSET,
-    BATCH_MAX_TIME,
-    BATCH_POSITION,
-    BATCH_SIZE,
-)
+from replica.scan import frames
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 
@@ -242,23 +231,23 @@ def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
 def _columns_of(chunk: Chunk) -> list[Longs]:
     """The columns of a chunk, by NAMES. The kernel takes only batches with a right CRC."""
     table = chunk.batches[:, : chunk.batch_count]
-    at = table[BATCH_POSITION][:, None] + np.arange(
+    at = table[frames.BATCH_POSITION][:, None] + np.arange(
         _PRODUCER_POSITION, _PRODUCER_POSITION + _PRODUCER.itemsize
     )
     producer = np.ascontiguousarray(chunk.array[at]).view(_PRODUCER)[:, 0]
     size = chunk.batch_count
     return [
-        table[BATCH_POSITION] + chunk.start,
-        table[BATCH_BASE_OFFSET],
-        table[BATCH_SIZE] - LENGTH_PREFIX.size,
-        table[BATCH_EPOCH],
+        table[frames.BATCH_POSITION] + chunk.start,
+        table[frames.BATCH_BASE_OFFSET],
+        table[frames.BATCH_SIZE] - LENGTH_PREFIX.size,
+        table[frames.BATCH_EPOCH],
         np.full(size, MAGIC, np.int64),
-        table[BATCH_CRC],
-        table[BATCH_ATTRIBUTES],
-        table[BATCH_LAST_OFFSET] - table[BATCH_BASE_OFFSET],
-        table[BATCH_BASE_TIME],
-        table[BATCH_MAX_TIME],
+        table[frames.BATCH_CRC],
+        table[frames.BATCH_ATTRIBUTES],
+        table[frames.BATCH_LAST_OFFSET] - table[frames.BATCH_BASE_OFFSET],
+        table[frames.BATCH_BASE_TIME],
+        table[frames.BATCH_MAX_TIME],
         *(producer[name].astype(np.int64) for name in _PRODUCER.names or ()),
-        table[BATCH_COUNT],
+        table[frames.BATCH_COUNT],
         np.ones(size, np.int64),
     ]

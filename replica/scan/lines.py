@@ -17,20 +17,10 @@ import numpy.typing as npt
 from replica.format.byte_source import Source
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
-from replica.scan import frames
+from replica.scan import frames, tables
 from replica.scan.compiled import write_lines
 from replica.scan.native import Bytes, Longs
-from replica.scan.regions import Chunk, Scan
-from replica.scan.tables import (
-    CONFIG_PROGRAM,
-    KERNEL_PROGRAMS,
-    LINES_ITEMS,
-    LINES_REFUSED,
-    LINES_WRITTEN,
-    MAX_WIDTH,
-    NO_PROGRAM,
-    program_table,
-)
+from replica.scan.regions import Chunk, Regions
 
 OUTPUT_BYTES = 1024 * 1024
 """The bytes of lines that are written at a time. A record whose line might be longer is left to the
@@ -59,10 +49,10 @@ def _every_type(record_type: str) -> bool:
     return True
 
 
-class LineScan(Scan):
+class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: as of arrow.BatchScan. prefix: the beginning of each line, up to the
+    data, expected_offset: as of JudgedWalk. prefix: the beginning of each line, up to the
     offset. choose: None for all rows. takes_type: which record types have lines; a record that
     doesn't decode goes to the scalar reader whatever its type.
     """
@@ -81,37 +71,33 @@ class LineScan(Scan):
         self._keep_secrets = keep_secrets
         self._choose = choose
         self._prefix: Bytes = np.frombuffer(prefix, np.uint8)
-        taken = [takes_type(program.schema.name) for program in KERNEL_PROGRAMS]
+        taken = [takes_type(program.schema.name) for program in tables.KERNEL_PROGRAMS]
         self._shown: Longs = np.array(taken, np.int64)
         self._every_row: Longs = np.arange(frames.ROWS, dtype=np.int64)
         self._output: Bytes = np.empty(OUTPUT_BYTES, np.uint8)
-        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
+        self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
 
     def __iter__(self) -> Iterator[Piece]:
-        for region in self._regions.read(program_table(keep_secrets=self._keep_secrets)):
+        for region in self.read(tables.program_table(keep_secrets=self._keep_secrets)):
             if isinstance(region, Chunk):
                 yield from self._of_chunk(region)
             elif region.crc_valid:
                 yield region
 
-    def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The whole batch of the last piece. Empty where its file was changed since."""
-        return self._regions.bytes_of(batch)
-
     def _of_chunk(self, chunk: Chunk) -> Iterator[Piece]:
         chosen = self._chosen(chunk)
         batches, rows = chunk.batches.reshape(-1), chunk.rows.reshape(-1)
-        guarded = NO_PROGRAM if self._keep_secrets else CONFIG_PROGRAM
-        state = np.zeros(LINES_ITEMS, np.int64)
+        guarded = tables.NO_PROGRAM if self._keep_secrets else tables.CONFIG_PROGRAM
+        state = np.zeros(tables.LINES_ITEMS, np.int64)
         at = 0
         while at < chosen.size:
             at = write_lines(
                 chunk.array, batches, rows, chosen, at, chosen.size, guarded,
                 self._shown, self._prefix, self._output, self._places, state,
             )  # fmt: skip
-            if state[LINES_WRITTEN]:
-                yield self._output.data[: state[LINES_WRITTEN]]
-            if state[LINES_REFUSED]:
+            if state[tables.LINES_WRITTEN]:
+                yield self._output.data[: state[tables.LINES_WRITTEN]]
+            if state[tables.LINES_REFUSED]:
                 yield _for_the_scalar_reader(chunk, int(chosen[at]))
                 at += 1
 

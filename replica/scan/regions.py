@@ -21,7 +21,6 @@ import numpy as np
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.byte_source import Source
 from replica.format.content import batch_bytes
-from replica.format.damage import Damage
 from replica.format.record import Record
 from replica.format.segment import JudgedWalk, LocatedBatch
 from replica.scan import frames
@@ -73,7 +72,7 @@ scalar reader."""
 
 class Regions(JudgedWalk):
     """The batches of a source in the order of the file, most of them in runs. Its properties are
-    complete when `read` has ended. data, start, expected_offset: as in arrow.BatchScan."""
+    complete when `read` has ended. data, start, expected_offset: as of JudgedWalk."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         super().__init__(data, start=start, expected_offset=expected_offset)
@@ -168,36 +167,3 @@ class Regions(JudgedWalk):
         self._walk.skip_to(position + header.size_bytes)
         self._judgement.go_on(header.next_offset, self.start + self._walk.position)
         return LocatedBatch(self.start + position, header, crc_valid=True)
-
-
-class Scan:
-    """What every reader of a source tells beside its batches or records."""
-
-    def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
-        self._regions = Regions(data, start, expected_offset)
-
-    @property
-    def damages(self) -> tuple[Damage, ...]:
-        """As segment.scan reports them. They are complete when the scan was read to its end."""
-        return self._regions.damages
-
-    @property
-    def end_position(self) -> int:
-        """The byte of the file behind the last batch or damage so far."""
-        return self._regions.end_position
-
-    @property
-    def zero_tail(self) -> int:
-        """The zero bytes behind end_position, which Kafka allocated in advance. The number is
-        complete when the scan was read to its end."""
-        return self._regions.zero_tail
-
-    @property
-    def size(self) -> int:
-        """The size of the source in bytes."""
-        return self._regions.size
-
-    @property
-    def next_offset(self) -> int | None:
-        """The offset after the last batch so far, None where there was none."""
-        return self._regions.next_offset

@@ -22,21 +22,12 @@ from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS
 
 _CONFIG = t.PUT + KERNEL_PROGRAMS[CONFIG_PROGRAM].schema.api_key
 
-_INT_LISTS = (
-    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING,
-    t.PART_ELR, t.PART_LAST_KNOWN_ELR,
+_COLUMNS = (
+    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_LEADER, t.PART_RECOVERY,
+    t.PART_LEADER_EPOCH, t.PART_EPOCH, t.PART_DIRECTORIES, t.PART_ELR, t.PART_LAST_KNOWN_ELR,
 )  # fmt: skip
-_NUMBERS = t.PART_LEADER, t.PART_RECOVERY, t.PART_LEADER_EPOCH, t.PART_EPOCH
-_PLACE_IN_PARTITION = {
-    t.PART_REPLICAS: 0,
-    t.PART_ISR: 1,
-    t.PART_REMOVING: 2,
-    t.PART_ADDING: 3,
-    t.PART_DIRECTORIES: 8,
-    t.PART_ELR: 9,
-    t.PART_LAST_KNOWN_ELR: 10,
-}
-"""Which field of Partition each list is."""
+"""The columns of a partition, in the order of Partition's fields."""
+_LISTS = range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1)
 
 
 def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
@@ -135,8 +126,7 @@ def _write_partitions(numbers: Longs, table: Table, log: LogBytes, state: State)
     ):
         state.partitions.put(key, value, offset)
         state.partition_ids.setdefault(key[0], set()).add(key[1])
-    for column in _PLACE_IN_PARTITION:
-        table[numbers, column] = t.KEPT
+    table[numbers, _LISTS.start : _LISTS.stop] = t.KEPT
 
 
 def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
@@ -147,16 +137,15 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
-    """The partitions. old: the lists that the replay's tables have."""
-    replicas = _lists(parts, t.PART_REPLICAS, old, log)
-    columns = (
-        replicas,
-        *(_lists(parts, column, old, log) for column in _INT_LISTS[1:4]),
-        *(parts[:, column].tolist() for column in _NUMBERS),
-        _directories(parts, replicas, old, log),
-        *(_lists(parts, column, old, log) for column in _INT_LISTS[4:]),
-    )
-    return map(Partition._make, zip(*columns, strict=True))
+    """The partitions. old: the lists that the replay's tables have. Where no directory is known,
+    each replica has the zero uuid."""
+    found: dict[int, list[Any]] = {
+        column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
+        for column in _COLUMNS
+    }
+    for k in np.flatnonzero(parts[:, t.PART_DIRECTORY_COUNT] == 0).tolist():
+        found[t.PART_DIRECTORIES][k] = (ZERO_UUID,) * len(found[t.PART_REPLICAS][k])
+    return map(Partition._make, zip(*found.values(), strict=True))
 
 
 def _lists(parts: Table, column: int, old: list[Partition | None], log: LogBytes) -> list[Any]:
@@ -166,19 +155,9 @@ def _lists(parts: Table, column: int, old: list[Partition | None], log: LogBytes
     there = np.flatnonzero(places >= 0)
     for k, value in zip(there.tolist(), read(places[there]), strict=True):
         found[k] = value
-    field = _PLACE_IN_PARTITION[column]
+    field = _COLUMNS.index(column)
     for k in np.flatnonzero(places == t.KEPT).tolist():
         before = old[k]
         assert before is not None, "what is kept is there"
         found[k] = before[field]
-    return found
-
-
-def _directories(
-    parts: Table, replicas: list[Any], old: list[Partition | None], log: LogBytes
-) -> list[Any]:
-    """The directories of the replicas; where none is known, the zero uuid for each replica."""
-    found = _lists(parts, t.PART_DIRECTORIES, old, log)
-    for k in np.flatnonzero(parts[:, t.PART_DIRECTORY_COUNT] == 0).tolist():
-        found[k] = (ZERO_UUID,) * len(replicas[k])
     return found

@@ -60,8 +60,8 @@ config of a topic the slot of the NAME, whose LIFE it has; NOBODY for others."""
     PART_ELR,
     PART_LAST_KNOWN_ELR,
 ) = range(_OWN, _OWN + 13)
-"""Columns of a PARTITION. Those from REPLICAS on are references. DIRECTORY_COUNT: 0 where no
-directory is known."""
+"""Columns of a PARTITION. Those from REPLICAS on are references to lists, in the order of the
+fields from FIELD_REPLICAS on. DIRECTORY_COUNT: 0 where no directory is known."""
 
 KEPT = -1
 """The list that the replay's tables have."""

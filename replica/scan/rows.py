@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.metadata.log_record import LogRecordReader
-from replica.scan import frames
+from replica.scan import frames, tables
 from replica.scan.columns import (
     RECORD_SCHEMA,
     VARIANT_TYPE,
@@ -24,22 +24,14 @@ from replica.scan.compiled import gather_values, write_variants
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import ScalarRow, record_row
-from replica.scan.tables import (
-    KERNEL_PROGRAMS,
-    KNOWN,
-    KNOWN_COLUMNS,
-    KNOWN_STRIDE,
-    MAX_WIDTH,
-    SLACK,
-)
 
 PAYLOAD_BYTES = 24 * 1024 * 1024
 """The bytes of kernels' payloads in one Arrow batch. A row without room begins the next batch. A
 record whose payload might be larger than this is read by the scalar reader."""
 _DICTIONARY_BYTES = 16 * 1024 * 1024
 
-_TYPE_NAMES = np.array([program.schema.name for program in KERNEL_PROGRAMS], object)
-_VERSIONS = np.array([program.version for program in KERNEL_PROGRAMS], np.int32)
+_TYPE_NAMES = np.array([program.schema.name for program in tables.KERNEL_PROGRAMS], object)
+_VERSIONS = np.array([program.version for program in tables.KERNEL_PROGRAMS], np.int32)
 _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 
@@ -121,7 +113,7 @@ class RowWriter:
         hidden = [k for k, row in scalar]
         # The scalar reader's payloads are put in below.
         chunk.rows[frames.ROW_VALUE_SIZE, low:high][hidden] = -1
-        room = int(np.maximum(sizes, 0).sum()) + SLACK
+        room = int(np.maximum(sizes, 0).sum()) + tables.SLACK
         output = np.empty(room, np.uint8)
         offsets = self._value_offsets[: count + 1]
         rows = chunk.rows.reshape(-1)
@@ -169,9 +161,9 @@ def _variant_kernel() -> _Kernel:
     outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
     offsets = tuple(np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
     refused = np.empty(frames.ROWS + 1, np.int64)
-    places = np.zeros(2 * MAX_WIDTH, np.int64)
-    known = np.zeros(KNOWN * KNOWN_COLUMNS, np.int64)
-    known_bytes = np.zeros(KNOWN * KNOWN_STRIDE, np.uint8)
+    places = np.zeros(2 * tables.MAX_WIDTH, np.int64)
+    known = np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64)
+    known_bytes = np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8)
 
     def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
         rows = chunk.rows.reshape(-1)

@@ -20,7 +20,7 @@ Payload: TypeAlias = "tuple[bytes, bytes] | None"
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """One row of scan_records without its batch's columns; `timestamp` in ms."""
+    """One row of RecordScan without its batch's columns; `timestamp` in ms."""
 
     offset: int
     timestamp: int | None

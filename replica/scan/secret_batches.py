@@ -23,41 +23,53 @@ from replica.scan.regions import Chunk, Region, Regions
 from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, MAX_WIDTH, program_table
 
 
-class ShownRegions:
-    """The regions of a file, with the CRCs that may be shown for its batches."""
+class ShownRegions(Regions):
+    """The regions of a file, with the CRCs that may be shown for its batches.
 
-    def __init__(self, regions: Regions, redactor: Redactor | None) -> None:
-        """redactor: None shows all CRCs as they are."""
-        self._regions = regions
+    data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
+    replica.format.byte_source for what may change meanwhile).
+    expected_offset: base offset that the first batch must have, None where any will do.
+    redactor: None shows all CRCs as they are, and all secrets.
+    """
+
+    def __init__(
+        self,
+        data: Source,
+        *,
+        start: int = 0,
+        expected_offset: int | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        super().__init__(data, start, expected_offset)
         self._redactor = redactor
         self._last: LocatedBatch | None = None
 
-    def read(self, *, with_records: bool) -> Iterator[Region]:
+    def shown(self, *, with_records: bool) -> Iterator[Region]:
         """As Regions.read. with_records: chunks have rows for RecordScan."""
         if self._redactor is not None:
             yield from self._keyed(self._redactor)
             return
         program_of = program_table(keep_secrets=True) if with_records else None
-        for region in self._regions.read(program_of):
+        for region in self.read(program_of):
             self._last = region if isinstance(region, LocatedBatch) else None
             yield region
 
     def last_bytes(self) -> memoryview:
         """The bytes of the last batch with a right CRC; see Regions.bytes_of."""
         assert self._last is not None, "the last region was a chunk"
-        return self._regions.bytes_of(self._last)
+        return self.bytes_of(self._last)
 
     def _keyed(self, redactor: Redactor) -> Iterator[Region]:
         secret = _SecretRows()
-        inflation = Inflation(self._regions.size)
-        for region in self._regions.read(program_table(keep_secrets=False)):
+        inflation = Inflation(self.size)
+        for region in self.read(program_table(keep_secrets=False)):
             if isinstance(region, Chunk):
                 _key(region, secret.batches_of(region), redactor)
                 yield region
                 continue
             self._last = region
             header = region.header
-            if _is_secret(region, self._regions, inflation):
+            if _is_secret(region, self, inflation):
                 crc = redactor.batch_crc(header.base_offset, header.crc)
                 header = header._replace(crc=crc)
             yield region._replace(header=header)
@@ -102,7 +114,7 @@ class _SecretRows:
 
 
 def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
-    """The key of a record. It is computed at once, because the next chunk overwrites the table."""
+    """Puts the CRCs that may be shown into the rows of these batches. numbers: of the batches."""
     for number in numbers:
         base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
         crc = int(chunk.batches[frames.BATCH_CRC, number])

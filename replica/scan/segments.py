@@ -92,12 +92,12 @@ def compact_scan(
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
     """segment.BatchWalk by the kernels, which have checked the headers."""
     from replica.scan.frames import BATCH_POSITION
-    from replica.scan.regions import Chunk, Scan
+    from replica.scan.regions import Chunk, Regions
 
-    class BulkWalk(Scan):
+    class BulkWalk(Regions):
         def __iter__(self) -> Iterator[LocatedBatch]:
             new_header, unpack = BatchHeader._make, HEADER.unpack_from
-            for region in self._regions.read(None):
+            for region in self.read(None):
                 if not isinstance(region, Chunk):
                     yield region
                     continue

@@ -11,28 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from replica.scan.frames import (
-    ENVELOPE_BYTES,
-    KEYS,
-    LARGEST_VALUE_BYTES,
-    ROW_COLUMNS,
-    ROWS,
-    VERSIONS,
-)
+from replica.scan import frames, tables
+from replica.scan import version_tables as v
 from replica.scan.native import Bytes, Longs, flat
-from replica.scan.tables import KERNEL_PROGRAMS, SLACK, program_table
-from replica.scan.version_tables import (
-    ROW_EPOCH,
-    ROW_OFFSET,
-    ROW_PROGRAM,
-    ROW_SINCE,
-    ROW_TIME,
-    ROW_TYPE,
-    ROW_VALUE,
-    ROW_VALUE_SIZE,
-)
 
-MOST_ROWS = ROWS
+MOST_ROWS = frames.ROWS
 RECORD_TYPES = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 """The types that the kernel replays. A version gives its record type by the index here."""
 _OF_TOPICS = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
@@ -43,7 +26,7 @@ NOWHEN = -(1 << 63)
 
 def _types_of_programs() -> Longs:
     """For each program the index in RECORD_TYPES; -1 for records of topics, -2 for all others."""
-    names = [program.schema.name for program in KERNEL_PROGRAMS]
+    names = [program.schema.name for program in tables.KERNEL_PROGRAMS]
     places = {name: place for place, name in enumerate(RECORD_TYPES)} | dict.fromkeys(
         _OF_TOPICS, -1
     )
@@ -51,7 +34,7 @@ def _types_of_programs() -> Longs:
 
 
 _TYPES = _types_of_programs()
-_PROGRAMS = program_table(keep_secrets=True)
+_PROGRAMS = tables.program_table(keep_secrets=True)
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,7 @@ class VersionRows:
     @property
     def record_types(self) -> Longs:
         """The index of each in RECORD_TYPES; negative where it is of another type."""
-        return self.table[ROW_TYPE * ROWS : ROW_TYPE * ROWS + self.count]
+        return self.table[v.ROW_TYPE * frames.ROWS : v.ROW_TYPE * frames.ROWS + self.count]
 
 
 def rows_of(
@@ -87,17 +70,17 @@ def rows_of(
     programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
     types = np.where(programs < 0, -2, _TYPES[programs])
     programs[types == -2] = -1
-    table = np.empty((ROW_COLUMNS, ROWS), np.int64)
+    table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
     count = len(values)
     for column, numbers in (
-        (ROW_PROGRAM, programs),
-        (ROW_VALUE, starts),
-        (ROW_VALUE_SIZE, sizes),
-        (ROW_OFFSET, offsets),
-        (ROW_SINCE, offsets),
-        (ROW_TIME, times),
-        (ROW_EPOCH, epochs),
-        (ROW_TYPE, types),
+        (v.ROW_PROGRAM, programs),
+        (v.ROW_VALUE, starts),
+        (v.ROW_VALUE_SIZE, sizes),
+        (v.ROW_OFFSET, offsets),
+        (v.ROW_SINCE, offsets),
+        (v.ROW_TIME, times),
+        (v.ROW_EPOCH, epochs),
+        (v.ROW_TYPE, types),
     ):
         table[column, :count] = numbers
     return VersionRows(source, table.reshape(-1), count, sizes, types >= 0)
@@ -113,14 +96,14 @@ def silent_rows(
     topics: for records of topics the topics' ids."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
-    table = np.empty((ROW_COLUMNS, ROWS), np.int64)
-    table[ROW_PROGRAM, :count] = _programs(source, starts, sizes)
-    table[ROW_VALUE, :count], table[ROW_VALUE_SIZE, :count] = starts, sizes
+    table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
+    table[v.ROW_PROGRAM, :count] = _programs(source, starts, sizes)
+    table[v.ROW_VALUE, :count], table[v.ROW_VALUE_SIZE, :count] = starts, sizes
     columns = (
         np.array(since, np.int64).reshape(-1, 5).T if since else np.zeros((5, count), np.int64)
     )
     for column, numbers in zip(
-        (ROW_SINCE, ROW_TIME, ROW_EPOCH, ROW_OFFSET, ROW_TYPE), columns, strict=True
+        (v.ROW_SINCE, v.ROW_TIME, v.ROW_EPOCH, v.ROW_OFFSET, v.ROW_TYPE), columns, strict=True
     ):
         table[column, :count] = numbers
     return VersionRows(source, table.reshape(-1), count, sizes, np.ones(count, np.bool_), topics)
@@ -129,22 +112,22 @@ def silent_rows(
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
     """(all bytes, where each value begins, its size); size -1 for NULL."""
     validity, offsets, data = values.buffers()
-    source = np.zeros(SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    source = np.zeros(tables.SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     starts = ends[:-1].astype(np.int64)
     sizes = np.diff(ends).astype(np.int64)
     if validity is not None and values.null_count:
         sizes[np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)] = -1
-    return source if source.size else np.zeros(SLACK, np.uint8), starts, sizes
+    return source if source.size else np.zeros(tables.SLACK, np.uint8), starts, sizes
 
 
 def _programs(source: Bytes, starts: Longs, sizes: Longs) -> Longs:
     """The program of each value by the three bytes of its envelope, as the kernel of frames finds
     it."""
     programs: Longs = np.full(starts.size, -1, np.int64)
-    sound = np.flatnonzero((sizes >= ENVELOPE_BYTES) & (sizes <= LARGEST_VALUE_BYTES))
+    sound = np.flatnonzero((sizes >= frames.ENVELOPE_BYTES) & (sizes <= frames.LARGEST_VALUE_BYTES))
     at = starts[sound]
-    frame, keys, versions = (source[at + k].astype(np.int64) for k in range(ENVELOPE_BYTES))
-    known = (frame == 1) & (keys < KEYS) & (versions < VERSIONS)
-    programs[sound[known]] = _PROGRAMS[keys[known] * VERSIONS + versions[known]]
+    frame, keys, versions = (source[at + k].astype(np.int64) for k in range(frames.ENVELOPE_BYTES))
+    known = (frame == 1) & (keys < frames.KEYS) & (versions < frames.VERSIONS)
+    programs[sound[known]] = _PROGRAMS[keys[known] * frames.VERSIONS + versions[known]]
     return programs

@@ -24,11 +24,11 @@ from replica.simulate.node import Layout, SimulatedMachine
 MAX_DRIFT = 50
 """The largest drift of a clock, in 1/1000."""
 
-Fault: TypeAlias = "Callable[[SimulationView, SimulatedMachine], None]"
+Fault: TypeAlias = "Callable[[FaultySimulation, SimulatedMachine], None]"
 """The effect of a strike on the node that it is meant for, or on others."""
 
 
-class SimulationView(Protocol):
+class FaultySimulation(Protocol):
     """The part of replica.simulate.simulation.Simulation that faults use."""
 
     random: Random
@@ -52,7 +52,7 @@ class SimulationView(Protocol):
     def snapshot(self, node: SimulatedMachine) -> None: ...
 
 
-def strike(simulation: SimulationView) -> SimulatedMachine:
+def strike(simulation: FaultySimulation) -> SimulatedMachine:
     """Causes a random fault, or ends faults. Returns the node that it was meant for."""
     random = simulation.random
     node = random.choice(list(simulation.nodes.values()))
@@ -85,12 +85,12 @@ def name_of(fault: Fault) -> str:
     return fault.__name__.lstrip("_")
 
 
-def _crash(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _crash(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     if node.host is not None:
         simulation.crash(node)
 
 
-def _crash_soon(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _crash_soon(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Power will be lost in a later call to the disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
@@ -98,60 +98,60 @@ def _crash_soon(simulation: SimulationView, node: SimulatedMachine) -> None:
         node.host.effects_left = simulation.random.randrange(20)
 
 
-def _crash_all(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _crash_all(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """A power cut of the whole site."""
     for each in simulation.nodes.values():
         _crash(simulation, each)
 
 
-def _shut_down(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _shut_down(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     simulation.step(node, Shutdown(simulation.random.randrange(100, 3000)))
 
 
-def _resign(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _resign(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         simulation.step(leader, Resign(leader.running.raft.role.epoch))
 
 
-def _isolate(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _isolate(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     simulation.network.isolate(simulation.random, list(simulation.nodes))
 
 
-def _isolate_leader(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _isolate_leader(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         one_way = simulation.random.random() < 0.5
         simulation.network.split([leader.node_id], simulation.nodes, one_way=one_way)
 
 
-def _heal(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _heal(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     simulation.network.heal()
 
 
-def _snapshot(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _snapshot(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     simulation.snapshot(node)
 
 
-def _slow(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _slow(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """The flushes of a node begin to wait long, or cease to."""
     node.is_slow = not node.is_slow
 
 
-def _slow_disk(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _slow_disk(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Calls to the disk begin to hold the node up, or cease to."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
-def _fill(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _fill(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """The disk gets almost full, or endless again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
-def _fail_io(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _fail_io(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Calls to the disk begin to fail now and then, or cease to. A replica stops at the first
     failure."""
     faults = node.disk.faults
@@ -160,11 +160,11 @@ def _fail_io(simulation: SimulationView, node: SimulatedMachine) -> None:
     node.disk.faults = DiskFaults(rate, rate, rate, faults.capacity_bytes, faults.call_ms)
 
 
-def _skew(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _skew(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     node.skew(simulation.now, simulation.random.randint(-MAX_DRIFT, MAX_DRIFT))
 
 
-def _change_voters(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _change_voters(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Ask the leader to add this node or to remove it, which may be the leader itself. A wiped disk
     that its node removes by itself is left alone."""
     leader = simulation.leader()
@@ -181,26 +181,26 @@ def _change_voters(simulation: SimulationView, node: SimulatedMachine) -> None:
         simulation.ask(leader, RemoveVoterRequest(voter=known.key, timeout_ms=3000))
 
 
-def _remove_leader(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _remove_leader(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         _change_voters(simulation, leader)
 
 
-def _upgrade(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _upgrade(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Ask for kraft.version 1, which changes a static quorum only."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
 
 
-def _move(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _move(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """A node restarts with another endpoint, and its entry among the voters is updated."""
     node.move()
     _crash(simulation, node)
 
 
-def _wipe(simulation: SimulationView, node: SimulatedMachine) -> None:
+def _wipe(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     """Wipe a node's disk, if all nodes run, they agree on a voter set of three or more, and no
     voter's disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
@@ -213,7 +213,7 @@ def _wipe(simulation: SimulationView, node: SimulatedMachine) -> None:
         node.wipe(simulation.random)
 
 
-def _lost(simulation: SimulationView) -> list[int]:
+def _lost(simulation: FaultySimulation) -> list[int]:
     """The voters in any running replica's voter set whose disk was wiped since."""
     there = {node.local.key for node in simulation.nodes.values()}
     hosts = [node.host for node in simulation.nodes.values() if node.host is not None]

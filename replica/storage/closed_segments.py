@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, DataError
-from replica.format.file_names import FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
 from replica.format.frames import Frame
 from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
 from replica.storage.filesystem import File, FileSystem, read_whole
 from replica.storage.segment import ClosedSegment, LogConfig, scan_segment
-from replica.storage.segment_files import INDEXES, MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.segment_files import MAX_INDEX_FILE_BYTES, segment_path
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     ascending_prefix,
@@ -43,7 +43,7 @@ def trust_closed(
     """A closed segment that ends where the next begins, without reading it. None where an index is
     missing."""
     there = files.names(folder)
-    if not all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
+    if not all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
         return None
     with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
         size = log.size()
@@ -58,7 +58,7 @@ def check_closed(
     """Find where a closed segment ends. Raises DataError, which names file and byte, for damage."""
     there = files.names(folder)
     with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
-        if all(segment_file_name(base_offset, kind) in there for kind in INDEXES):
+        if all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
             offsets = _entries(files, folder, base_offset)
             try:
                 last = _last_batch(log, base_offset, offsets)

@@ -12,7 +12,6 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Protocol
 
 from replica.errors import UnreadableFileError, UnwritableFileError
@@ -49,12 +48,7 @@ class File(Protocol):
     def __enter__(self) -> File:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

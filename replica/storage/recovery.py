@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from replica.errors import CorruptDataError, DataError
 from replica.format import partition_metadata
-from replica.format.file_names import FileKind, classify, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind, classify, segment_file_name
 from replica.format.frames import Frame, frames
 from replica.format.runs import Run
 from replica.format.segment import scan
@@ -44,7 +44,7 @@ from replica.storage.segment import (
     create_segment,
     scan_segment,
 )
-from replica.storage.segment_files import INDEXES, remove_segment, segment_path
+from replica.storage.segment_files import remove_segment, segment_path
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
@@ -351,7 +351,7 @@ def _is_leftover(name: str, names: tuple[str, ...]) -> bool:
     if snapshot is not None:
         return snapshot.state is not SnapshotState.COMPLETE
     found = classify(name)
-    if found.kind not in INDEXES or found.base_offset is None:
+    if found.kind not in INDEX_KINDS or found.base_offset is None:
         return False
     return segment_file_name(found.base_offset, FileKind.SEGMENT) not in names
 

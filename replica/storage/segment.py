@@ -11,21 +11,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from replica.errors import DataError
-from replica.format.file_names import FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
-from replica.storage.batch_walk import (
-    PIECE_BYTES,
-    SEARCH_BYTES,
-    BatchBytes,
-    frame_at,
-    read_batches,
-    walk,
-    walk_runs,
-)
+from replica.storage import batch_walk
 from replica.storage.filesystem import File, FileSystem, read_whole
-from replica.storage.segment_files import INDEXES, KINDS, MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.segment_files import KINDS, MAX_INDEX_FILE_BYTES, segment_path
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
@@ -82,13 +74,13 @@ class ClosedSegment:
         scanned.segment.cut()
         return scanned.segment
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> BatchBytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The same as read_batches."""
         if self._offsets is None:
             path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
             self._offsets = ascending_prefix(read_whole(self.files, path, MAX_INDEX_FILE_BYTES))
         with self.opened() as log:
-            return read_batches(
+            return batch_walk.read_batches(
                 log,
                 size=self.size,
                 search_from=position_before(self._offsets, start_offset - self.base_offset),
@@ -116,7 +108,7 @@ class ActiveSegment:
     size: int = 0
     first_timestamp: int = -1
     synced_size: int = 0
-    _written: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEXES, 0))
+    _written: dict[FileKind, int] = field(default_factory=lambda: dict.fromkeys(INDEX_KINDS, 0))
 
     @property
     def base_offset(self) -> int:
@@ -164,9 +156,9 @@ class ActiveSegment:
             self.synced_size = self.size
             self._write_indexes()
 
-    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> BatchBytes:
+    def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The same as read_batches."""
-        return read_batches(
+        return batch_walk.read_batches(
             self._log,
             size=self.size,
             search_from=position_before(self.index.offsets, start_offset - self.base_offset),
@@ -183,13 +175,13 @@ class ActiveSegment:
         """
         end = self.size
         self._go_back(end_offset)
-        walked = walk(
+        walked = batch_walk.walk(
             self._log,
             expected_offset=self.end_offset,
             position=self.size,
             end=end,
             check_crc=False,
-            piece_bytes=SEARCH_BYTES,
+            piece_bytes=batch_walk.SEARCH_BYTES,
         )
         for frame, _ in takewhile(lambda found: found[0].end_offset <= end_offset, walked):
             self.add(run_of(frame, self.index.room))
@@ -201,7 +193,7 @@ class ActiveSegment:
         interval, found = self.config.index_interval_bytes, None
         offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
         if offsets:
-            last = frame_at(self._log, last_entry(offsets)[1], check_crc=False)
+            last = batch_walk.frame_at(self._log, last_entry(offsets)[1], check_crc=False)
             found = resumed(self.base_offset, interval, offsets, bytes(self.index.times), last)
         if found is None:
             self.index = SegmentIndex(self.base_offset, interval)
@@ -312,7 +304,7 @@ def scan_segment(
     epoch: int = -1,
     visit: Visitor | None = None,
     covered: int = 0,
-    piece_bytes: int = PIECE_BYTES,
+    piece_bytes: int = batch_walk.PIECE_BYTES,
 ) -> ScannedSegment:
     """Read a segment, check every batch, and compute its indexes. It changes nothing, except that
     missing index files are made; `ActiveSegment.cut` removes what is damaged.
@@ -326,7 +318,7 @@ def scan_segment(
     epoch = epoch if trusted is None else trusted.epoch
     start, end = segment.size, segment.end_offset
     try:
-        for run, data in walk_runs(
+        for run, data in batch_walk.walk_runs(
             log,
             lambda: segment.index.room,
             config.index_interval_bytes,
@@ -360,7 +352,7 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
         return None
     relative, position = last_entry(offsets)
     try:
-        first, last = frame_at(log, 0, base), frame_at(log, position)
+        first, last = batch_walk.frame_at(log, 0, base), batch_walk.frame_at(log, position)
     except DataError:
         return None
     file = segment.opened[FileKind.TIME_INDEX]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from replica.format.file_names import FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
 from replica.storage.filesystem import FileSystem
 
-INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
-KINDS = (FileKind.SEGMENT, *INDEXES)
+KINDS = (FileKind.SEGMENT, *INDEX_KINDS)
 MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
 
 

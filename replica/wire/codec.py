@@ -21,21 +21,17 @@ from replica.message.primitives import (
     uuid_text,
     write_unsigned_varint,
 )
-from replica.wire.schema import Field, Kind, Message, Structure, fields_at
+from replica.message.program import FIXED_LAYOUTS
+from replica.message.schema import Kind
+from replica.wire.schema import Field, Message, Structure, fields_at
 
 MAX_ELEMENTS = 100_000
 """The most elements of arrays and tagged fields that one message may have."""
 LARGE_BYTES = 16 * 1024
 """A field of at least so many bytes is sent without being copied."""
 
-_LAYOUTS: dict[Kind, struct.Struct] = {
-    Kind.BOOL: struct.Struct(">?"),
-    Kind.INT8: struct.Struct(">b"),
-    Kind.INT16: struct.Struct(">h"),
-    Kind.UINT16: struct.Struct(">H"),
-    Kind.INT32: struct.Struct(">i"),
-    Kind.INT64: struct.Struct(">q"),
-}
+_LAYOUTS = {kind: struct.Struct(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
+_LAYOUTS[Kind.BOOL] = struct.Struct(">?")
 _INT16, _INT32 = _LAYOUTS[Kind.INT16], _LAYOUTS[Kind.INT32]
 _UUID_SIZE = 16
 _MAX_INT16, _MAX_INT32 = 2**15 - 1, 2**31 - 1
@@ -278,8 +274,6 @@ def _least_size(field: Field, version: int, flexible: bool) -> int:
             (1 if flexible else 4) if f.is_array else _least_size(f, version, flexible)
             for f in inner
         )
-    if field.kind is Kind.UUID:
-        return _UUID_SIZE
     if field.kind in (Kind.STRING, Kind.BYTES):
         return 1 if flexible else (2 if field.kind is Kind.STRING else 4)
     return _LAYOUTS[field.kind].size

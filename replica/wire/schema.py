@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeAlias
 
-from replica.model.keys import ZERO_UUID
+from replica.message.schema import EMPTY_OF_KIND, Kind
 
 Message: TypeAlias = dict[str, Any]
 """Field name -> int, bool, str, bytes, None, a list of those, or of Messages. A uuid is its
@@ -24,21 +23,6 @@ Message: TypeAlias = dict[str, Any]
 
 FOREVER = 2**15 - 1
 """The last version there can be: versions are int16 on the wire."""
-
-
-class Kind(Enum):
-    """The type of a field, or of an array's elements; `records` are bytes here."""
-
-    BOOL = "bool"
-    INT8 = "int8"
-    INT16 = "int16"
-    UINT16 = "uint16"
-    INT32 = "int32"
-    INT64 = "int64"
-    UUID = "uuid"
-    STRING = "string"
-    BYTES = "bytes"
-    STRUCT = "struct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +101,6 @@ def api(
 
 
 _UNSET = object()
-_EMPTY_OF_KIND: dict[Kind, Any] = {
-    Kind.BOOL: False,
-    Kind.UUID: ZERO_UUID,
-    Kind.STRING: "",
-    Kind.BYTES: b"",
-}
 
 
 def field(
@@ -141,12 +119,17 @@ def field(
     kind = Kind(type_name.removeprefix("[]"))
     assert bool(fields) == (kind is Kind.STRUCT), f"{name}: structures have fields, others don't"
     if default is _UNSET:
-        default = [] if is_array else _EMPTY_OF_KIND.get(kind, 0)
+        default = [] if is_array else EMPTY_OF_KIND.get(kind, 0)
         if kind is Kind.STRUCT and not is_array:
             default = {inner.name: inner.default for inner in fields}
     if nullable:
         nullable_since = since
     return Field(name, kind, is_array, since, until, nullable_since, tag, default, fields)
+
+
+def structs(name: str, *fields: Field, **line: Any) -> Field:
+    """A line for an array of structures. line: as of `field`."""
+    return field(name, "[]struct", *fields, **line)
 
 
 def fields_at(fields: tuple[Field, ...], version: int) -> Iterator[Field]:

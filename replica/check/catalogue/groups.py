@@ -109,17 +109,3 @@ GROUP_TOO_LARGE = Rule(
     "Check the voters, with as many of the brokers as are in doubt, in a call of their own.",
     ("KIP-595",),
 )
-
-RULES = (
-    LOG_DIVERGENCE,
-    CONFLICT,
-    COMMITTED_DATA_AT_RISK,
-    SNAPSHOT_ID_CONFLICT,
-    SNAPSHOT_ID_ORPHANS,
-    DUPLICATE_IDENTITY,
-    CLUSTER_ID_MISMATCH,
-    VOTER_SETS_DIFFER,
-    INITIAL_VOTERS_DIFFER,
-    TWO_LEADERS,
-    GROUP_TOO_LARGE,
-)

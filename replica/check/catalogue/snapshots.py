@@ -151,23 +151,3 @@ CONFIGS_LEFT_OUT = Rule(
     "Ignores such configs; its snapshots, and nodes that load them, don't have them.",
     "Nothing; deleting the configs by hand removes them from the log's state too.",
 )
-
-RULES = (
-    SNAPSHOT_EMPTY,
-    SNAPSHOT_HEADER,
-    SNAPSHOT_FOOTER,
-    SNAPSHOT_EPOCH,
-    SNAPSHOT_TIMESTAMP,
-    SNAPSHOT_LOG_EPOCH,
-    SNAPSHOT_INSIDE_BATCH,
-    SNAPSHOT_INSIDE_TRANSACTION,
-    SNAPSHOT_BEYOND_LOG,
-    SNAPSHOT_NEWER_THAN_LOG,
-    LOG_START_WITHOUT_SNAPSHOT,
-    SNAPSHOT_LOG_HOLE,
-    SNAPSHOT_CONTENT,
-    SNAPSHOT_UNVERIFIED,
-    SNAPSHOT_NOT_KNOWN,
-    ORPHAN_TOPIC_CONFIGS,
-    CONFIGS_LEFT_OUT,
-)

@@ -26,63 +26,44 @@ def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
 
 
 class _Names(NamedTuple):
-    """The types of the changes by which an entity of one kind appears, gets another value, and
-    disappears. field: the only field that such a change shows, "" for all fields."""
+    """The types of the changes by which an entity of one kind appears, disappears, and gets another
+    value; "" where a change has the first of these names. field: the only field that such a change
+    shows, "" for all fields."""
 
     created: str
-    changed: str
-    removed: str
+    removed: str = ""
+    changed: str = ""
     field: str = ""
 
 
 _NAMES = {
-    "topic": _Names("topic_created", "topic_renamed", "topic_deleted"),
-    "partition": _Names("partition_created", "", "partition_deleted"),
-    "config": _Names("config_set", "config_set", "config_removed", "value"),
-    "broker": _Names("broker_registered", "", "broker_unregistered"),
-    "controller": _Names(
-        "controller_registered",
-        "controller_registered",
-        "controller_unregistered",
-    ),
-    "feature": _Names(
-        "feature_level_changed",
-        "feature_level_changed",
-        "feature_removed",
-        "featureLevel",
-    ),
-    "acl": _Names("acl_created", "acl_changed", "acl_deleted"),
-    "scram": _Names("scram_credential_set", "scram_credential_set", "scram_credential_removed"),
-    "client_quota": _Names("quota_set", "quota_set", "quota_removed", "value"),
+    "topic": _Names("topic_created", "topic_deleted", "topic_renamed"),
+    "partition": _Names("partition_created", "partition_deleted"),
+    "config": _Names("config_set", "config_removed", field="value"),
+    "broker": _Names("broker_registered", "broker_unregistered"),
+    "controller": _Names("controller_registered", "controller_unregistered"),
+    "feature": _Names("feature_level_changed", "feature_removed", field="featureLevel"),
+    "acl": _Names("acl_created", "acl_deleted", "acl_changed"),
+    "scram": _Names("scram_credential_set", "scram_credential_removed"),
+    "client_quota": _Names("quota_set", "quota_removed", field="value"),
     "delegation_token": _Names(
-        "delegation_token_created",
-        "delegation_token_changed",
-        "delegation_token_removed",
+        "delegation_token_created", "delegation_token_removed", "delegation_token_changed"
     ),
     "producer_ids": _Names(
-        "producer_ids_allocated",
-        "producer_ids_allocated",
-        "producer_ids_removed",
-        "nextProducerId",
+        "producer_ids_allocated", "producer_ids_removed", field="nextProducerId"
     ),
-    "zk_migration_state": _Names(
-        "zk_migration_state_changed",
-        "zk_migration_state_changed",
-        "zk_migration_state_changed",
-        "zkMigrationState",
-    ),
-    "voters": _Names("voters_changed", "voters_changed", "voters_changed", "voters"),
-    "kraft_version": _Names(
-        "kraft_version_changed", "kraft_version_changed", "kraft_version_changed", "kRaftVersion"
-    ),
+    "zk_migration_state": _Names("zk_migration_state_changed", field="zkMigrationState"),
+    "voters": _Names("voters_changed", field="voters"),
+    "kraft_version": _Names("kraft_version_changed", field="kRaftVersion"),
 }
 
 
 def _as_a_whole(kind: EntityKind, key: Any, old: Any, new: Any) -> Iterator[Change]:
     if old == new:
         return
-    created, changed, removed, field = _NAMES[kind.name]
+    created, removed, changed, field = _NAMES[kind.name]
     change = created if old is None else removed if new is None else changed
+    change = change or created
     if kind.name == "feature" and key == METADATA_VERSION:
         change = "metadata_version_changed"
     before, after = (

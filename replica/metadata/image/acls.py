@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import EntityKind, own_fields
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _ENTRY = "ACCESS_CONTROL_ENTRY_RECORD"
@@ -23,4 +23,4 @@ def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 HANDLERS: dict[str, Handler] = {_ENTRY: _add, "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": _remove}
-KINDS = (EntityKind("acl", "acls", _ENTRY, str, own_fields),)
+KINDS = (EntityKind("acl", "acls", _ENTRY),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replica.metadata.image.kind import EntityKind, by_name, filled, own_fields
+from replica.metadata.image.kind import EntityKind, by_name, filled
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _REGISTRATION = "REGISTER_BROKER_RECORD"
@@ -98,4 +98,4 @@ HANDLERS: dict[str, Handler] = {
     "UNFENCE_BROKER_RECORD": _unfence,
     "BROKER_REGISTRATION_CHANGE_RECORD": _change,
 }
-KINDS = (EntityKind("broker", "brokers", _REGISTRATION, str, own_fields),)
+KINDS = (EntityKind("broker", "brokers", _REGISTRATION),)

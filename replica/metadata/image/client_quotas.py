@@ -39,5 +39,5 @@ def _fields(key: QuotaKey, value: str) -> dict[str, object]:
 
 HANDLERS: dict[str, Handler] = {"CLIENT_QUOTA_RECORD": _set}
 KINDS = (
-    EntityKind("client_quota", "client_quotas", "CLIENT_QUOTA_RECORD", key_text, _fields, key_text),
+    EntityKind("client_quota", "client_quotas", "CLIENT_QUOTA_RECORD", _fields, key_text, key_text),
 )

@@ -29,4 +29,4 @@ def _fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
 
 
 HANDLERS: dict[str, Handler] = {"CONFIG_RECORD": _set}
-KINDS = (EntityKind("config", "configs", "CONFIG_RECORD", compact, _fields),)
+KINDS = (EntityKind("config", "configs", "CONFIG_RECORD", _fields, compact),)

@@ -6,7 +6,7 @@ writes UNREGISTER_CONTROLLER_RECORD for it.
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import EntityKind, by_name, filled, own_fields
+from replica.metadata.image.kind import EntityKind, by_name, filled
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _REGISTRATION = "REGISTER_CONTROLLER_RECORD"
@@ -37,4 +37,4 @@ HANDLERS: dict[str, Handler] = {
     _REGISTRATION: _register,
     "UNREGISTER_CONTROLLER_RECORD": _unregister,
 }
-KINDS = (EntityKind("controller", "controllers", _REGISTRATION, str, own_fields),)
+KINDS = (EntityKind("controller", "controllers", _REGISTRATION),)

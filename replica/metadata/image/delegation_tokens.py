@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import EntityKind, own_fields
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _TOKEN = "DELEGATION_TOKEN_RECORD"  # noqa: S105, a record type
@@ -25,4 +25,4 @@ def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 HANDLERS: dict[str, Handler] = {_TOKEN: _set, "REMOVE_DELEGATION_TOKEN_RECORD": _remove}
-KINDS = (EntityKind("delegation_token", "delegation_tokens", _TOKEN, str, own_fields),)
+KINDS = (EntityKind("delegation_token", "delegation_tokens", _TOKEN),)

@@ -24,13 +24,9 @@ def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
+def _fields(name: str, level: int) -> dict[str, object]:
+    return {"name": name, "featureLevel": level}
+
+
 HANDLERS: dict[str, Handler] = {"FEATURE_LEVEL_RECORD": _set_level}
-KINDS = (
-    EntityKind(
-        "feature",
-        "features",
-        "FEATURE_LEVEL_RECORD",
-        str,
-        lambda name, level: {"name": name, "featureLevel": level},
-    ),
-)
+KINDS = (EntityKind("feature", "features", "FEATURE_LEVEL_RECORD", _fields),)

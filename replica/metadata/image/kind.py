@@ -27,30 +27,31 @@ class Entity(NamedTuple):
     offset: int
 
 
+def own_fields(key: object, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The value itself, for kinds whose value is the record's fields."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class EntityKind:
     """name: the value of the column `entity`. table: the attribute of State. record_type: the
     record in which a snapshot keeps the entity.
 
-    key_text: the key as the column `key` has it. fields: (key, value) -> all fields of the record's
-    newest version. order: what to sort keys by. text: a faster way to what compact(fields) gives.
+    fields: (key, value) -> all fields of the record's newest version. key_text: the key as the
+    column `key` has it. order: what to sort keys by. text: a faster way to what compact(fields)
+    gives.
     """
 
     name: str
     table: str
     record_type: str
-    key_text: Callable[[Any], str]
-    fields: Callable[[Any, Any], Mapping[str, Any]]
+    fields: Callable[[Any, Any], Mapping[str, Any]] = own_fields
+    key_text: Callable[[Any], str] = str
     order: Callable[[Any], Any] = lambda key: key
     text: Callable[[Any, Any], str] | None = None
 
     def value_text(self, key: Any, value: Any) -> str:
         return compact(self.fields(key, value)) if self.text is None else self.text(key, value)
-
-
-def own_fields(key: object, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value itself, for kinds whose value is the record's fields."""
-    return value
 
 
 def filled(record_type: str, fields: Mapping[str, Value]) -> dict[str, Any]:

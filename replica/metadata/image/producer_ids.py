@@ -16,13 +16,9 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
+def _fields(_: str, next_id: int) -> dict[str, object]:
+    return {"brokerId": -1, "brokerEpoch": -1, "nextProducerId": next_id}
+
+
 HANDLERS: dict[str, Handler] = {"PRODUCER_IDS_RECORD": _set}
-KINDS = (
-    EntityKind(
-        "producer_ids",
-        "producer_ids",
-        "PRODUCER_IDS_RECORD",
-        str,
-        lambda _, next_id: {"brokerId": -1, "brokerEpoch": -1, "nextProducerId": next_id},
-    ),
-)
+KINDS = (EntityKind("producer_ids", "producer_ids", "PRODUCER_IDS_RECORD", _fields),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.metadata.image.kind import EntityKind, compact, own_fields
+from replica.metadata.image.kind import EntityKind, compact
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
 _CREDENTIAL = "USER_SCRAM_CREDENTIAL_RECORD"
@@ -23,4 +23,4 @@ HANDLERS: dict[str, Handler] = {
     _CREDENTIAL: _set,
     "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": _remove,
 }
-KINDS = (EntityKind("scram", "scram", _CREDENTIAL, compact, own_fields),)
+KINDS = (EntityKind("scram", "scram", _CREDENTIAL, key_text=compact),)

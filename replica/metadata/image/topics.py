@@ -99,6 +99,10 @@ def _clear_elr(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
+def _topic_fields(topic_id: str, name: str) -> dict[str, object]:
+    return {"name": name, "topicId": topic_id}
+
+
 HANDLERS: dict[str, Handler] = {
     "TOPIC_RECORD": _create,
     "PARTITION_RECORD": _register,
@@ -107,19 +111,13 @@ HANDLERS: dict[str, Handler] = {
     "CLEAR_ELR_RECORD": _clear_elr,
 }
 KINDS = (
-    EntityKind(
-        "topic",
-        "topics",
-        "TOPIC_RECORD",
-        str,
-        lambda topic_id, name: {"name": name, "topicId": topic_id},
-    ),
+    EntityKind("topic", "topics", "TOPIC_RECORD", _topic_fields),
     EntityKind(
         "partition",
         "partitions",
         "PARTITION_RECORD",
-        lambda key: f"{key[0]}:{key[1]}",
         partition.fields_of,
+        lambda key: f"{key[0]}:{key[1]}",
         text=partition.text_of,
     ),
 )

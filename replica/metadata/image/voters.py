@@ -39,13 +39,11 @@ def _voters_fields(_: str, voters: tuple[Voter, ...]) -> dict[str, Any]:
     return {"voters": to_plain(KRaftVoters(0, voters))["voters"]}
 
 
+def _version_fields(_: str, version: int) -> dict[str, Any]:
+    return {"kRaftVersion": version}
+
+
 KINDS = (
-    EntityKind("voters", "voters", "KRAFT_VOTERS", str, _voters_fields),
-    EntityKind(
-        "kraft_version",
-        "kraft_version",
-        "KRAFT_VERSION",
-        str,
-        lambda _, version: {"kRaftVersion": version},
-    ),
+    EntityKind("voters", "voters", "KRAFT_VOTERS", _voters_fields),
+    EntityKind("kraft_version", "kraft_version", "KRAFT_VERSION", _version_fields),
 )

@@ -11,14 +11,10 @@ def _set(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
+def _fields(_: str, migration_state: int) -> dict[str, object]:
+    return {"zkMigrationState": migration_state}
+
+
 ZK_MIGRATION = "zk_migration_state"
 HANDLERS: dict[str, Handler] = {"ZK_MIGRATION_STATE_RECORD": _set}
-KINDS = (
-    EntityKind(
-        ZK_MIGRATION,
-        "zk_migration",
-        "ZK_MIGRATION_STATE_RECORD",
-        str,
-        lambda _, migration_state: {"zkMigrationState": migration_state},
-    ),
-)
+KINDS = (EntityKind(ZK_MIGRATION, "zk_migration", "ZK_MIGRATION_STATE_RECORD", _fields),)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias
 
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -21,13 +22,12 @@ from replica.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    PeerResponse,
     VoteRequest,
     VoteResponse,
 )
 from replica.wire.schema import Message
 
-_R = TypeVar("_R", bound=PeerResponse)
+_Answer: TypeAlias = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 
 
 _SINCE_PRE_VOTES = 2
@@ -70,22 +70,6 @@ def read_vote(partition: ReplicatedPartition, message: Message, version: int) ->
     )
 
 
-def write_vote_response(
-    partition: ReplicatedPartition, response: VoteResponse, version: int
-) -> Message:
-    return _write_response(partition, response, {"voteGranted": response.granted})
-
-
-def read_vote_response(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> VoteResponse:
-    error = error_of(message["errorCode"])
-    if error is not ErrorCode.NONE:
-        return VoteResponse(error=error)
-    entry = partition.of_response(message["topics"])
-    return _read_response(partition, message, entry, VoteResponse(granted=entry["voteGranted"]))
-
-
 def write_begin(
     partition: ReplicatedPartition, request: BeginQuorumEpochRequest, version: int
 ) -> Message:
@@ -114,22 +98,6 @@ def read_begin(
         leader_endpoints=endpoints_in(message["leaderEndpoints"]),
         voter=_key(message["voterId"], entry["voterDirectoryId"]),
     )
-
-
-def write_begin_response(
-    partition: ReplicatedPartition, response: BeginQuorumEpochResponse, version: int
-) -> Message:
-    return _write_response(partition, response, {})
-
-
-def read_begin_response(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> BeginQuorumEpochResponse:
-    error = error_of(message["errorCode"])
-    if error is not ErrorCode.NONE:
-        return BeginQuorumEpochResponse(error=error)
-    entry = partition.of_response(message["topics"])
-    return _read_response(partition, message, entry, BeginQuorumEpochResponse())
 
 
 def write_end(
@@ -172,50 +140,45 @@ def read_end(
     )
 
 
-def write_end_response(
-    partition: ReplicatedPartition, response: EndQuorumEpochResponse, version: int
-) -> Message:
-    return _write_response(partition, response, {})
-
-
-def read_end_response(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> EndQuorumEpochResponse:
-    error = error_of(message["errorCode"])
-    if error is not ErrorCode.NONE:
-        return EndQuorumEpochResponse(error=error)
-    entry = partition.of_response(message["topics"])
-    return _read_response(partition, message, entry, EndQuorumEpochResponse())
-
-
-def _write_response(
-    partition: ReplicatedPartition, response: PeerResponse, more: Message
-) -> Message:
+def write_response(partition: ReplicatedPartition, response: _Answer, version: int) -> Message:
+    """The answer to any of the three requests."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
     entry = {
         "errorCode": response.error,
         "leaderId": response.leader_id,
         "leaderEpoch": response.epoch,
-        **more,
     }
+    if isinstance(response, VoteResponse):
+        entry["voteGranted"] = response.granted
     return {
         "topics": partition.topics(entry),
         "nodeEndpoints": node_endpoints(partition, response),
     }
 
 
-def _read_response(
-    partition: ReplicatedPartition, message: Message, entry: Message, made: _R
-) -> _R:
-    leader_id = entry["leaderId"]
-    return replace(
-        made,
-        error=error_of(entry["errorCode"]),
-        epoch=entry["leaderEpoch"],
-        leader_id=leader_id,
-        leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader_id),
-    )
+def response_reader(
+    kind: type[_Answer],
+) -> Callable[[ReplicatedPartition, Message, int], _Answer]:
+    """The reader of one of the three answers."""
+
+    def read(partition: ReplicatedPartition, message: Message, version: int) -> _Answer:
+        error = error_of(message["errorCode"])
+        if error is not ErrorCode.NONE:
+            return kind(error=error)
+        entry = partition.of_response(message["topics"])
+        leader_id = entry["leaderId"]
+        made = kind(
+            error=error_of(entry["errorCode"]),
+            epoch=entry["leaderEpoch"],
+            leader_id=leader_id,
+            leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader_id),
+        )
+        if isinstance(made, VoteResponse):
+            return replace(made, granted=entry["voteGranted"])
+        return made
+
+    return read
 
 
 def _id(key: ReplicaKey | None) -> int:

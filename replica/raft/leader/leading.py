@@ -173,9 +173,7 @@ def _resign(core: Core, role: Leader, cause: TransitionCause) -> None:
         role.epoch,
         role.leader_id,
         role.endpoints,
-        election_deadline=core.now
-        + core.config.election_timeout_ms
-        + core.draw(core.config.election_timeout_ms),
+        election_deadline=core.drawn_deadline(),
         unacked=frozenset(voter.key.node_id for voter in voters.others(role.local)),
         preferred_successors=role.successors(voters),
     )

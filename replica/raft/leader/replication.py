@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from replica.history.fetch import Diverging, FetchSnapshotInstead, RecordsFollow, validate_position
+from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
@@ -92,7 +92,7 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
         core.refuse_illegal(request_id, request, "fetch from the leader's own id")
         return
     decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
-    if isinstance(decision, RecordsFollow):
+    if isinstance(decision, ValidPosition):
         count_fetch(core, request.replica, request.fetch_offset)
         if not has_news(core, request) and request.max_wait_ms > 0:
             deadline = core.now + request.max_wait_ms
@@ -128,7 +128,7 @@ def answer(
     core: Core,
     request_id: Hashable,
     request: FetchRequest,
-    decision: RecordsFollow | Diverging | FetchSnapshotInstead,
+    decision: ValidPosition | Diverging | SnapshotNeeded,
 ) -> None:
     """Answer a fetch as decided. The host reads the records."""
     response = FetchResponse(high_watermark=core.high_watermark, log_start=core.log.log_start)
@@ -136,7 +136,7 @@ def answer(
     if isinstance(decision, Diverging):
         diverging = OffsetAndEpoch(decision.end_offset, decision.epoch)
         response = replace(response, diverging=diverging)
-    elif isinstance(decision, FetchSnapshotInstead):
+    elif isinstance(decision, SnapshotNeeded):
         response = replace(response, snapshot_id=decision.snapshot_id)
     elif request.fetch_offset < core.log.log_end:
         limit = min(request.max_bytes, core.config.response_max_bytes)
@@ -158,7 +158,7 @@ def serve_parked(core: Core) -> None:
     kept = []
     for fetch in waiting:
         if has_news(core, fetch.request):
-            answer(core, fetch.request_id, fetch.request, RecordsFollow())
+            answer(core, fetch.request_id, fetch.request, ValidPosition())
         else:
             kept.append(fetch)
     core.parked = (*core.parked, *kept)
@@ -171,7 +171,7 @@ def expire_parked(core: Core) -> None:
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
     core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
     for fetch in due:
-        answer(core, fetch.request_id, fetch.request, RecordsFollow())
+        answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
 def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:

@@ -9,44 +9,7 @@ Offsets of header fields: replica.format.batch; of record fields: replica.format
 from __future__ import annotations
 
 from replica.format.batch import CRC_START, LENGTH_PREFIX, MAGIC, MIN_BATCH_LENGTH
-from replica.scan.frames import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_TIME,
-    BATCH_COUNT,
-    BATCH_CRC,
-    BATCH_EPOCH,
-    BATCH_LAST_OFFSET,
-    BATCH_MAX_TIME,
-    BATCH_POSITION,
-    BATCH_SIZE,
-    BATCHES,
-    CHUNK_BYTES,
-    ENVELOPE_BYTES,
-    HEADER_BYTES,
-    KEYS,
-    LARGEST_BATCH_BYTES,
-    LARGEST_VALUE_BYTES,
-    ROW_BATCH,
-    ROW_KEY,
-    ROW_KEY_SIZE,
-    ROW_OFFSET,
-    ROW_PROGRAM,
-    ROW_TIME,
-    ROW_VALUE,
-    ROW_VALUE_SIZE,
-    ROWS,
-    STATE_BATCHES,
-    STATE_EXPECTED,
-    STATE_POSITION,
-    STATE_ROWS,
-    STATE_WANTED,
-    STOP_FRAME,
-    STOP_FULL,
-    STOP_RECORDS,
-    STOP_SHORT,
-    VERSIONS,
-)
+from replica.scan import frames
 from replica.scan.kernels.checksum import crc32c
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, load_i16, load_i32, load_i64, long, set_item
@@ -66,8 +29,8 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
 
     It looks at neither the batch's end nor its CRC. HEADER_BYTES for a header that is cut off.
     """
-    if end - position < HEADER_BYTES:
-        return HEADER_BYTES
+    if end - position < frames.HEADER_BYTES:
+        return frames.HEADER_BYTES
     length: int = load_i32(source, position + 8)
     last_delta = load_i32(source, position + 23)
     if (
@@ -85,14 +48,27 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
 def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> int:
     """The program of a value, by the three bytes of its envelope. -1 for an unknown, odd or large
     value."""
-    if not ENVELOPE_BYTES <= size <= LARGEST_VALUE_BYTES or byte_at(source, position) != 1:
+    if (
+        not frames.ENVELOPE_BYTES <= size <= frames.LARGEST_VALUE_BYTES
+        or byte_at(source, position) != 1
+    ):
         return -1
     api_key = byte_at(source, position + 1)
     version = byte_at(source, position + 2)
-    if api_key >= KEYS or version >= VERSIONS:
+    if api_key >= frames.KEYS or version >= frames.VERSIONS:
         return -1
-    program: int = item(program_of, api_key * VERSIONS + version)
+    program: int = item(program_of, api_key * frames.VERSIONS + version)
     return program
+
+
+@inner
+def _set_row(rows: Longs, column: int, row: int, number: int) -> None:
+    set_item(rows, column * frames.ROWS + row, number)
+
+
+@inner
+def _set_batch(batches: Longs, column: int, batch: int, number: int) -> None:
+    set_item(batches, column * frames.BATCHES + batch, number)
 
 
 @inner
@@ -107,7 +83,7 @@ def _walk_records(
     base_time = load_i64(source, position + 27)
     max_time = load_i64(source, position + 35)
     count = load_i32(source, position + 57)
-    at = position + HEADER_BYTES
+    at = position + frames.HEADER_BYTES
     before = -1
     for _ in range(count):
         size, start = varint(source, at, end)
@@ -132,14 +108,14 @@ def _walk_records(
         program = -1
         if not attributes & _CONTROL:
             program = _program_at(source, value, value_size, program_of)
-        set_item(rows, ROW_BATCH * ROWS + row, batch)
-        set_item(rows, ROW_OFFSET * ROWS + row, base_offset + delta)
-        set_item(rows, ROW_TIME * ROWS + row, time)
-        set_item(rows, ROW_KEY * ROWS + row, key)
-        set_item(rows, ROW_KEY_SIZE * ROWS + row, max(key_size, -1))
-        set_item(rows, ROW_VALUE * ROWS + row, value)
-        set_item(rows, ROW_VALUE_SIZE * ROWS + row, max(value_size, -1))
-        set_item(rows, ROW_PROGRAM * ROWS + row, program)
+        _set_row(rows, frames.ROW_BATCH, row, batch)
+        _set_row(rows, frames.ROW_OFFSET, row, base_offset + delta)
+        _set_row(rows, frames.ROW_TIME, row, time)
+        _set_row(rows, frames.ROW_KEY, row, key)
+        _set_row(rows, frames.ROW_KEY_SIZE, row, max(key_size, -1))
+        _set_row(rows, frames.ROW_VALUE, row, value)
+        _set_row(rows, frames.ROW_VALUE_SIZE, row, max(value_size, -1))
+        _set_row(rows, frames.ROW_PROGRAM, row, program)
         row += 1
     return row if at == end else _REFUSED
 
@@ -147,17 +123,17 @@ def _walk_records(
 @inner
 def _note_batch(source: Bytes, position: int, size: int, batch: int, batches: Longs) -> None:
     base_offset = load_i64(source, position)
-    set_item(batches, BATCH_POSITION * BATCHES + batch, position)
-    set_item(batches, BATCH_BASE_OFFSET * BATCHES + batch, base_offset)
+    _set_batch(batches, frames.BATCH_POSITION, batch, position)
+    _set_batch(batches, frames.BATCH_BASE_OFFSET, batch, base_offset)
     last_offset = base_offset + load_i32(source, position + 23)
-    set_item(batches, BATCH_LAST_OFFSET * BATCHES + batch, last_offset)
-    set_item(batches, BATCH_EPOCH * BATCHES + batch, load_i32(source, position + 12))
-    set_item(batches, BATCH_CRC * BATCHES + batch, load_i32(source, position + 17) & 0xFFFFFFFF)
-    set_item(batches, BATCH_ATTRIBUTES * BATCHES + batch, load_i16(source, position + 21))
-    set_item(batches, BATCH_COUNT * BATCHES + batch, load_i32(source, position + 57))
-    set_item(batches, BATCH_SIZE * BATCHES + batch, size)
-    set_item(batches, BATCH_BASE_TIME * BATCHES + batch, load_i64(source, position + 27))
-    set_item(batches, BATCH_MAX_TIME * BATCHES + batch, load_i64(source, position + 35))
+    _set_batch(batches, frames.BATCH_LAST_OFFSET, batch, last_offset)
+    _set_batch(batches, frames.BATCH_EPOCH, batch, load_i32(source, position + 12))
+    _set_batch(batches, frames.BATCH_CRC, batch, load_i32(source, position + 17) & 0xFFFFFFFF)
+    _set_batch(batches, frames.BATCH_ATTRIBUTES, batch, load_i16(source, position + 21))
+    _set_batch(batches, frames.BATCH_COUNT, batch, load_i32(source, position + 57))
+    _set_batch(batches, frames.BATCH_SIZE, batch, size)
+    _set_batch(batches, frames.BATCH_BASE_TIME, batch, load_i64(source, position + 27))
+    _set_batch(batches, frames.BATCH_MAX_TIME, batch, load_i64(source, position + 35))
 
 
 @inner
@@ -165,7 +141,7 @@ def _is_plain(source: Bytes, position: int, size: int) -> bool:
     """Whether the kernel can walk the batch's records at all."""
     count = load_i32(source, position + 57)
     is_compressed = load_i16(source, position + 21) & _CODEC
-    return not is_compressed and 0 <= count <= ROWS and size <= LARGEST_BATCH_BYTES
+    return not is_compressed and 0 <= count <= frames.ROWS and size <= frames.LARGEST_BATCH_BYTES
 
 
 def walk_frames(
@@ -189,23 +165,23 @@ def walk_frames(
     begin = position
     batch = long(0)
     row = long(0)
-    stop = STOP_FULL
+    stop = frames.STOP_FULL
     size = 0
-    while batch < BATCHES and position - begin < CHUNK_BYTES:
+    while batch < frames.BATCHES and position - begin < frames.CHUNK_BYTES:
         size = _size_in_place(source, position, end, expected)
         if size > end - position:
-            stop = STOP_SHORT
+            stop = frames.STOP_SHORT
             break
         if size == _REFUSED:
-            stop = STOP_FRAME
+            stop = frames.STOP_FRAME
             break
         plain = with_records == 0 or _is_plain(source, position, size)
-        if with_records and plain and load_i32(source, position + 57) > ROWS - row:
+        if with_records and plain and load_i32(source, position + 57) > frames.ROWS - row:
             break
         if crc32c(source, position + CRC_START, position + size) != (
             load_i32(source, position + 17) & 0xFFFFFFFF
         ):
-            stop = STOP_FRAME
+            stop = frames.STOP_FRAME
             break
         if with_records:
             row_after = _REFUSED
@@ -214,16 +190,16 @@ def walk_frames(
                     source, position, position + size, batch, row, program_of, rows
                 )
             if row_after == _REFUSED:
-                stop = STOP_RECORDS
+                stop = frames.STOP_RECORDS
                 break
             row = row_after
         _note_batch(source, position, size, batch, batches)
         batch += 1
         expected += load_i32(source, position + 23) + 1
         position += size
-    set_item(state, STATE_POSITION, position)
-    set_item(state, STATE_EXPECTED, expected)
-    set_item(state, STATE_BATCHES, batch)
-    set_item(state, STATE_ROWS, row)
-    set_item(state, STATE_WANTED, size)
+    set_item(state, frames.STATE_POSITION, position)
+    set_item(state, frames.STATE_EXPECTED, expected)
+    set_item(state, frames.STATE_BATCHES, batch)
+    set_item(state, frames.STATE_ROWS, row)
+    set_item(state, frames.STATE_WANTED, size)
     return stop

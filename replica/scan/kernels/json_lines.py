@@ -7,62 +7,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from replica.scan.frames import (
-    BATCH_EPOCH,
-    BATCHES,
-    ENVELOPE_BYTES,
-    ROW_BATCH,
-    ROW_OFFSET,
-    ROW_PROGRAM,
-    ROW_TIME,
-    ROW_VALUE,
-    ROW_VALUE_SIZE,
-    ROWS,
-)
+from replica.scan import frames, tables
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.json_values import REFUSED
-from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.locate import is_telling_config, program_item
 from replica.scan.kernels.memory import item, set_item, store_16
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.straight import json_renderer
 from replica.scan.kernels.text import copy, put_integer
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import (
-    KERNEL_PROGRAMS,
-    LINES_REFUSED,
-    LINES_WRITTEN,
-    PROGRAM_COLUMNS,
-    PROGRAM_JSON_BASE,
-    PROGRAM_JSON_FACTOR,
-    PROGRAMS,
-    SLACK,
-)
 
 _render = json_renderer()
 
 _EPOCH, _TIME = b',"epoch":', b',"timestamp":'
 _LABELS = [
     f',"type":"{program.schema.name}","version":{program.version},"data":'.encode()
-    for program in KERNEL_PROGRAMS
+    for program in tables.KERNEL_PROGRAMS
 ]
 _TEXT = np.frombuffer(b"".join((_EPOCH, _TIME, *_LABELS)) + bytes(8), np.uint8)
 _LABEL_PLACES = np.cumsum([len(_EPOCH + _TIME), *map(len, _LABELS)]).astype(np.int64)
 _EPOCH_SIZE, _TIME_SIZE = len(_EPOCH), len(_TIME)
 _LINE_END = int.from_bytes(b"}\n", "little")
-_FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + SLACK
+_FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + tables.SLACK
 """The bytes of a line besides its prefix and its data."""
 
 
 @inner
 def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
     """Write everything of a line that comes before its data."""
-    batch = item(rows, ROW_BATCH * ROWS + row)
-    label = item(rows, ROW_PROGRAM * ROWS + row)
+    batch = cell(rows, frames.ROW_BATCH, row)
+    label = cell(rows, frames.ROW_PROGRAM, row)
     to = copy(output, to, prefix, 0, prefix.size)
-    to = put_integer(output, to, item(rows, ROW_OFFSET * ROWS + row))
+    to = put_integer(output, to, cell(rows, frames.ROW_OFFSET, row))
     to = copy(output, to, _TEXT, 0, _EPOCH_SIZE)
-    to = put_integer(output, to, item(batches, BATCH_EPOCH * BATCHES + batch))
+    to = put_integer(output, to, item(batches, frames.BATCH_EPOCH * frames.BATCHES + batch))
     to = copy(output, to, _TEXT, _EPOCH_SIZE, _TIME_SIZE)
-    to = put_integer(output, to, item(rows, ROW_TIME * ROWS + row))
+    to = put_integer(output, to, cell(rows, frames.ROW_TIME, row))
     place = item(_LABEL_PLACES, label)
     return copy(output, to, _TEXT, place, item(_LABEL_PLACES, label + 1) - place)
 
@@ -78,11 +58,11 @@ def _put_line(
     to: int,
     places: Longs,
 ) -> int:
-    position = item(rows, ROW_VALUE * ROWS + row)
-    end = position + item(rows, ROW_VALUE_SIZE * ROWS + row)
-    program = item(rows, ROW_PROGRAM * ROWS + row)
+    position = cell(rows, frames.ROW_VALUE, row)
+    end = position + cell(rows, frames.ROW_VALUE_SIZE, row)
+    program = cell(rows, frames.ROW_PROGRAM, row)
     to = _put_head(batches, rows, row, prefix, output, to)
-    to = _render(source, position + ENVELOPE_BYTES, end, program, output, to, places)
+    to = _render(source, position + frames.ENVELOPE_BYTES, end, program, output, to, places)
     if to == REFUSED:
         return REFUSED
     store_16(output, to, _LINE_END)
@@ -114,15 +94,15 @@ def write_lines(
     k = low
     while k < high:
         row = item(chosen, k)
-        program = item(rows, ROW_PROGRAM * ROWS + row)
+        program = cell(rows, frames.ROW_PROGRAM, row)
         behind = REFUSED
         if program >= 0:
-            position = item(rows, ROW_VALUE * ROWS + row)
-            size = item(rows, ROW_VALUE_SIZE * ROWS + row)
-            longest = size * item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_JSON_FACTOR)
-            longest += item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_JSON_BASE)
+            position = cell(rows, frames.ROW_VALUE, row)
+            size = cell(rows, frames.ROW_VALUE_SIZE, row)
+            longest = size * program_item(program, tables.PROGRAM_JSON_FACTOR)
+            longest += program_item(program, tables.PROGRAM_JSON_BASE)
             longest += _FIXED_ROOM + prefix.size
-            fields = position + ENVELOPE_BYTES
+            fields = position + frames.ENVELOPE_BYTES
             if longest <= output.size and to + longest > output.size:
                 break
             if longest <= output.size and not (
@@ -135,6 +115,6 @@ def write_lines(
         if item(shown, program):
             to = behind
         k += 1
-    set_item(state, LINES_WRITTEN, to)
-    set_item(state, LINES_REFUSED, refused)
+    set_item(state, tables.LINES_WRITTEN, to)
+    set_item(state, tables.LINES_REFUSED, refused)
     return k

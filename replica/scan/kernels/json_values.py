@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from replica.scan import tables
 from replica.scan.kernels.compilation import inner
-from replica.scan.kernels.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.kernels.locate import (
+    ABSENT,
+    locate,
+    pass_tags,
+    program_item,
+    read_number,
+    step_item,
+)
 from replica.scan.kernels.memory import (
     byte_at,
     item,
@@ -23,25 +31,6 @@ from replica.scan.kernels.memory import (
 from replica.scan.kernels.text import copy, put_base64, put_escaped, put_integer, put_uuid
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import (
-    BOOL,
-    FLOAT64,
-    NAMES,
-    PROGRAM_COLUMNS,
-    PROGRAM_END,
-    PROGRAM_FIRST,
-    PROGRAMS,
-    STEP_END,
-    STEP_FIRST,
-    STEP_IS_ARRAY,
-    STEP_KIND,
-    STEP_LABEL,
-    STEP_LABEL_SIZE,
-    STEP_SIZE,
-    STRING,
-    STRUCT,
-    UUID,
-)
 
 REFUSED = -1
 
@@ -90,11 +79,11 @@ def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
     """Write a value of fixed size. REFUSED for some doubles."""
-    if kind == UUID:
+    if kind == tables.UUID:
         return put_quoted_uuid(source, position, output, to)
-    if kind == BOOL:
+    if kind == tables.BOOL:
         return put_bool(source, position, output, to)
-    if kind == FLOAT64:
+    if kind == tables.FLOAT64:
         return put_double(source, position, output, to)
     return put_integer(output, to, read_number(source, position, kind))
 
@@ -118,7 +107,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
     """The position behind a scalar that was checked."""
-    size = step_item(step, STEP_SIZE)
+    size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size
     size, start = unsigned_varint(source, position, source.size)
@@ -127,23 +116,25 @@ def _behind(source: Bytes, position: int, step: int) -> int:
 
 @inner
 def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int) -> int:
-    kind = step_item(step, STEP_KIND)
-    if step_item(step, STEP_SIZE) > 0:
+    kind = step_item(step, tables.STEP_KIND)
+    if step_item(step, tables.STEP_SIZE) > 0:
         return put_fixed(source, position, kind, output, to)
-    return put_text(source, position, kind == STRING, output, to)
+    return put_text(source, position, kind == tables.STRING, output, to)
 
 
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
     """Write a structure. Returns (position behind the structure, position behind its JSON or
     REFUSED)."""
-    first = step_item(step, STEP_FIRST)
+    first = step_item(step, tables.STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1
-    for within in range(first, step_item(step, STEP_END)):
+    for within in range(first, step_item(step, tables.STEP_END)):
         comma = long(within == first)
-        label = step_item(within, STEP_LABEL) + comma
-        to = copy(output, to, NAMES, label, step_item(within, STEP_LABEL_SIZE) - comma)
+        label = step_item(within, tables.STEP_LABEL) + comma
+        to = copy(
+            output, to, tables.NAMES, label, step_item(within, tables.STEP_LABEL_SIZE) - comma
+        )
         to = _put_scalar(source, position, within, output, to)
         if to == REFUSED:
             return 0, REFUSED
@@ -164,7 +155,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) 
         if index:
             store_8(output, to, _COMMA)
             to += 1
-        if step_item(step, STEP_KIND) == STRUCT:
+        if step_item(step, tables.STEP_KIND) == tables.STRUCT:
             at, to = _put_struct(source, at, step, output, to)
         else:
             to = _put_scalar(source, at, step, output, to)
@@ -180,8 +171,8 @@ def interpret(
     source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
 ) -> int:
     """Write the JSON of the fields at `position`. Returns the position behind it, or REFUSED."""
-    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
-    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    first = program_item(program, tables.PROGRAM_FIRST)
+    last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, first, last, places):
         return REFUSED
     store_8(output, to, _BRACE)
@@ -191,10 +182,10 @@ def interpret(
         place = item(places, step - first)
         if place == ABSENT:
             continue
-        label = step_item(step, STEP_LABEL) + comma
-        to = copy(output, to, NAMES, label, step_item(step, STEP_LABEL_SIZE) - comma)
+        label = step_item(step, tables.STEP_LABEL) + comma
+        to = copy(output, to, tables.NAMES, label, step_item(step, tables.STEP_LABEL_SIZE) - comma)
         comma = 0
-        if step_item(step, STEP_IS_ARRAY):
+        if step_item(step, tables.STEP_IS_ARRAY):
             to = _put_array(source, place, step, output, to)
         else:
             to = _put_scalar(source, place, step, output, to)

@@ -13,6 +13,7 @@ import numpy as np
 from replica.message.schema import Kind
 from replica.metadata import redact
 from replica.metadata.known_configs import KNOWN_CONFIGS
+from replica.scan import tables
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import (
     byte_at,
@@ -27,33 +28,6 @@ from replica.scan.kernels.memory import (
 from replica.scan.kernels.text import is_utf8
 from replica.scan.kernels.varints import NOWHERE, unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import (
-    BOOL,
-    CONFIG_PROGRAM,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    KERNEL_PROGRAMS,
-    PROGRAM_COLUMNS,
-    PROGRAM_END,
-    PROGRAM_FIRST,
-    PROGRAMS,
-    STEP_COLUMNS,
-    STEP_DEFAULT,
-    STEP_END,
-    STEP_FIRST,
-    STEP_IS_ARRAY,
-    STEP_KIND,
-    STEP_NULLABLE,
-    STEP_SIZE,
-    STEP_TAG,
-    STEPS,
-    STRING,
-    STRUCT,
-    TEXT,
-    UINT16,
-)
 
 ABSENT = -1
 """The place of a tagged field that is missing in the value, or that holds its default."""
@@ -61,24 +35,30 @@ ABSENT = -1
 
 @inner
 def step_item(step: int, column: int) -> int:
-    number: int = item(STEPS, step * STEP_COLUMNS + column)
+    number: int = item(tables.STEPS, step * tables.STEP_COLUMNS + column)
+    return number
+
+
+@inner
+def program_item(program: int, column: int) -> int:
+    number: int = item(tables.PROGRAMS, program * tables.PROGRAM_COLUMNS + column)
     return number
 
 
 @inner
 def read_number(source: Bytes, position: int, kind: int) -> int:
     """An integer or bool of a fixed kind, whose bytes exist."""
-    if kind == INT32:
+    if kind == tables.INT32:
         return long(load_i32(source, position))
-    if kind == INT64:
+    if kind == tables.INT64:
         return long(load_i64(source, position))
-    if kind == INT16:
+    if kind == tables.INT16:
         return long(load_i16(source, position))
-    if kind == INT8:
+    if kind == tables.INT8:
         return long(load_i8(source, position))
-    if kind == UINT16:
+    if kind == tables.UINT16:
         return long(load_i16(source, position)) & 0xFFFF
-    if kind == BOOL:
+    if kind == tables.BOOL:
         return long(byte_at(source, position) != 0)
     return long(load_i32(source, position)) & 0xFFFFFFFF
 
@@ -116,28 +96,28 @@ def pass_tags(source: Bytes, position: int, end: int) -> int:
 
 @inner
 def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bool) -> int:
-    size = step_item(step, STEP_SIZE)
+    size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size if position + size <= end else NOWHERE
-    is_string = step_item(step, STEP_KIND) == STRING
+    is_string = step_item(step, tables.STEP_KIND) == tables.STRING
     return pass_text(source, position, end, is_string, nullable)
 
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
     """The position behind one structure of the array whose step is `step`."""
-    for within in range(step_item(step, STEP_FIRST), step_item(step, STEP_END)):
-        nullable = step_item(within, STEP_NULLABLE) != 0
+    for within in range(step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)):
+        nullable = step_item(within, tables.STEP_NULLABLE) != 0
         position = _pass_scalar(source, position, end, within, nullable)
     return pass_tags(source, position, end)
 
 
 @inner
 def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
-    kind = step_item(step, STEP_KIND)
-    nullable = step_item(step, STEP_NULLABLE) != 0
-    if kind < TEXT:
-        return pass_fixed_array(source, position, end, step_item(step, STEP_SIZE), nullable)
+    kind = step_item(step, tables.STEP_KIND)
+    nullable = step_item(step, tables.STEP_NULLABLE) != 0
+    if kind < tables.TEXT:
+        return pass_fixed_array(source, position, end, step_item(step, tables.STEP_SIZE), nullable)
     count, at = unsigned_varint(source, position, end)
     if count == 0:
         return at if nullable else NOWHERE
@@ -145,7 +125,7 @@ def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
         # Each element takes a byte, so a false count takes no more steps than there are bytes.
         if at >= end:
             return NOWHERE
-        if kind == STRUCT:
+        if kind == tables.STRUCT:
             at = pass_struct(source, at, end, step)
         else:
             at = _pass_scalar(source, at, end, step, False)
@@ -154,17 +134,17 @@ def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
 
 @inner
 def _pass_step(source: Bytes, position: int, end: int, step: int) -> int:
-    if step_item(step, STEP_IS_ARRAY):
+    if step_item(step, tables.STEP_IS_ARRAY):
         return _pass_array(source, position, end, step)
-    return _pass_scalar(source, position, end, step, step_item(step, STEP_NULLABLE) != 0)
+    return _pass_scalar(source, position, end, step, step_item(step, tables.STEP_NULLABLE) != 0)
 
 
 @inner
 def _is_default(source: Bytes, position: int, step: int) -> bool:
     """Whether a tagged field, whose end was found before, holds its default."""
-    default = step_item(step, STEP_DEFAULT)
-    kind = step_item(step, STEP_KIND)
-    if step_item(step, STEP_IS_ARRAY) or kind >= TEXT:
+    default = step_item(step, tables.STEP_DEFAULT)
+    kind = step_item(step, tables.STEP_KIND)
+    if step_item(step, tables.STEP_IS_ARRAY) or kind >= tables.TEXT:
         # A padded length of 0 or 1 takes more than a byte.
         size, _ = unsigned_varint(source, position, source.size)
         return size == default
@@ -174,7 +154,7 @@ def _is_default(source: Bytes, position: int, step: int) -> bool:
 @inner
 def _step_of_tag(tag: int, first: int, last: int) -> int:
     for step in range(first, last):
-        if step_item(step, STEP_TAG) == tag:
+        if step_item(step, tables.STEP_TAG) == tag:
             return step
     return -1
 
@@ -188,7 +168,7 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
     at = position
     for step in range(first, last):
         place = ABSENT
-        if step_item(step, STEP_TAG) < 0:
+        if step_item(step, tables.STEP_TAG) < 0:
             place = at
             at = _pass_step(source, at, end, step)
         set_item(places, step - first, place)
@@ -213,8 +193,8 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
 @inner
 def locate_program(source: Bytes, position: int, end: int, program: int, places: Longs) -> bool:
     """`locate` for the fields of a program's record."""
-    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
-    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    first = program_item(program, tables.PROGRAM_FIRST)
+    last = program_item(program, tables.PROGRAM_END)
     found: bool = locate(source, position, end, first, last, places)
     return found
 
@@ -272,7 +252,9 @@ def _has_user_info(source: Bytes, start: int, end: int) -> bool:
     return False
 
 
-_CONFIG_FIELDS = [(step.name, step.kind) for step in KERNEL_PROGRAMS[CONFIG_PROGRAM].steps]
+_CONFIG_FIELDS = [
+    (step.name, step.kind) for step in tables.KERNEL_PROGRAMS[tables.CONFIG_PROGRAM].steps
+]
 assert [
     ("resourceType", Kind.INT8),
     *((name, Kind.STRING) for name in ("resourceName", "name", "value")),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
+from replica.scan import frames
 from replica.scan.kernels.locate import is_telling_config
 from replica.scan.kernels.memory import item, long, set_item
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.straight import place_finder
 from replica.scan.native import Bytes, Longs
 
@@ -22,12 +23,12 @@ def find_odd_rows(
     """
     found = long(0)
     for row in range(count):
-        program = item(rows, ROW_PROGRAM * ROWS + row)
+        program = cell(rows, frames.ROW_PROGRAM, row)
         is_plain = False
         if program >= 0 and item(sought, program) == 0:
-            position = item(rows, ROW_VALUE * ROWS + row)
-            end = position + item(rows, ROW_VALUE_SIZE * ROWS + row)
-            fields = position + ENVELOPE_BYTES
+            position = cell(rows, frames.ROW_VALUE, row)
+            end = position + cell(rows, frames.ROW_VALUE_SIZE, row)
+            fields = position + frames.ENVELOPE_BYTES
             if program != guarded or not is_telling_config(source, fields, end):
                 is_plain = _find_places(source, fields, end, program, places)
         if not is_plain:

@@ -14,21 +14,13 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
+from replica.scan import frames
+from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner, intrinsic
 from replica.scan.kernels.memory import item, load_i32, load_i64, long
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.slots import hash_of_pair
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import (
-    DO_CHANGE,
-    DO_PARTITION,
-    LAYOUT_ACTION,
-    LAYOUT_COLUMNS,
-    LAYOUTS,
-    PARTITION,
-    SLOT_COLUMNS,
-    TOPIC,
-)
 
 _FAR, _NEAR = 24, 8
 """How many rows ahead the first and the last step look. The second step looks half-way."""
@@ -66,13 +58,13 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
     """The positions of partitionId and topicId in a record of a partition. -1 for any other row."""
     if row >= high:
         return -1
-    program = item(rows, ROW_PROGRAM * ROWS + row)
-    if program < 0 or item(rows, ROW_VALUE_SIZE * ROWS + row) < ENVELOPE_BYTES + _KEY_BYTES:
+    program = cell(rows, frames.ROW_PROGRAM, row)
+    if program < 0 or cell(rows, frames.ROW_VALUE_SIZE, row) < frames.ENVELOPE_BYTES + _KEY_BYTES:
         return -1
-    action = item(LAYOUTS, program * LAYOUT_COLUMNS + LAYOUT_ACTION)
-    if action != DO_PARTITION and action != DO_CHANGE:
+    action = item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + t.LAYOUT_ACTION)
+    if action != t.DO_PARTITION and action != t.DO_CHANGE:
         return -1
-    place: int = item(rows, ROW_VALUE * ROWS + row) + ENVELOPE_BYTES
+    place: int = cell(rows, frames.ROW_VALUE, row) + frames.ENVELOPE_BYTES
     return place
 
 
@@ -80,14 +72,14 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
     """The place of the index that may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
-    place: int = hash_of_pair(state, TOPIC, halves[0], halves[1]) & (index.size - 1)
+    place: int = hash_of_pair(state, t.TOPIC, halves[0], halves[1]) & (index.size - 1)
     return place
 
 
 @inner
 def _partition_place(source: Bytes, index: Longs, state: Longs, key: int, topic: int) -> int:
     number = long(load_i32(source, key))
-    place: int = hash_of_pair(state, PARTITION, topic, number) & (index.size - 1)
+    place: int = hash_of_pair(state, t.PARTITION, topic, number) & (index.size - 1)
     return place
 
 
@@ -103,7 +95,7 @@ def fetch_ahead(
     if key >= 0:
         topic = item(index, _topic_place(source, index, state, key)) - 1
         if topic >= 0:
-            prefetch(slots, topic * SLOT_COLUMNS)
+            prefetch(slots, topic * t.SLOT_COLUMNS)
             prefetch(index, _partition_place(source, index, state, key, topic))
     key = _partition_key(source, rows, row + _NEAR, high)
     if key >= 0:
@@ -111,5 +103,5 @@ def fetch_ahead(
         if topic >= 0:
             slot = item(index, _partition_place(source, index, state, key, topic)) - 1
             if slot >= 0:
-                for line in range(0, SLOT_COLUMNS, _LINE):
-                    prefetch(slots, slot * SLOT_COLUMNS + line)
+                for line in range(0, t.SLOT_COLUMNS, _LINE):
+                    prefetch(slots, slot * t.SLOT_COLUMNS + line)

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import ABSENT
 from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import (
-    FIELD_RECOVERY,
-    FIELD_TOPIC_ID,
-    LAYOUT_COLUMNS,
-    LAYOUTS,
-    NO_STEP,
-)
 
 _INT32_MAX = (1 << 31) - 1
 RECOVERED, _RECOVERING = 0, 1
@@ -34,7 +28,7 @@ class Record(NamedTuple):
 
 @inner
 def layout(program: int, column: int) -> int:
-    number: int = item(LAYOUTS, program * LAYOUT_COLUMNS + column)
+    number: int = item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + column)
     return number
 
 
@@ -42,7 +36,7 @@ def layout(program: int, column: int) -> int:
 def place_of(record: Record, field: int) -> int:
     """The position of a field. ABSENT also where the record's version lacks the field."""
     step = layout(record.program, field)
-    if step == NO_STEP:
+    if step == t.NO_STEP:
         return ABSENT
     place: int = item(record.places, step)
     return place
@@ -57,7 +51,7 @@ def int32_of(record: Record, field: int) -> int:
 @inner
 def topic_id_of(record: Record) -> tuple[int, int]:
     """The two halves of the topic's id."""
-    at = place_of(record, long(FIELD_TOPIC_ID))
+    at = place_of(record, long(t.FIELD_TOPIC_ID))
     return load_i64(record.source, at), load_i64(record.source, at + 8)
 
 
@@ -72,7 +66,7 @@ def text_of(record: Record, field: int) -> tuple[int, int]:
 def recovery_of(record: Record, otherwise: int) -> int:
     """The leader's recovery state. `otherwise` where the record has none, NO_STATE where it has a
     number that Kafka doesn't know."""
-    place = place_of(record, long(FIELD_RECOVERY))
+    place = place_of(record, long(t.FIELD_RECOVERY))
     if place == ABSENT:
         return otherwise
     state = long(load_i8(record.source, place))

@@ -7,6 +7,8 @@ its epoch.
 from __future__ import annotations
 
 from replica.message.schema import Kind
+from replica.scan import replay_tables as t
+from replica.scan import tables
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import pass_tags, pass_text
 from replica.scan.kernels.memory import load_i64
@@ -14,25 +16,11 @@ from replica.scan.kernels.records import Record, int32_of, place_of
 from replica.scan.kernels.slots import NONE, Table, find_pair, get, put, slot_of_pair
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes
-from replica.scan.replay_tables import (
-    BROKER,
-    BROKER_EPOCH,
-    BROKER_EXISTS,
-    DO_REGISTER,
-    DO_UNREGISTER,
-    FIELD_BROKER,
-    FIELD_BROKER_EPOCH,
-    FIELD_END_POINTS,
-    STOP_APPLY,
-    STOP_DONE,
-    STOP_REFUSED,
-)
-from replica.scan.tables import KERNEL_PROGRAMS
 
 _PORT_AND_PROTOCOL_BYTES = 4
 _END_POINT = {
     tuple((inner.name, inner.kind) for inner in program.steps[step.first : step.end])
-    for program in KERNEL_PROGRAMS
+    for program in tables.KERNEL_PROGRAMS
     for step in program.steps
     if step.name == "endPoints" and program.schema.name == "REGISTER_BROKER_RECORD"
 }
@@ -63,22 +51,22 @@ def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
 def replay_broker_record(table: Table, record: Record, end: int, action: int) -> int:
     """The STOP code of a record about a broker. end: where the record's value ends."""
     slots = table.slots
-    broker_id = int32_of(record, FIELD_BROKER)
-    if action == DO_REGISTER:
-        if _has_nameless_listener(record.source, place_of(record, FIELD_END_POINTS), end):
-            return STOP_REFUSED
-        slot = slot_of_pair(table, BROKER, broker_id, 0)
-        put(slots, slot, BROKER_EXISTS, 1)
-        epoch = load_i64(record.source, place_of(record, FIELD_BROKER_EPOCH))
-        put(slots, slot, BROKER_EPOCH, epoch)
-        return STOP_DONE
-    slot = find_pair(table, BROKER, broker_id, 0)
-    exists = slot != NONE and get(slots, slot, BROKER_EXISTS) == 1
-    if action == DO_UNREGISTER:
+    broker_id = int32_of(record, t.FIELD_BROKER)
+    if action == t.DO_REGISTER:
+        if _has_nameless_listener(record.source, place_of(record, t.FIELD_END_POINTS), end):
+            return t.STOP_REFUSED
+        slot = slot_of_pair(table, t.BROKER, broker_id, 0)
+        put(slots, slot, t.BROKER_EXISTS, 1)
+        epoch = load_i64(record.source, place_of(record, t.FIELD_BROKER_EPOCH))
+        put(slots, slot, t.BROKER_EPOCH, epoch)
+        return t.STOP_DONE
+    slot = find_pair(table, t.BROKER, broker_id, 0)
+    exists = slot != NONE and get(slots, slot, t.BROKER_EXISTS) == 1
+    if action == t.DO_UNREGISTER:
         if exists:
-            put(slots, slot, BROKER_EXISTS, 0)
-        return STOP_APPLY
-    epoch = load_i64(record.source, place_of(record, FIELD_BROKER_EPOCH))
-    if exists and get(slots, slot, BROKER_EPOCH) == epoch:
-        return STOP_APPLY
-    return STOP_REFUSED
+            put(slots, slot, t.BROKER_EXISTS, 0)
+        return t.STOP_APPLY
+    epoch = load_i64(record.source, place_of(record, t.FIELD_BROKER_EPOCH))
+    if exists and get(slots, slot, t.BROKER_EPOCH) == epoch:
+        return t.STOP_APPLY
+    return t.STOP_REFUSED

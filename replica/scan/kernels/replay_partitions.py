@@ -3,11 +3,10 @@ into the log."""
 
 from __future__ import annotations
 
-import numpy as np
-
+from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import ABSENT
-from replica.scan.kernels.memory import item, load_i32, load_i64, long
+from replica.scan.kernels.memory import load_i32, load_i64, long
 from replica.scan.kernels.records import (
     NO_STATE,
     RECOVERED,
@@ -20,45 +19,8 @@ from replica.scan.kernels.records import (
 from replica.scan.kernels.slots import Table, get, put, slot_of_pair
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import (
-    EMPTY,
-    FIELD_ADDING,
-    FIELD_DIRECTORIES,
-    FIELD_ELR,
-    FIELD_ISR,
-    FIELD_LAST_KNOWN_ELR,
-    FIELD_LEADER,
-    FIELD_LEADER_EPOCH,
-    FIELD_PARTITION_EPOCH,
-    FIELD_REMOVING,
-    FIELD_REPLICAS,
-    PART_ADDING,
-    PART_DIRECTORIES,
-    PART_DIRECTORY_COUNT,
-    PART_ELR,
-    PART_EPOCH,
-    PART_ISR,
-    PART_LAST_KNOWN_ELR,
-    PART_LEADER,
-    PART_LEADER_EPOCH,
-    PART_RECOVERY,
-    PART_REMOVING,
-    PART_REPLICA_COUNT,
-    PART_REPLICAS,
-    PARTITION,
-    SLOT_CHANGED,
-    SLOT_LIFE,
-    SLOT_OFFSET,
-)
 
 _UUID_BYTES = 16
-_COLUMNS_AND_FIELDS = (
-    PART_REPLICAS, FIELD_REPLICAS, PART_ISR, FIELD_ISR, PART_REMOVING, FIELD_REMOVING,
-    PART_ADDING, FIELD_ADDING, PART_DIRECTORIES, FIELD_DIRECTORIES, PART_ELR, FIELD_ELR,
-    PART_LAST_KNOWN_ELR, FIELD_LAST_KNOWN_ELR,
-)  # fmt: skip
-_LISTS = np.array(_COLUMNS_AND_FIELDS, np.int64)
-_LIST_COUNT = len(_COLUMNS_AND_FIELDS) // 2
 
 
 @inner
@@ -82,12 +44,12 @@ def _known_directories(source: Bytes, place: int) -> int:
 def _set_lists(slots: Longs, record: Record, base: int, slot: int, is_new: bool) -> None:
     """Set the lists that the record has. The others are empty in a new partition, and stay as they
     are in another one."""
-    for k in range(_LIST_COUNT):
-        column, place = item(_LISTS, 2 * k), place_of(record, item(_LISTS, 2 * k + 1))
+    for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
+        place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
         if place != ABSENT:
             put(slots, slot, column, base + place)
         elif is_new:
-            put(slots, slot, column, EMPTY)
+            put(slots, slot, column, t.EMPTY)
 
 
 @inner
@@ -96,8 +58,8 @@ def register_partition(
 ) -> bool:
     """Enter a partition. False where the record can't be applied."""
     slots, source = table.slots, record.source
-    replica_count = _count(source, place_of(record, FIELD_REPLICAS))
-    directories = place_of(record, FIELD_DIRECTORIES)
+    replica_count = _count(source, place_of(record, t.FIELD_REPLICAS))
+    directories = place_of(record, t.FIELD_DIRECTORIES)
     known = long(0)
     if directories != ABSENT:
         claimed = _count(source, directories)
@@ -107,16 +69,16 @@ def register_partition(
     recovery = recovery_of(record, long(RECOVERED))
     if recovery == NO_STATE:
         return False
-    slot = slot_of_pair(table, PARTITION, topic, number)
-    put(slots, slot, SLOT_LIFE, get(slots, topic, SLOT_LIFE))
-    put(slots, slot, SLOT_CHANGED, 1)
-    put(slots, slot, SLOT_OFFSET, offset)
-    put(slots, slot, PART_LEADER, int32_of(record, FIELD_LEADER))
-    put(slots, slot, PART_RECOVERY, recovery)
-    put(slots, slot, PART_LEADER_EPOCH, int32_of(record, FIELD_LEADER_EPOCH))
-    put(slots, slot, PART_EPOCH, int32_of(record, FIELD_PARTITION_EPOCH))
-    put(slots, slot, PART_REPLICA_COUNT, replica_count)
-    put(slots, slot, PART_DIRECTORY_COUNT, known)
+    slot = slot_of_pair(table, t.PARTITION, topic, number)
+    put(slots, slot, t.SLOT_LIFE, get(slots, topic, t.SLOT_LIFE))
+    put(slots, slot, t.SLOT_CHANGED, 1)
+    put(slots, slot, t.SLOT_OFFSET, offset)
+    put(slots, slot, t.PART_LEADER, int32_of(record, t.FIELD_LEADER))
+    put(slots, slot, t.PART_RECOVERY, recovery)
+    put(slots, slot, t.PART_LEADER_EPOCH, int32_of(record, t.FIELD_LEADER_EPOCH))
+    put(slots, slot, t.PART_EPOCH, int32_of(record, t.FIELD_PARTITION_EPOCH))
+    put(slots, slot, t.PART_REPLICA_COUNT, replica_count)
+    put(slots, slot, t.PART_DIRECTORY_COUNT, known)
     _set_lists(slots, record, base, slot, True)
     return True
 
@@ -125,10 +87,10 @@ def register_partition(
 def change_partition(slots: Longs, record: Record, base: int, slot: int, offset: int) -> bool:
     """Merge a change into a partition. False where the change can't be applied."""
     source = record.source
-    replicas = place_of(record, FIELD_REPLICAS)
-    directories = place_of(record, FIELD_DIRECTORIES)
-    replica_count = get(slots, slot, PART_REPLICA_COUNT)
-    known = get(slots, slot, PART_DIRECTORY_COUNT)
+    replicas = place_of(record, t.FIELD_REPLICAS)
+    directories = place_of(record, t.FIELD_DIRECTORIES)
+    replica_count = get(slots, slot, t.PART_REPLICA_COUNT)
+    known = get(slots, slot, t.PART_DIRECTORY_COUNT)
     if replicas != ABSENT:
         replica_count = _count(source, replicas)
     if directories != ABSENT:
@@ -140,18 +102,18 @@ def change_partition(slots: Longs, record: Record, base: int, slot: int, offset:
         known = _known_directories(source, directories)
     if known != 0 and known != replica_count:
         return False
-    recovery = recovery_of(record, get(slots, slot, PART_RECOVERY))
+    recovery = recovery_of(record, get(slots, slot, t.PART_RECOVERY))
     if recovery == NO_STATE:
         return False
-    put(slots, slot, PART_RECOVERY, recovery)
-    leader = place_of(record, FIELD_LEADER)
+    put(slots, slot, t.PART_RECOVERY, recovery)
+    leader = place_of(record, t.FIELD_LEADER)
     if leader != ABSENT:
-        put(slots, slot, PART_LEADER, load_i32(source, leader))
-        put(slots, slot, PART_LEADER_EPOCH, next_epoch(get(slots, slot, PART_LEADER_EPOCH)))
-    put(slots, slot, PART_EPOCH, next_epoch(get(slots, slot, PART_EPOCH)))
-    put(slots, slot, PART_REPLICA_COUNT, replica_count)
-    put(slots, slot, PART_DIRECTORY_COUNT, known)
+        put(slots, slot, t.PART_LEADER, load_i32(source, leader))
+        put(slots, slot, t.PART_LEADER_EPOCH, next_epoch(get(slots, slot, t.PART_LEADER_EPOCH)))
+    put(slots, slot, t.PART_EPOCH, next_epoch(get(slots, slot, t.PART_EPOCH)))
+    put(slots, slot, t.PART_REPLICA_COUNT, replica_count)
+    put(slots, slot, t.PART_DIRECTORY_COUNT, known)
     _set_lists(slots, record, base, slot, False)
-    put(slots, slot, SLOT_CHANGED, 1)
-    put(slots, slot, SLOT_OFFSET, offset)
+    put(slots, slot, t.SLOT_CHANGED, 1)
+    put(slots, slot, t.SLOT_OFFSET, offset)
     return True

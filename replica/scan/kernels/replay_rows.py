@@ -8,65 +8,18 @@ replica.scan.bulk_replay.
 
 from __future__ import annotations
 
-from replica.scan.frames import (
-    ENVELOPE_BYTES,
-    ROW_OFFSET,
-    ROW_PROGRAM,
-    ROW_VALUE,
-    ROW_VALUE_SIZE,
-    ROWS,
-)
+from replica.scan import frames
+from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, load_i8, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
 from replica.scan.kernels.records import Record, int32_of, layout, text_of, topic_id_of
 from replica.scan.kernels.replay_brokers import replay_broker_record
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.slots import NONE, Table, find_pair, get, put, slot_of_bytes, slot_of_pair
 from replica.scan.kernels.straight import place_finder
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import (
-    DO_APPLY,
-    DO_BARRIER,
-    DO_BROKER,
-    DO_CHANGE,
-    DO_CONFIG,
-    DO_NOTHING,
-    DO_PARTITION,
-    DO_REGISTER,
-    DO_REMOVE_TOPIC,
-    DO_TOPIC,
-    FIELD_KEY_END,
-    FIELD_NAME,
-    FIELD_PARTITION_ID,
-    FIELD_RESOURCE,
-    LAYOUT_ACTION,
-    LAYOUT_KIND,
-    NAME,
-    NAME_CONFIGS_GO,
-    NAME_OWNER,
-    NAME_REMOVED_AT,
-    NOBODY,
-    PARTITION,
-    PUT_NAME,
-    PUT_SIZE,
-    PUT_VALUE,
-    SLOT_CHANGED,
-    SLOT_LIFE,
-    SLOT_OFFSET,
-    STATE_EXPLAINED,
-    STATE_PUTS,
-    STATE_REFUSED,
-    STATE_STOP,
-    STOP_APPLY,
-    STOP_BARRIER,
-    STOP_DONE,
-    STOP_REFUSED,
-    TOPIC,
-    TOPIC_EXISTS,
-    TOPIC_NAME,
-    TOPIC_REMOVED_AT,
-)
 
 _TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC, as replica.metadata.image.state has it
 _find_places = place_finder()
@@ -74,16 +27,16 @@ _find_places = place_finder()
 
 @inner
 def _mark(slots: Longs, slot: int, offset: int) -> None:
-    put(slots, slot, SLOT_CHANGED, 1)
-    put(slots, slot, SLOT_OFFSET, offset)
+    put(slots, slot, t.SLOT_CHANGED, 1)
+    put(slots, slot, t.SLOT_OFFSET, offset)
 
 
 @inner
 def _live_topic(table: Table, record: Record) -> int:
     """The slot of the topic whose id the record has, NONE where the topic doesn't exist."""
     first, second = topic_id_of(record)
-    slot = find_pair(table, TOPIC, first, second)
-    if slot != NONE and get(table.slots, slot, TOPIC_EXISTS) != 1:
+    slot = find_pair(table, t.TOPIC, first, second)
+    if slot != NONE and get(table.slots, slot, t.TOPIC_EXISTS) != 1:
         return NONE
     return slot
 
@@ -91,41 +44,41 @@ def _live_topic(table: Table, record: Record) -> int:
 @inner
 def _forget_name(slots: Longs, topic: int) -> None:
     """Free the topic's name, unless it belongs to another topic by now."""
-    name = get(slots, topic, TOPIC_NAME)
-    if get(slots, name, NAME_OWNER) == topic:
-        put(slots, name, NAME_OWNER, NOBODY)
-        put(slots, name, SLOT_CHANGED, 1)
+    name = get(slots, topic, t.TOPIC_NAME)
+    if get(slots, name, t.NAME_OWNER) == topic:
+        put(slots, name, t.NAME_OWNER, t.NOBODY)
+        put(slots, name, t.SLOT_CHANGED, 1)
 
 
 @inner
 def _create_topic(table: Table, record: Record, offset: int) -> None:
     slots = table.slots
     first, second = topic_id_of(record)
-    topic = slot_of_pair(table, TOPIC, first, second)
-    start, size = text_of(record, FIELD_NAME)
-    name = slot_of_bytes(table, NAME, record.source, start, size)
-    if get(slots, topic, TOPIC_EXISTS) == 1:
+    topic = slot_of_pair(table, t.TOPIC, first, second)
+    start, size = text_of(record, t.FIELD_NAME)
+    name = slot_of_bytes(table, t.NAME, record.source, start, size)
+    if get(slots, topic, t.TOPIC_EXISTS) == 1:
         _forget_name(slots, topic)
-    put(slots, topic, SLOT_LIFE, get(slots, topic, SLOT_LIFE) + 1)
-    put(slots, topic, TOPIC_EXISTS, 1)
-    put(slots, topic, TOPIC_NAME, name)
+    put(slots, topic, t.SLOT_LIFE, get(slots, topic, t.SLOT_LIFE) + 1)
+    put(slots, topic, t.TOPIC_EXISTS, 1)
+    put(slots, topic, t.TOPIC_NAME, name)
     _mark(slots, topic, offset)
-    put(slots, name, NAME_OWNER, topic)
-    put(slots, name, SLOT_CHANGED, 1)
+    put(slots, name, t.NAME_OWNER, topic)
+    put(slots, name, t.SLOT_CHANGED, 1)
 
 
 @inner
 def _remove_topic(slots: Longs, topic: int, offset: int) -> None:
-    name = get(slots, topic, TOPIC_NAME)
+    name = get(slots, topic, t.TOPIC_NAME)
     _forget_name(slots, topic)
-    put(slots, topic, SLOT_LIFE, get(slots, topic, SLOT_LIFE) + 1)
-    put(slots, topic, TOPIC_EXISTS, 0)
-    put(slots, topic, TOPIC_REMOVED_AT, offset)
-    put(slots, topic, SLOT_CHANGED, 1)
-    put(slots, name, SLOT_LIFE, get(slots, name, SLOT_LIFE) + 1)
-    put(slots, name, NAME_REMOVED_AT, offset)
-    put(slots, name, NAME_CONFIGS_GO, 1)
-    put(slots, name, SLOT_CHANGED, 1)
+    put(slots, topic, t.SLOT_LIFE, get(slots, topic, t.SLOT_LIFE) + 1)
+    put(slots, topic, t.TOPIC_EXISTS, 0)
+    put(slots, topic, t.TOPIC_REMOVED_AT, offset)
+    put(slots, topic, t.SLOT_CHANGED, 1)
+    put(slots, name, t.SLOT_LIFE, get(slots, name, t.SLOT_LIFE) + 1)
+    put(slots, name, t.NAME_REMOVED_AT, offset)
+    put(slots, name, t.NAME_CONFIGS_GO, 1)
+    put(slots, name, t.SLOT_CHANGED, 1)
 
 
 @inner
@@ -134,13 +87,13 @@ def _note_put(
 ) -> int:
     """The slot of the PUT whose value stands at `position`."""
     slots = table.slots
-    start = position + ENVELOPE_BYTES
-    end = item(record.places, layout(record.program, FIELD_KEY_END))
-    kind = layout(record.program, LAYOUT_KIND)
+    start = position + frames.ENVELOPE_BYTES
+    end = item(record.places, layout(record.program, t.FIELD_KEY_END))
+    kind = layout(record.program, t.LAYOUT_KIND)
     slot: int = slot_of_bytes(table, kind, record.source, start, end - start)
-    put(slots, slot, PUT_VALUE, base + position)
-    put(slots, slot, PUT_SIZE, size)
-    put(slots, slot, SLOT_OFFSET, offset)
+    put(slots, slot, t.PUT_VALUE, base + position)
+    put(slots, slot, t.PUT_SIZE, size)
+    put(slots, slot, t.SLOT_OFFSET, offset)
     return slot
 
 
@@ -148,45 +101,45 @@ def _note_put(
 def _set_config(table: Table, record: Record, slot: int) -> None:
     """Tie the config of a topic to the topic's name: the config goes when the name goes."""
     slots = table.slots
-    put(slots, slot, SLOT_CHANGED, 1)
+    put(slots, slot, t.SLOT_CHANGED, 1)
     if load_i8(record.source, item(record.places, 0)) == _TOPIC_RESOURCE:
-        start, size = text_of(record, FIELD_RESOURCE)
-        name = slot_of_bytes(table, NAME, record.source, start, size)
-        put(slots, slot, PUT_NAME, name)
-        put(slots, slot, SLOT_LIFE, get(slots, name, SLOT_LIFE))
+        start, size = text_of(record, t.FIELD_RESOURCE)
+        name = slot_of_bytes(table, t.NAME, record.source, start, size)
+        put(slots, slot, t.PUT_NAME, name)
+        put(slots, slot, t.SLOT_LIFE, get(slots, name, t.SLOT_LIFE))
 
 
 @inner
 def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
-    if get(slots, slot, SLOT_CHANGED) == 0:
-        put(slots, slot, SLOT_CHANGED, 1)
-        count = item(state, STATE_PUTS)
+    if get(slots, slot, t.SLOT_CHANGED) == 0:
+        put(slots, slot, t.SLOT_CHANGED, 1)
+        count = item(state, t.STATE_PUTS)
         set_item(puts, count, slot)
-        set_item(state, STATE_PUTS, count + 1)
+        set_item(state, t.STATE_PUTS, count + 1)
 
 
 @inner
 def _replay_topic_record(table: Table, record: Record, base: int, action: int, offset: int) -> int:
     """The STOP code of a record that names a topic by its id."""
     slots = table.slots
-    if action == DO_TOPIC:
+    if action == t.DO_TOPIC:
         _create_topic(table, record, offset)
-        return STOP_DONE
+        return t.STOP_DONE
     topic = _live_topic(table, record)
     if topic == NONE:
-        return STOP_REFUSED
-    if action == DO_REMOVE_TOPIC:
+        return t.STOP_REFUSED
+    if action == t.DO_REMOVE_TOPIC:
         _remove_topic(slots, topic, offset)
-        return STOP_DONE
-    number = int32_of(record, FIELD_PARTITION_ID)
+        return t.STOP_DONE
+    number = int32_of(record, t.FIELD_PARTITION_ID)
     taken = False
-    if action == DO_PARTITION:
+    if action == t.DO_PARTITION:
         taken = register_partition(table, record, base, topic, number, offset)
     else:
-        slot = find_pair(table, PARTITION, topic, number)
-        if slot != NONE and get(slots, slot, SLOT_LIFE) == get(slots, topic, SLOT_LIFE):
+        slot = find_pair(table, t.PARTITION, topic, number)
+        if slot != NONE and get(slots, slot, t.SLOT_LIFE) == get(slots, topic, t.SLOT_LIFE):
             taken = change_partition(slots, record, base, slot, offset)
-    return STOP_DONE if taken else STOP_REFUSED
+    return t.STOP_DONE if taken else t.STOP_REFUSED
 
 
 @inner
@@ -195,27 +148,27 @@ def _replay_row(
 ) -> int:
     """The STOP code of a record of a known program, whose value stands at `position`."""
     program = record.program
-    action = layout(program, LAYOUT_ACTION)
-    start, end = position + ENVELOPE_BYTES, position + size
+    action = layout(program, t.LAYOUT_ACTION)
+    start, end = position + frames.ENVELOPE_BYTES, position + size
     if not _find_places(record.source, start, end, program, record.places):
-        return STOP_APPLY if action == DO_APPLY else STOP_BARRIER
-    if action == DO_BARRIER:
-        return STOP_BARRIER
-    if action == DO_APPLY:
-        return STOP_APPLY
-    if action == DO_NOTHING:
-        return STOP_DONE
-    if DO_TOPIC <= action <= DO_CHANGE:
+        return t.STOP_APPLY if action == t.DO_APPLY else t.STOP_BARRIER
+    if action == t.DO_BARRIER:
+        return t.STOP_BARRIER
+    if action == t.DO_APPLY:
+        return t.STOP_APPLY
+    if action == t.DO_NOTHING:
+        return t.STOP_DONE
+    if t.DO_TOPIC <= action <= t.DO_CHANGE:
         stop: int = _replay_topic_record(table, record, base, action, offset)
         return stop
-    stop = long(STOP_DONE)
-    if DO_REGISTER <= action <= DO_BROKER:
+    stop = long(t.STOP_DONE)
+    if t.DO_REGISTER <= action <= t.DO_BROKER:
         stop = replay_broker_record(table, record, end, action)
-        if stop == STOP_REFUSED:
+        if stop == t.STOP_REFUSED:
             return stop
-    if action <= DO_REGISTER:
+    if action <= t.DO_REGISTER:
         slot = _note_put(table, record, base, position, size, offset)
-        if action == DO_CONFIG:
+        if action == t.DO_CONFIG:
             _set_config(table, record, slot)
         else:
             _list_put(table.slots, puts, table.state, slot)
@@ -243,26 +196,26 @@ def replay_rows(
     and for SLACK. places: tables.MAX_WIDTH items of scratch.
     """
     table = Table(slots, index, arena, state)
-    stop = long(STOP_DONE)
+    stop = long(t.STOP_DONE)
     row = low
     while row < high:
         fetch_ahead(source, rows, row, high, slots, index, state)
-        program = item(rows, ROW_PROGRAM * ROWS + row)
+        program = cell(rows, frames.ROW_PROGRAM, row)
         if program < 0:
-            stop = long(STOP_BARRIER)
+            stop = long(t.STOP_BARRIER)
             break
-        position = item(rows, ROW_VALUE * ROWS + row)
-        size = item(rows, ROW_VALUE_SIZE * ROWS + row)
-        offset = item(rows, ROW_OFFSET * ROWS + row)
+        position = cell(rows, frames.ROW_VALUE, row)
+        size = cell(rows, frames.ROW_VALUE_SIZE, row)
+        offset = cell(rows, frames.ROW_OFFSET, row)
         record = Record(source, places, program)
         stop = _replay_row(table, record, base, puts, position, size, offset)
-        if stop == STOP_REFUSED:
-            if item(state, STATE_EXPLAINED) == 0:
+        if stop == t.STOP_REFUSED:
+            if item(state, t.STATE_EXPLAINED) == 0:
                 break
-            set_item(state, STATE_REFUSED, item(state, STATE_REFUSED) + 1)
-            stop = long(STOP_DONE)
-        elif stop != STOP_DONE:
+            set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
+            stop = long(t.STOP_DONE)
+        elif stop != t.STOP_DONE:
             break
         row += 1
-    set_item(state, STATE_STOP, stop)
+    set_item(state, t.STATE_STOP, stop)
     return row

@@ -8,25 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, load_raw64, long, set_item
 from replica.scan.kernels.text import copy
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import (
-    NAME,
-    PUT,
-    SLOT_CHANGED,
-    SLOT_COLUMNS,
-    SLOT_HASH,
-    SLOT_KEY_A,
-    SLOT_KEY_B,
-    SLOT_KIND,
-    SLOT_LIFE,
-    STATE_ARENA,
-    STATE_SEED_A,
-    STATE_SEED_B,
-    STATE_SLOTS,
-)
 
 NONE = -1
 _FIRST_FACTOR = 0x2545F4914F6CDD1D
@@ -44,13 +30,13 @@ class Table(NamedTuple):
 
 @inner
 def get(slots: Longs, slot: int, column: int) -> int:
-    number: int = item(slots, slot * SLOT_COLUMNS + column)
+    number: int = item(slots, slot * t.SLOT_COLUMNS + column)
     return number
 
 
 @inner
 def put(slots: Longs, slot: int, column: int, number: int) -> None:
-    set_item(slots, slot * SLOT_COLUMNS + column, number)
+    set_item(slots, slot * t.SLOT_COLUMNS + column, number)
 
 
 @inner
@@ -64,17 +50,17 @@ def _mixed(number: int) -> int:
 
 @inner
 def hash_of_pair(state: Longs, kind: int, a: int, b: int) -> int:
-    once = _mixed(a ^ item(state, STATE_SEED_A)) + kind
-    return _mixed(once ^ _mixed(b ^ item(state, STATE_SEED_B)))
+    once = _mixed(a ^ item(state, t.STATE_SEED_A)) + kind
+    return _mixed(once ^ _mixed(b ^ item(state, t.STATE_SEED_B)))
 
 
 @inner
 def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int) -> int:
-    mixed = _mixed(size ^ item(state, STATE_SEED_A)) + kind
+    mixed = _mixed(size ^ item(state, t.STATE_SEED_A)) + kind
     at = start
     end = start + size
     while at + 8 <= end:
-        mixed = _mixed(mixed ^ long(load_raw64(source, at))) + item(state, STATE_SEED_B)
+        mixed = _mixed(mixed ^ long(load_raw64(source, at))) + item(state, t.STATE_SEED_B)
         at += 8
     rest = long(0)
     while at < end:
@@ -93,8 +79,8 @@ def find_pair(table: Table, kind: int, a: int, b: int) -> int:
         slot = item(index, place) - 1
         if slot < 0:
             return NONE
-        same_key = get(slots, slot, SLOT_KEY_A) == a and get(slots, slot, SLOT_KEY_B) == b
-        if same_key and get(slots, slot, SLOT_KIND) == kind:
+        same_key = get(slots, slot, t.SLOT_KEY_A) == a and get(slots, slot, t.SLOT_KEY_B) == b
+        if same_key and get(slots, slot, t.SLOT_KIND) == kind:
             return slot
         place = (place + 1) & mask
 
@@ -119,9 +105,9 @@ def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, 
         slot = item(index, place) - 1
         if slot < 0:
             return NONE
-        same = get(slots, slot, SLOT_HASH) == hashed and get(slots, slot, SLOT_KIND) == kind
-        if same and get(slots, slot, SLOT_KEY_B) == size:
-            at = get(slots, slot, SLOT_KEY_A)
+        same = get(slots, slot, t.SLOT_HASH) == hashed and get(slots, slot, t.SLOT_KIND) == kind
+        if same and get(slots, slot, t.SLOT_KEY_B) == size:
+            at = get(slots, slot, t.SLOT_KEY_A)
             k = long(0)
             while k < size and byte_at(arena, at + k) == byte_at(source, start + k):
                 k += 1
@@ -137,8 +123,8 @@ def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int)
     slot = find_bytes(table, kind, hashed, source, start, size)
     if slot != NONE:
         return slot
-    at = item(table.state, STATE_ARENA)
-    set_item(table.state, STATE_ARENA, copy(table.arena, at, source, start, size))
+    at = item(table.state, t.STATE_ARENA)
+    set_item(table.state, t.STATE_ARENA, copy(table.arena, at, source, start, size))
     return _new_slot(table, kind, hashed, at, size)
 
 
@@ -146,16 +132,16 @@ def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int)
 def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
     """A new slot of this kind. Its other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
     slots = table.slots
-    slot = item(table.state, STATE_SLOTS)
-    set_item(table.state, STATE_SLOTS, slot + 1)
-    for column in range(SLOT_COLUMNS):
+    slot = item(table.state, t.STATE_SLOTS)
+    set_item(table.state, t.STATE_SLOTS, slot + 1)
+    for column in range(t.SLOT_COLUMNS):
         put(slots, slot, column, -1)
-    put(slots, slot, SLOT_KIND, kind)
-    put(slots, slot, SLOT_HASH, hashed)
-    put(slots, slot, SLOT_KEY_A, a)
-    put(slots, slot, SLOT_KEY_B, b)
-    put(slots, slot, SLOT_CHANGED, 0)
-    put(slots, slot, SLOT_LIFE, 0)
+    put(slots, slot, t.SLOT_KIND, kind)
+    put(slots, slot, t.SLOT_HASH, hashed)
+    put(slots, slot, t.SLOT_KEY_A, a)
+    put(slots, slot, t.SLOT_KEY_B, b)
+    put(slots, slot, t.SLOT_CHANGED, 0)
+    put(slots, slot, t.SLOT_LIFE, 0)
     enter(table.lookup, slot, hashed)
     return slot
 
@@ -177,17 +163,17 @@ def index_slots(
 
     with_hashes: 0 where their hashes must be computed.
     """
-    for slot in range(first, item(state, STATE_SLOTS)):
-        hashed = get(slots, slot, SLOT_HASH)
+    for slot in range(first, item(state, t.STATE_SLOTS)):
+        hashed = get(slots, slot, t.SLOT_HASH)
         if not with_hashes:
-            kind = get(slots, slot, SLOT_KIND)
-            a = get(slots, slot, SLOT_KEY_A)
-            b = get(slots, slot, SLOT_KEY_B)
+            kind = get(slots, slot, t.SLOT_KIND)
+            a = get(slots, slot, t.SLOT_KEY_A)
+            b = get(slots, slot, t.SLOT_KEY_B)
             hashed = (
                 hash_of_bytes(state, kind, arena, a, b)
-                if kind == NAME or kind >= PUT
+                if kind == t.NAME or kind >= t.PUT
                 else hash_of_pair(state, kind, a, b)
             )
-            put(slots, slot, SLOT_HASH, hashed)
+            put(slots, slot, t.SLOT_HASH, hashed)
         enter(index, slot, hashed)
-    return item(state, STATE_SLOTS)
+    return item(state, t.STATE_SLOTS)

@@ -157,11 +157,6 @@ def place_finder() -> Callable[..., bool]:
     return _compiled("places")
 
 
-def straight_source(program: Program, form: str) -> str:
-    """The text of one function, for readers."""
-    return _function(program, form)
-
-
 def _compiled(name: str) -> Callable[..., Any]:
     """A function that calls the straight kernel of a program, or else the interpreter."""
     form = _FORMS[name]
@@ -172,7 +167,7 @@ def _compiled(name: str) -> Callable[..., Any]:
     choices = []
     for number, program in enumerate(KERNEL_PROGRAMS):
         if (program.schema.name, program.version) in COMMON:
-            parts.append("@inner\n" + _function(program, name))
+            parts.append("@inner\n" + straight_source(program, name))
             call = f"{_name(program, name)}({form.arguments})"
             choices.append(f"    if program == {number}:\n        return {call}\n")
     dispatch = f"@inner\ndef render({form.arguments}):\n{''.join(choices)}"
@@ -187,7 +182,8 @@ def _name(program: Program, form: str) -> str:
     return f"{form}_{program.schema.name.lower()}_{program.version}"
 
 
-def _function(program: Program, name: str) -> str:
+def straight_source(program: Program, name: str) -> str:
+    """The text of the function of one program. name: of its form, a key of _FORMS."""
     form = _FORMS[name]
     head = f"def {_name(program, name)}({form.arguments}):"
     lines = (*_locating(program, form.refusal), *form.body(program))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from replica.scan.frames import ROW_VALUE, ROW_VALUE_SIZE, ROWS
-from replica.scan.kernels.memory import item, long, set_item
+from replica.scan import frames
+from replica.scan.kernels.memory import long, set_item
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.text import copy
 from replica.scan.native import Bytes, Longs
 
@@ -18,8 +19,8 @@ def gather_values(
     to = long(0)
     for row in range(low, high):
         set_item(offsets, row - low, to)
-        size = item(rows, ROW_VALUE_SIZE * ROWS + row)
+        size = cell(rows, frames.ROW_VALUE_SIZE, row)
         if size > 0:
-            to = copy(output, to, source, item(rows, ROW_VALUE * ROWS + row), size)
+            to = copy(output, to, source, cell(rows, frames.ROW_VALUE, row), size)
     set_item(offsets, high - low, to)
     return to

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from replica.scan.frames import ENVELOPE_BYTES, ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE, ROWS
+from replica.scan import frames, tables
 from replica.scan.kernels.compilation import inner
-from replica.scan.kernels.locate import is_telling_config
+from replica.scan.kernels.locate import is_telling_config, program_item
 from replica.scan.kernels.memory import item, long, popcount, set_item, store_8
+from replica.scan.kernels.rows import cell
 from replica.scan.kernels.straight import variant_renderer
 from replica.scan.kernels.text import copy
 from replica.scan.kernels.variant_values import REFUSED, put_unsigned, width_of
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import (
-    DICTIONARY_ROOM,
-    KNOWN,
-    KNOWN_COLUMNS,
-    KNOWN_STRIDE,
-    NAME_PLACES,
-    NAMES,
-    PROGRAM_COLUMNS,
-    PROGRAM_NAME_COUNT,
-    PROGRAM_NAMES,
-    PROGRAM_VARIANT_BASE,
-    PROGRAM_VARIANT_FACTOR,
-    PROGRAMS,
-    SLACK,
-)
 
 _render = variant_renderer()
 
@@ -34,13 +20,13 @@ _VERSION_SORTED = 0x11
 @inner
 def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
     """Write the metadata of a VARIANT, which holds the given names of its program."""
-    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAMES)
-    known = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_NAME_COUNT)
+    first = program_item(program, tables.PROGRAM_NAMES)
+    known = program_item(program, tables.PROGRAM_NAME_COUNT)
     count = popcount(names)
     total = 0
     for k in range(known):
         if names >> k & 1:
-            total += item(NAME_PLACES, (first + k) * 2 + 1)
+            total += item(tables.NAME_PLACES, (first + k) * 2 + 1)
     width = width_of(max(total, count))
     store_8(output, to, _VERSION_SORTED | (width - 1) << 6)
     offsets = put_unsigned(output, to + 1, count, width)
@@ -49,8 +35,11 @@ def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
     at = begin
     for k in range(known):
         if names >> k & 1:
-            place, size = item(NAME_PLACES, (first + k) * 2), item(NAME_PLACES, (first + k) * 2 + 1)
-            at = copy(output, at, NAMES, place, size)
+            place, size = (
+                item(tables.NAME_PLACES, (first + k) * 2),
+                item(tables.NAME_PLACES, (first + k) * 2 + 1),
+            )
+            at = copy(output, at, tables.NAMES, place, size)
             offsets += width
             put_unsigned(output, offsets, at - begin, width)
     return at
@@ -60,15 +49,15 @@ def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
 def _put_known(
     program: int, names: int, known: Longs, known_bytes: Bytes, output: Bytes, to: int
 ) -> int:
-    slot = (names ^ names >> 8 ^ program * 37) & (KNOWN - 1)
-    entry = slot * KNOWN_COLUMNS
+    slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
+    entry = slot * tables.KNOWN_COLUMNS
     if item(known, entry) != program + 1 or item(known, entry + 1) != names:
-        begin = slot * KNOWN_STRIDE
+        begin = slot * tables.KNOWN_STRIDE
         set_item(known, entry, program + 1)
         set_item(known, entry + 1, names)
         behind = _put_dictionary(known_bytes, begin, program, names)
         set_item(known, entry + 2, behind - begin)
-    return copy(output, to, known_bytes, slot * KNOWN_STRIDE, item(known, entry + 2))
+    return copy(output, to, known_bytes, slot * tables.KNOWN_STRIDE, item(known, entry + 2))
 
 
 def write_variants(
@@ -103,17 +92,17 @@ def write_variants(
     while row < high:
         set_item(offsets, row - low, to)
         set_item(dictionary_offsets, row - low, dictionary_to)
-        program = item(rows, ROW_PROGRAM * ROWS + row)
+        program = cell(rows, frames.ROW_PROGRAM, row)
         behind = REFUSED
         names = long(0)
         if program >= 0:
-            position = item(rows, ROW_VALUE * ROWS + row)
-            size = item(rows, ROW_VALUE_SIZE * ROWS + row)
-            longest = SLACK + item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_VARIANT_BASE)
-            longest += size * item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_VARIANT_FACTOR)
+            position = cell(rows, frames.ROW_VALUE, row)
+            size = cell(rows, frames.ROW_VALUE_SIZE, row)
+            longest = tables.SLACK + program_item(program, tables.PROGRAM_VARIANT_BASE)
+            longest += size * program_item(program, tables.PROGRAM_VARIANT_FACTOR)
             end = position + size
-            fields = position + ENVELOPE_BYTES
-            if dictionary_to + DICTIONARY_ROOM > dictionaries.size:
+            fields = position + frames.ENVELOPE_BYTES
+            if dictionary_to + tables.DICTIONARY_ROOM > dictionaries.size:
                 break
             if longest <= output.size and to + longest > output.size:
                 break

@@ -7,11 +7,11 @@ rows, or says what is wrong with them.
 
 from __future__ import annotations
 
+from replica.scan import tables
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, long, set_item, store_8, store_32, store_64
 from replica.scan.kernels.text import is_utf8, put_escaped, put_integer
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import SLACK, VARIANT_COLUMNS, VARIANT_DEPTH
 
 REFUSED = -1
 NO_ROOM = -2
@@ -21,7 +21,7 @@ _NULL, _TRUE, _FALSE, _INT8, _INT64, _LONG_STRING = 0, 1, 2, 3, 6, 16
 _IS_OBJECT, _NEXT, _COUNT, _IDS, _ID_WIDTH, _OFFSETS, _OFFSET_WIDTH, _VALUES = range(8)
 _PER_BYTE = 6
 """Bytes of JSON that one byte of a text may need: \\u0000."""
-_LEAST_ROOM = 32 + VARIANT_DEPTH + SLACK
+_LEAST_ROOM = 32 + tables.VARIANT_DEPTH + tables.SLACK
 """Enough for a number or a word, with the marks around it."""
 _NULL_WORD = int.from_bytes(b"null", "little")
 _TRUE_WORD = int.from_bytes(b"true", "little")
@@ -160,7 +160,7 @@ def _put_label(
 def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
     """The marks at the ends of the innermost containers that have no further element."""
     while depth > 0:
-        frame = (depth - 1) * VARIANT_COLUMNS
+        frame = (depth - 1) * tables.VARIANT_COLUMNS
         if item(stack, frame + _NEXT) < item(stack, frame + _COUNT):
             break
         store_8(output, to, _CLOSE_OBJECT if item(stack, frame) else _CLOSE_ARRAY)
@@ -174,9 +174,9 @@ def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
     """The mark at the beginning of a container, which gets the frame of that depth."""
-    if depth == VARIANT_DEPTH:
+    if depth == tables.VARIANT_DEPTH:
         return REFUSED
-    frame = _enter(source, at, end, stack, depth * VARIANT_COLUMNS)
+    frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)
     if frame == REFUSED:
         return REFUSED
     store_8(output, to, _OPEN_OBJECT if item(stack, frame) else _OPEN_ARRAY)
@@ -209,7 +209,7 @@ def _put_value(
         to = behind
         if depth == 0:
             return to
-        frame = (depth - 1) * VARIANT_COLUMNS
+        frame = (depth - 1) * tables.VARIANT_COLUMNS
         to = _put_label(source, stack, frame, names, first, last, output, to)
         if to < 0:
             return to

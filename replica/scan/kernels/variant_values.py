@@ -10,8 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from replica.scan import tables
 from replica.scan.kernels.compilation import inner
-from replica.scan.kernels.locate import ABSENT, locate, pass_tags, read_number, step_item
+from replica.scan.kernels.locate import (
+    ABSENT,
+    locate,
+    pass_tags,
+    program_item,
+    read_number,
+    step_item,
+)
 from replica.scan.kernels.memory import (
     byte_at,
     item,
@@ -29,25 +37,6 @@ from replica.scan.kernels.memory import (
 from replica.scan.kernels.text import copy, put_base64, put_uuid
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.tables import (
-    BOOL,
-    FLOAT64,
-    PROGRAM_COLUMNS,
-    PROGRAM_END,
-    PROGRAM_FIRST,
-    PROGRAMS,
-    STEP_BY_NAME,
-    STEP_END,
-    STEP_FIRST,
-    STEP_INNER_NAMES,
-    STEP_IS_ARRAY,
-    STEP_KIND,
-    STEP_NAME_BIT,
-    STEP_SIZE,
-    STRING,
-    STRUCT,
-    UUID,
-)
 
 REFUSED = -1
 UUID_VARIANT_SIZE = 23
@@ -125,12 +114,12 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
     """Write a value of fixed size. REFUSED for a double that isn't finite."""
-    if kind == UUID:
+    if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
-    if kind == BOOL:
+    if kind == tables.BOOL:
         store_8(output, to, _TRUE if byte_at(source, position) else _FALSE)
         return to + 1
-    if kind == FLOAT64:
+    if kind == tables.FLOAT64:
         if not np.isfinite(load_double(source, position)):
             return REFUSED
         store_8(output, to, _DOUBLE)
@@ -166,36 +155,36 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 @inner
 def _scalar_size(source: Bytes, position: int, step: int) -> tuple[int, int]:
     """(bytes as a VARIANT, position behind the scalar)."""
-    kind = step_item(step, STEP_KIND)
-    fixed = step_item(step, STEP_SIZE)
+    kind = step_item(step, tables.STEP_KIND)
+    fixed = step_item(step, tables.STEP_SIZE)
     if fixed > 0:
         behind = position + fixed
-        if kind == UUID:
+        if kind == tables.UUID:
             return UUID_VARIANT_SIZE, behind
-        if kind == BOOL:
+        if kind == tables.BOOL:
             return 1, behind
-        if kind == FLOAT64:
+        if kind == tables.FLOAT64:
             return 9, behind
         return integer_size(read_number(source, position, kind)), behind
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         return 1, start
-    length = _characters(size - 1, kind == STRING)
+    length = _characters(size - 1, kind == tables.STRING)
     return length + (1 if length <= _MAX_SHORT else 5), start + size - 1
 
 
 @inner
 def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int) -> int:
-    kind = step_item(step, STEP_KIND)
-    if step_item(step, STEP_SIZE) > 0:
+    kind = step_item(step, tables.STEP_KIND)
+    if step_item(step, tables.STEP_SIZE) > 0:
         return put_fixed(source, position, kind, output, to)
-    return put_text(source, position, kind == STRING, output, to)
+    return put_text(source, position, kind == tables.STRING, output, to)
 
 
 @inner
 def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int]:
     """(bytes as a VARIANT, bytes of its values, position behind the structure)."""
-    first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
+    first, last = step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)
     values = 0
     for within in range(first, last):
         size, position = _scalar_size(source, position, within)
@@ -214,7 +203,7 @@ def _put_struct(
 
     names: the bits of the names in the dictionary. A name's id is its rank among them.
     """
-    first, last = step_item(step, STEP_FIRST), step_item(step, STEP_END)
+    first, last = step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)
     count = last - first
     _, values, behind = _struct_size(source, position, step)
     width = width_of(values)
@@ -225,11 +214,11 @@ def _put_struct(
     begin = offsets + (count + 1) * width
     at = begin
     for rank in range(count):
-        wanted = step_item(first + rank, STEP_BY_NAME)
+        wanted = step_item(first + rank, tables.STEP_BY_NAME)
         place = position
         for within in range(first, wanted):
             _, place = _scalar_size(source, place, within)
-        bit = step_item(wanted, STEP_NAME_BIT)
+        bit = step_item(wanted, tables.STEP_NAME_BIT)
         store_8(output, ids + rank, popcount(names & ((1 << bit) - 1)))
         put_unsigned(output, offsets + rank * width, at - begin, width)
         at = _put_scalar(source, place, wanted, output, at)
@@ -258,7 +247,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int, 
         store_8(output, to, _NULL)
         return to + 1
     count -= 1
-    is_struct = step_item(step, STEP_KIND) == STRUCT
+    is_struct = step_item(step, tables.STEP_KIND) == tables.STRUCT
     values = 0
     at = start
     for _ in range(count):
@@ -326,11 +315,11 @@ def _names_present(source: Bytes, first: int, last: int, places: Longs) -> int:
         place = item(places, step - first)
         if place == ABSENT:
             continue
-        names |= 1 << step_item(step, STEP_NAME_BIT)
-        if step_item(step, STEP_KIND) == STRUCT:
+        names |= 1 << step_item(step, tables.STEP_NAME_BIT)
+        if step_item(step, tables.STEP_KIND) == tables.STRUCT:
             count, _ = unsigned_varint(source, place, source.size)
             if count > 1:
-                names |= step_item(step, STEP_INNER_NAMES)
+                names |= step_item(step, tables.STEP_INNER_NAMES)
     return names
 
 
@@ -347,8 +336,8 @@ def interpret(
 ) -> tuple[int, int]:
     """Write the VARIANT of the fields at `position`. Returns (position behind it or REFUSED, bits
     of its names)."""
-    first = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_FIRST)
-    last = item(PROGRAMS, program * PROGRAM_COLUMNS + PROGRAM_END)
+    first = program_item(program, tables.PROGRAM_FIRST)
+    last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, first, last, places):
         return REFUSED, 0
     names = _names_present(source, first, last, places)
@@ -358,13 +347,13 @@ def interpret(
     at = to + 2 + count + count + 1
     rank = 0
     for slot in range(first, last):
-        step = step_item(slot, STEP_BY_NAME)
+        step = step_item(slot, tables.STEP_BY_NAME)
         place = item(places, step - first)
         if place == ABSENT:
             continue
-        bit = step_item(step, STEP_NAME_BIT)
+        bit = step_item(step, tables.STEP_NAME_BIT)
         store_8(output, to + 2 + rank, popcount(names & ((1 << bit) - 1)))
-        if step_item(step, STEP_IS_ARRAY):
+        if step_item(step, tables.STEP_IS_ARRAY):
             at = _put_array(source, place, step, output, at, names)
         else:
             at = _put_scalar(source, place, step, output, at)

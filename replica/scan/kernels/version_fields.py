@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from replica.scan import replay_tables as t
+from replica.scan import tables
+from replica.scan import version_tables as v
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import ABSENT
 from replica.scan.kernels.memory import item, load_i32, long, set_item
@@ -19,83 +20,44 @@ from replica.scan.kernels.records import (
 from replica.scan.kernels.slots import NONE, Table, get
 from replica.scan.kernels.version_lists import count_of, list_at, no_ints, zero_uuids
 from replica.scan.native import Longs
-from replica.scan.replay_tables import (
-    FIELD_ADDING,
-    FIELD_DIRECTORIES,
-    FIELD_ELR,
-    FIELD_ISR,
-    FIELD_LAST_KNOWN_ELR,
-    FIELD_LEADER,
-    FIELD_LEADER_EPOCH,
-    FIELD_PARTITION_EPOCH,
-    FIELD_REMOVING,
-    FIELD_REPLICAS,
-)
-from replica.scan.tables import MAX_WIDTH
-from replica.scan.version_tables import (
-    INTS,
-    LIST_IS_ZERO,
-    LIST_TEXT_SIZE,
-    PART_ADDING,
-    PART_DIRECTORIES,
-    PART_ELR,
-    PART_EPOCH,
-    PART_FIELDS,
-    PART_ISR,
-    PART_LAST_KNOWN_ELR,
-    PART_LEADER,
-    PART_LEADER_EPOCH,
-    PART_RECOVERY,
-    PART_REMOVING,
-    PART_REPLICAS,
-    UUIDS,
-)
-
-_COLUMNS_AND_FIELDS = (
-    PART_REPLICAS, FIELD_REPLICAS, PART_ISR, FIELD_ISR, PART_REMOVING, FIELD_REMOVING,
-    PART_ADDING, FIELD_ADDING, PART_ELR, FIELD_ELR, PART_LAST_KNOWN_ELR, FIELD_LAST_KNOWN_ELR,
-)  # fmt: skip
-_INT_LISTS = np.array(_COLUMNS_AND_FIELDS, np.int64)
-_INT_LIST_COUNT = len(_COLUMNS_AND_FIELDS) // 2
 
 
 @inner
 def fresh(places: Longs, column: int) -> int:
     """A column of what the row makes of the partition."""
-    number: int = item(places, MAX_WIDTH + column - PART_LEADER)
+    number: int = item(places, tables.MAX_WIDTH + column - v.PART_LEADER)
     return number
 
 
 @inner
 def set_fresh(places: Longs, column: int, number: int) -> None:
-    set_item(places, MAX_WIDTH + column - PART_LEADER, number)
+    set_item(places, tables.MAX_WIDTH + column - v.PART_LEADER, number)
 
 
 @inner
 def _read_lists(table: Table, record: Record) -> bool:
     """Read the lists that the record has. False where the directories don't fit the replicas."""
     source, places = record.source, record.places
-    for k in range(_INT_LIST_COUNT):
-        place = place_of(record, item(_INT_LISTS, 2 * k + 1))
-        if place != ABSENT:
-            found = list_at(table, long(INTS), source, place)
-            set_fresh(places, item(_INT_LISTS, 2 * k), found)
-    count = count_of(table.slots, fresh(places, long(PART_REPLICAS)))
-    place = place_of(record, long(FIELD_DIRECTORIES))
-    directories = fresh(places, long(PART_DIRECTORIES))
+    for column in range(v.PART_REPLICAS, v.PART_LAST_KNOWN_ELR + 1):
+        place = place_of(record, column - v.PART_REPLICAS + t.FIELD_REPLICAS)
+        if place != ABSENT and column != v.PART_DIRECTORIES:
+            set_fresh(places, column, list_at(table, long(v.INTS), source, place))
+    count = count_of(table.slots, fresh(places, long(v.PART_REPLICAS)))
+    place = place_of(record, long(t.FIELD_DIRECTORIES))
+    directories = fresh(places, long(v.PART_DIRECTORIES))
     if place != ABSENT:
-        directories = list_at(table, long(UUIDS), source, place)
+        directories = list_at(table, long(v.UUIDS), source, place)
         claimed = count_of(table.slots, directories)
         # A count of directories that differs from that of replicas refuses only a record that has
         # replicas.
-        is_moved = place_of(record, long(FIELD_REPLICAS)) != ABSENT
+        is_moved = place_of(record, long(t.FIELD_REPLICAS)) != ABSENT
         if is_moved and claimed != 0 and claimed != count:
             return False
-    if directories == NONE or get(table.slots, directories, LIST_IS_ZERO) == 1:
+    if directories == NONE or get(table.slots, directories, v.LIST_IS_ZERO) == 1:
         directories = zero_uuids(table, count)
     elif count_of(table.slots, directories) != count:
         return False
-    set_fresh(places, long(PART_DIRECTORIES), directories)
+    set_fresh(places, long(v.PART_DIRECTORIES), directories)
     return True
 
 
@@ -106,26 +68,26 @@ def read_partition(table: Table, record: Record, slot: int) -> bool:
     slots, places = table.slots, record.places
     if slot == NONE:
         nothing = no_ints(table)
-        for column in range(PART_REPLICAS, PART_LAST_KNOWN_ELR + 1):
+        for column in range(v.PART_REPLICAS, v.PART_LAST_KNOWN_ELR + 1):
             set_fresh(places, column, nothing)
-        set_fresh(places, long(PART_DIRECTORIES), long(NONE))
-        set_fresh(places, long(PART_RECOVERY), long(RECOVERED))
-        set_fresh(places, long(PART_LEADER), int32_of(record, long(FIELD_LEADER)))
-        set_fresh(places, long(PART_LEADER_EPOCH), int32_of(record, long(FIELD_LEADER_EPOCH)))
-        set_fresh(places, long(PART_EPOCH), int32_of(record, long(FIELD_PARTITION_EPOCH)))
+        set_fresh(places, long(v.PART_DIRECTORIES), long(NONE))
+        set_fresh(places, long(v.PART_RECOVERY), long(RECOVERED))
+        set_fresh(places, long(v.PART_LEADER), int32_of(record, long(t.FIELD_LEADER)))
+        set_fresh(places, long(v.PART_LEADER_EPOCH), int32_of(record, long(t.FIELD_LEADER_EPOCH)))
+        set_fresh(places, long(v.PART_EPOCH), int32_of(record, long(t.FIELD_PARTITION_EPOCH)))
     else:
-        for column in range(PART_LEADER, PART_LEADER + PART_FIELDS):
+        for column in range(v.PART_LEADER, v.PART_LEADER + v.PART_FIELDS):
             set_fresh(places, column, get(slots, slot, column))
-        set_fresh(places, long(PART_EPOCH), next_epoch(get(slots, slot, PART_EPOCH)))
-        leader = place_of(record, long(FIELD_LEADER))
+        set_fresh(places, long(v.PART_EPOCH), next_epoch(get(slots, slot, v.PART_EPOCH)))
+        leader = place_of(record, long(t.FIELD_LEADER))
         if leader != ABSENT:
-            set_fresh(places, long(PART_LEADER), load_i32(record.source, leader))
-            epoch = next_epoch(get(slots, slot, PART_LEADER_EPOCH))
-            set_fresh(places, long(PART_LEADER_EPOCH), epoch)
-    recovery = recovery_of(record, fresh(places, long(PART_RECOVERY)))
+            set_fresh(places, long(v.PART_LEADER), load_i32(record.source, leader))
+            epoch = next_epoch(get(slots, slot, v.PART_LEADER_EPOCH))
+            set_fresh(places, long(v.PART_LEADER_EPOCH), epoch)
+    recovery = recovery_of(record, fresh(places, long(v.PART_RECOVERY)))
     if recovery == NO_STATE:
         return False
-    set_fresh(places, long(PART_RECOVERY), recovery)
+    set_fresh(places, long(v.PART_RECOVERY), recovery)
     taken: bool = _read_lists(table, record)
     return taken
 
@@ -134,6 +96,6 @@ def read_partition(table: Table, record: Record, slot: int) -> bool:
 def fresh_size(slots: Longs, places: Longs) -> int:
     """The size in bytes of the JSON of the fresh lists."""
     size = long(0)
-    for column in range(PART_REPLICAS, PART_LAST_KNOWN_ELR + 1):
-        size += get(slots, fresh(places, column), LIST_TEXT_SIZE)
+    for column in range(v.PART_REPLICAS, v.PART_LAST_KNOWN_ELR + 1):
+        size += get(slots, fresh(places, column), v.LIST_TEXT_SIZE)
     return size

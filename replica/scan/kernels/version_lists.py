@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from replica.scan import replay_tables as t
+from replica.scan import version_tables as v
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import byte_at, item, load_i32, long, set_item, store_8
 from replica.scan.kernels.slots import Table, get, put, slot_of_bytes
 from replica.scan.kernels.text import put_integer, put_uuid
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
-from replica.scan.replay_tables import SLOT_KEY_A, SLOT_KEY_B, SLOT_KIND, STATE_ARENA
-from replica.scan.version_tables import INTS, LIST_IS_ZERO, LIST_TEXT, LIST_TEXT_SIZE, UUIDS
 
 _INT_BYTES, _UUID_BYTES = 4, 16
 _OPEN, _CLOSE, _COMMA, _QUOTE = 0x5B, 0x5D, 0x2C, 0x22
@@ -17,7 +17,7 @@ _OPEN, _CLOSE, _COMMA, _QUOTE = 0x5B, 0x5D, 0x2C, 0x22
 
 @inner
 def _element_bytes(kind: int) -> int:
-    return long(_INT_BYTES) if kind == INTS else long(_UUID_BYTES)
+    return long(_INT_BYTES) if kind == v.INTS else long(_UUID_BYTES)
 
 
 @inner
@@ -30,7 +30,7 @@ def _put_list(arena: Bytes, to: int, kind: int, start: int, size: int) -> int:
         if at > start:
             store_8(arena, to, long(_COMMA))
             to += 1
-        if kind == INTS:
+        if kind == v.INTS:
             to = put_integer(arena, to, load_i32(arena, at))
         else:
             store_8(arena, to, long(_QUOTE))
@@ -46,19 +46,19 @@ def _put_list(arena: Bytes, to: int, kind: int, start: int, size: int) -> int:
 def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
     slots, arena, state = table.slots, table.arena, table.state
     slot: int = slot_of_bytes(table, kind, source, start, size)
-    if get(slots, slot, LIST_TEXT) >= 0:
+    if get(slots, slot, v.LIST_TEXT) >= 0:
         return slot
-    own = get(slots, slot, SLOT_KEY_A)
+    own = get(slots, slot, t.SLOT_KEY_A)
     is_zero = long(1)
     for k in range(size):
         if byte_at(arena, own + k) != 0:
             is_zero = long(0)
-    at = item(state, STATE_ARENA)
+    at = item(state, t.STATE_ARENA)
     to = _put_list(arena, at, kind, own, size)
-    set_item(state, STATE_ARENA, to)
-    put(slots, slot, LIST_TEXT, at)
-    put(slots, slot, LIST_TEXT_SIZE, to - at)
-    put(slots, slot, LIST_IS_ZERO, is_zero)
+    set_item(state, t.STATE_ARENA, to)
+    put(slots, slot, v.LIST_TEXT, at)
+    put(slots, slot, v.LIST_TEXT_SIZE, to - at)
+    put(slots, slot, v.LIST_IS_ZERO, is_zero)
     return slot
 
 
@@ -73,30 +73,30 @@ def list_at(table: Table, kind: int, source: Bytes, place: int) -> int:
 @inner
 def no_ints(table: Table) -> int:
     """The slot of the empty list of int32."""
-    found: int = _list_of(table, long(INTS), table.arena, long(0), long(0))
+    found: int = _list_of(table, long(v.INTS), table.arena, long(0), long(0))
     return found
 
 
 @inner
 def zero_uuids(table: Table, count: int) -> int:
     """The slot of a list of `count` zero uuids."""
-    at = item(table.state, STATE_ARENA)
+    at = item(table.state, t.STATE_ARENA)
     for k in range(count * _UUID_BYTES):
         store_8(table.arena, at + k, long(0))
-    found: int = _list_of(table, long(UUIDS), table.arena, at, count * _UUID_BYTES)
+    found: int = _list_of(table, long(v.UUIDS), table.arena, at, count * _UUID_BYTES)
     return found
 
 
 @inner
 def count_of(slots: Longs, slot: int) -> int:
     """How many elements a list has."""
-    return get(slots, slot, SLOT_KEY_B) // _element_bytes(get(slots, slot, SLOT_KIND))
+    return get(slots, slot, t.SLOT_KEY_B) // _element_bytes(get(slots, slot, t.SLOT_KIND))
 
 
 @inner
 def has_int(slots: Longs, arena: Bytes, slot: int, number: int) -> bool:
     """Whether a list of int32 holds the number."""
-    start = get(slots, slot, SLOT_KEY_A)
+    start = get(slots, slot, t.SLOT_KEY_A)
     for k in range(count_of(slots, slot)):
         if load_i32(arena, start + _INT_BYTES * k) == number:
             return True
@@ -106,5 +106,5 @@ def has_int(slots: Longs, arena: Bytes, slot: int, number: int) -> bool:
 @inner
 def int_at(slots: Longs, arena: Bytes, slot: int, k: int) -> int:
     """The k-th element of a list of int32."""
-    number: int = load_i32(arena, get(slots, slot, SLOT_KEY_A) + _INT_BYTES * k)
+    number: int = load_i32(arena, get(slots, slot, t.SLOT_KEY_A) + _INT_BYTES * k)
     return number

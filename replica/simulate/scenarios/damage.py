@@ -18,9 +18,7 @@ _MOST_POWER_CUTS = 100
 
 
 def _snapshots_everywhere(quorum: ScriptedQuorum) -> None:
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.snapshot(*quorum.voters)
     quorum.commit(1, create_topic("refunds", quorum.brokers))
     quorum.settle()
@@ -45,9 +43,7 @@ def _power_cut(quorum: ScriptedQuorum) -> None:
 
 def _two_epochs(quorum: ScriptedQuorum) -> None:
     """Node 1 leads. Then it follows leader 2, and truncates what it wrote last."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.cut([1])
     quorum.append(1, topic_config("orders", "retention.ms", "1000"))
     quorum.run_ms(100)

@@ -17,9 +17,7 @@ from replica.simulate.scenarios.scenario import NamedScenario
 def _ghost_writes(quorum: ScriptedQuorum) -> None:
     """Leader 1 is cut off, and goes on appending for its clients; one record is an upgrade of
     metadata.version. Meanwhile 2 and 3 elect 2."""
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.cut([1])
     quorum.append(1, (feature("metadata.version", NEWEST_METADATA_VERSION),))
     for number in range(4):
@@ -32,9 +30,7 @@ def _ghost_writes(quorum: ScriptedQuorum) -> None:
 
 def _split_brain(quorum: ScriptedQuorum) -> None:
     """The cluster is cut in two: 1, 2 and broker 6 are on one side, 3, 4, 5 and 7 on the other."""
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.cut([1, 2, 6])
     for number in range(4):
         quorum.append(1, create_topic(f"ghost-{number}", quorum.brokers))
@@ -48,9 +44,7 @@ def _split_brain(quorum: ScriptedQuorum) -> None:
 def _divergent_many_epochs(quorum: ScriptedQuorum) -> None:
     """1 and 2 are elected in turn by 3's vote, and are cut off before 3 fetches what they
     append."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.cut([1])
     _append_ghosts(quorum, 1, 0)
     for turn in range(1, 7):
@@ -75,9 +69,7 @@ def _figure_8(quorum: ScriptedQuorum) -> None:
     epoch between the two. Node 3 fetches one batch at a time, so it can hold the old entry
     alone."""
     quorum.restart(3, fetch_max_bytes=1)
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.cut([1, 2])
     quorum.append(1, topic_config("orders", "retention.ms", "1000"))
     old_end = quorum.log_end(1)

@@ -17,9 +17,7 @@ _FAILED_CONTROLLERS = 24
 
 
 def _clean_failover(quorum: ScriptedQuorum) -> None:
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.crash(1)
     quorum.elect(2)
     quorum.commit(2, create_topic("refunds", quorum.brokers), no_op())
@@ -54,9 +52,7 @@ def _endless_elections(quorum: ScriptedQuorum) -> None:
 
 def _slow_follower(quorum: ScriptedQuorum) -> None:
     """Node 3's fetches get lost for a while, and so do those of broker 5."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.lose_requests([3, 5])
     for number in range(30):
         quorum.commit(1, topic_config("orders", "retention.ms", str(1000 * number)))

@@ -15,9 +15,7 @@ _STATIC = Layout(voters=3, observers=2, is_static=True)
 def _wiped_voter(quorum: ScriptedQuorum) -> None:
     """Nodes 1 and 2 have committed records. Node 2 loses its disk, and then votes for 3, which
     lacks the records."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.cut([3])
     quorum.commit(1, create_topic("payments", quorum.brokers), create_topic("refunds", (4, 5)))
     quorum.settle(2, 4, 5)
@@ -35,9 +33,7 @@ def _wiped_voter(quorum: ScriptedQuorum) -> None:
 def _replaced_disk(quorum: ScriptedQuorum) -> None:
     """Node 2 catches up with its new directory id, but is no voter under it. With 3 cut off, there
     is no majority."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.crash(2)
     quorum.wipe(2)
     quorum.start(2)
@@ -48,9 +44,7 @@ def _replaced_disk(quorum: ScriptedQuorum) -> None:
 
 def _replaced_voter(quorum: ScriptedQuorum) -> None:
     """Node 2 is removed, wiped and added again. 1 and 2 only keep the newest voter set."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.remove_voter(1, 2)
     quorum.crash(2)
     quorum.wipe(2)
@@ -70,9 +64,7 @@ def _replaced_voter(quorum: ScriptedQuorum) -> None:
 def _joined_voter(quorum: ScriptedQuorum) -> None:
     """Node 2's disk is replaced. Without an administrator, node 2 has its old directory removed
     from the voters, and adds itself one update timer later."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.crash(2)
     quorum.wipe(2)
     quorum.configure(2, auto_join=True)
@@ -86,9 +78,7 @@ def _joined_voter(quorum: ScriptedQuorum) -> None:
 def _removed_leader(quorum: ScriptedQuorum) -> None:
     """Leader 1 commits its own removal without counting itself. Then it resigns, and 2 and 3 elect
     a leader."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.remove_voter(1, 1)
     quorum.elect(2)
     quorum.commit(2, topic_config("orders", "cleanup.policy", "compact"))
@@ -113,9 +103,7 @@ def _two_quorums(quorum: ScriptedQuorum) -> None:
 def _lost_disks(quorum: ScriptedQuorum) -> None:
     """All voters lose their disks, and elect a leader in epoch 1 again. The brokers keep their
     disks."""
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.crash(*quorum.voters)
     for node_id in quorum.voters:
         quorum.wipe(node_id)
@@ -129,9 +117,7 @@ def _lost_disks(quorum: ScriptedQuorum) -> None:
 def _restored_voter(quorum: ScriptedQuorum) -> None:
     """Node 2 gets an older copy of its disk, which lacks records that 1 and 2 have committed. Then
     it votes for 3, which lacks them too."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.crash(2)
     backup = quorum.disk_image(2)
     quorum.start(2)

@@ -147,6 +147,12 @@ class ScriptedQuorum:
         for topic in topics:
             self.commit(node_id, records.create_topic(topic, self.brokers))
 
+    def begin(self, *topics: str) -> None:
+        """Have node 1 lead the new cluster and populate it, and wait until all nodes have that."""
+        self.elect(1)
+        self.populate(1, *topics)
+        self.settle()
+
     def add_voter(self, leader_id: int, node_id: int) -> None:
         """Ask a leader to add a voter, and wait for the commit (KIP-853)."""
         local = self.nodes[node_id].local

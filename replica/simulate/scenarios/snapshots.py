@@ -24,9 +24,7 @@ def _snapshot_fetch(quorum: ScriptedQuorum) -> None:
     """While node 3 is down, 1 and 2 write snapshots and remove the log that 3 would need."""
     quorum.restart(1, retention_bytes=0)
     quorum.restart(2, retention_bytes=0)
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.crash(3)
     quorum.commit(1, create_topic("refunds", quorum.brokers), remove_topic("payments"))
     quorum.settle()
@@ -38,9 +36,7 @@ def _snapshot_fetch(quorum: ScriptedQuorum) -> None:
 
 def _two_snapshots(quorum: ScriptedQuorum) -> None:
     """All voters have snapshots of the same two offsets."""
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.snapshot(*quorum.voters)
     quorum.commit(1, create_topic("refunds", quorum.brokers), remove_topic("payments"))
     quorum.commit(1, topic_config("orders", "cleanup.policy", "compact"))
@@ -52,9 +48,7 @@ def _two_snapshots(quorum: ScriptedQuorum) -> None:
 
 def _snapshot_behind_a_topic(quorum: ScriptedQuorum) -> None:
     """The last batch in the voters' snapshots is a topic with its partitions."""
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.snapshot(*quorum.voters)
     quorum.commit(1, no_op())
     quorum.settle()
@@ -62,9 +56,7 @@ def _snapshot_behind_a_topic(quorum: ScriptedQuorum) -> None:
 
 def _transaction_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
     """The voters write snapshots. Then a transaction of three batches is written."""
-    quorum.elect(1)
-    quorum.populate(1, "orders")
-    quorum.settle()
+    quorum.begin("orders")
     quorum.snapshot(*quorum.voters)
     topic = create_topic("invoices", quorum.brokers)
     quorum.commit(1, (begin("Create topics"),), topic, (end(),))
@@ -74,9 +66,7 @@ def _transaction_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
 def _retention_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
     """Node 2 removes the log below its snapshot, and writes some more segments."""
     quorum.restart(2, retention_bytes=0)
-    quorum.elect(1)
-    quorum.populate(1, "orders", "payments")
-    quorum.settle()
+    quorum.begin("orders", "payments")
     quorum.snapshot(2)
     for number in range(80):
         quorum.commit(1, topic_config("orders", "retention.ms", str(1000 * number)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replica.wire.schema import api, field
+from replica.wire.apis.parts import ERROR_MESSAGE
+from replica.wire.schema import api, field, structs
 
 UNKNOWN_OPERATIONS = -(2**31)
 """The value of a field of authorized operations where the request did not ask for them."""
@@ -20,17 +21,15 @@ API_VERSIONS = api(
     ),
     response=(
         field("errorCode", "int16"),
-        field(
+        structs(
             "apiKeys",
-            "[]struct",
             field("apiKey", "int16"),
             field("minVersion", "int16"),
             field("maxVersion", "int16"),
         ),
         field("throttleTimeMs", "int32", since=1),
-        field(
+        structs(
             "supportedFeatures",
-            "[]struct",
             field("name", "string"),
             field("minVersion", "int16"),
             field("maxVersion", "int16"),
@@ -38,9 +37,8 @@ API_VERSIONS = api(
             tag=0,
         ),
         field("finalizedFeaturesEpoch", "int64", since=3, tag=1, default=-1),
-        field(
+        structs(
             "finalizedFeatures",
-            "[]struct",
             field("name", "string"),
             field("maxVersionLevel", "int16"),
             field("minVersionLevel", "int16"),
@@ -57,9 +55,8 @@ METADATA = api(
     (0, 13),
     flexible_since=9,
     request=(
-        field(
+        structs(
             "topics",
-            "[]struct",
             field("topicId", "uuid", since=10),
             field("name", "string", nullable_since=10),
             nullable_since=1,
@@ -70,9 +67,8 @@ METADATA = api(
     ),
     response=(
         field("throttleTimeMs", "int32", since=3),
-        field(
+        structs(
             "brokers",
-            "[]struct",
             field("nodeId", "int32"),
             field("host", "string"),
             field("port", "int32"),
@@ -80,16 +76,14 @@ METADATA = api(
         ),
         field("clusterId", "string", since=2, nullable=True, default=None),
         field("controllerId", "int32", since=1, default=-1),
-        field(
+        structs(
             "topics",
-            "[]struct",
             field("errorCode", "int16"),
             field("name", "string", nullable_since=12),
             field("topicId", "uuid", since=10),
             field("isInternal", "bool", since=1),
-            field(
+            structs(
                 "partitions",
-                "[]struct",
                 field("errorCode", "int16"),
                 field("partitionIndex", "int32"),
                 field("leaderId", "int32"),
@@ -123,13 +117,12 @@ DESCRIBE_CLUSTER = api(
     response=(
         field("throttleTimeMs", "int32"),
         field("errorCode", "int16"),
-        field("errorMessage", "string", nullable=True, default=None),
+        ERROR_MESSAGE,
         field("endpointType", "int8", since=1, default=1),
         field("clusterId", "string"),
         field("controllerId", "int32", default=-1),
-        field(
+        structs(
             "brokers",
-            "[]struct",
             field("brokerId", "int32"),
             field("host", "string"),
             field("port", "int32"),

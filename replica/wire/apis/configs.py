@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from replica.wire.schema import api, field
+from replica.wire.apis.parts import ERROR_MESSAGE
+from replica.wire.schema import api, field, structs
 
 _RESOURCE = (field("resourceType", "int8"), field("resourceName", "string"))
 _ERROR = (
     field("errorCode", "int16"),
-    field("errorMessage", "string", nullable=True, default=None),
+    ERROR_MESSAGE,
 )
 _ALTERED = (
     field("throttleTimeMs", "int32"),
-    field("responses", "[]struct", *_ERROR, *_RESOURCE),
+    structs("responses", *_ERROR, *_RESOURCE),
 )
 
 DESCRIBE_CONFIGS = api(
@@ -20,9 +21,8 @@ DESCRIBE_CONFIGS = api(
     (1, 4),
     flexible_since=4,
     request=(
-        field(
+        structs(
             "resources",
-            "[]struct",
             *_RESOURCE,
             field("configurationKeys", "[]string", nullable=True),
         ),
@@ -31,22 +31,19 @@ DESCRIBE_CONFIGS = api(
     ),
     response=(
         field("throttleTimeMs", "int32"),
-        field(
+        structs(
             "results",
-            "[]struct",
             *_ERROR,
             *_RESOURCE,
-            field(
+            structs(
                 "configs",
-                "[]struct",
                 field("name", "string"),
                 field("value", "string", nullable=True, default=None),
                 field("readOnly", "bool"),
                 field("configSource", "int8", default=-1),
                 field("isSensitive", "bool"),
-                field(
+                structs(
                     "synonyms",
-                    "[]struct",
                     field("name", "string"),
                     field("value", "string", nullable=True, default=None),
                     field("source", "int8"),
@@ -64,13 +61,11 @@ ALTER_CONFIGS = api(
     (0, 2),
     flexible_since=2,
     request=(
-        field(
+        structs(
             "resources",
-            "[]struct",
             *_RESOURCE,
-            field(
+            structs(
                 "configs",
-                "[]struct",
                 field("name", "string"),
                 field("value", "string", nullable=True, default=None),
             ),
@@ -86,13 +81,11 @@ INCREMENTAL_ALTER_CONFIGS = api(
     (0, 1),
     flexible_since=1,
     request=(
-        field(
+        structs(
             "resources",
-            "[]struct",
             *_RESOURCE,
-            field(
+            structs(
                 "configs",
-                "[]struct",
                 field("name", "string"),
                 field("configOperation", "int8"),
                 field("value", "string", nullable=True, default=None),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from replica.wire.apis.quorum import NODE_ENDPOINTS
-from replica.wire.schema import api, field
+from replica.wire.apis.parts import QUORUM_ENDPOINTS, broker_endpoints, current_leader, topics
+from replica.wire.schema import api, field, structs
 
 HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
 """The highWatermark in a fetch request of a replica that doesn't tell its own (KIP-1166)."""
@@ -40,14 +40,12 @@ _FETCH_REQUEST = (
     field("isolationLevel", "int8"),
     field("sessionId", "int32", since=7),
     field("sessionEpoch", "int32", since=7, default=-1),
-    field(
+    structs(
         "topics",
-        "[]struct",
         field("topic", "string", until=12),
         field("topicId", "uuid", since=13),
-        field(
+        structs(
             "partitions",
-            "[]struct",
             field("partition", "int32"),
             field("currentLeaderEpoch", "int32", since=9, default=-1),
             field("fetchOffset", "int64"),
@@ -58,9 +56,8 @@ _FETCH_REQUEST = (
             field("highWatermark", "int64", since=18, tag=1, default=HIGH_WATERMARK_UNSUPPORTED),
         ),
     ),
-    field(
+    structs(
         "forgottenTopicsData",
-        "[]struct",
         field("topic", "string", until=12),
         field("topicId", "uuid", since=13),
         field("partitions", "[]int32"),
@@ -83,14 +80,7 @@ _FETCHED_PARTITION = (
         since=12,
         tag=0,
     ),
-    field(
-        "currentLeader",
-        "struct",
-        field("leaderId", "int32", default=-1),
-        field("leaderEpoch", "int32", default=-1),
-        since=12,
-        tag=1,
-    ),
+    current_leader(since=12, tag=1),
     field(
         "snapshotId",
         "struct",
@@ -99,9 +89,8 @@ _FETCHED_PARTITION = (
         since=12,
         tag=2,
     ),
-    field(
+    structs(
         "abortedTransactions",
-        "[]struct",
         field("producerId", "int64"),
         field("firstOffset", "int64"),
         nullable=True,
@@ -120,23 +109,13 @@ FETCH = api(
         field("throttleTimeMs", "int32"),
         field("errorCode", "int16", since=7),
         field("sessionId", "int32", since=7),
-        field(
+        structs(
             "responses",
-            "[]struct",
             field("topic", "string", until=12),
             field("topicId", "uuid", since=13),
-            field("partitions", "[]struct", *_FETCHED_PARTITION),
+            structs("partitions", *_FETCHED_PARTITION),
         ),
-        field(
-            "nodeEndpoints",
-            "[]struct",
-            field("nodeId", "int32"),
-            field("host", "string"),
-            field("port", "int32"),
-            field("rack", "string", nullable=True, default=None),
-            since=16,
-            tag=0,
-        ),
+        broker_endpoints(since=16),
     ),
 )
 
@@ -151,47 +130,35 @@ FETCH_SNAPSHOT = api(
         field("clusterId", "string", nullable=True, tag=0, default=None),
         field("replicaId", "int32", default=-1),
         field("maxBytes", "int32", default=2**31 - 1),
-        field(
-            "topics",
-            "[]struct",
-            field("name", "string"),
-            field(
-                "partitions",
-                "[]struct",
-                field("partition", "int32"),
-                field("currentLeaderEpoch", "int32"),
-                _SNAPSHOT_ID,
-                field("position", "int64"),
-                field("replicaDirectoryId", "uuid", since=1, tag=0),
-            ),
+        topics(
+            "name",
+            field("partition", "int32"),
+            field("currentLeaderEpoch", "int32"),
+            _SNAPSHOT_ID,
+            field("position", "int64"),
+            field("replicaDirectoryId", "uuid", since=1, tag=0),
         ),
     ),
     response=(
         field("throttleTimeMs", "int32"),
         field("errorCode", "int16"),
-        field(
-            "topics",
-            "[]struct",
-            field("name", "string"),
+        topics(
+            "name",
+            field("index", "int32"),
+            field("errorCode", "int16"),
+            _SNAPSHOT_ID,
             field(
-                "partitions",
-                "[]struct",
-                field("index", "int32"),
-                field("errorCode", "int16"),
-                _SNAPSHOT_ID,
-                field(
-                    "currentLeader",
-                    "struct",
-                    field("leaderId", "int32"),
-                    field("leaderEpoch", "int32"),
-                    tag=0,
-                ),
-                field("size", "int64"),
-                field("position", "int64"),
-                field("unalignedRecords", "bytes"),
+                "currentLeader",
+                "struct",
+                field("leaderId", "int32"),
+                field("leaderEpoch", "int32"),
+                tag=0,
             ),
+            field("size", "int64"),
+            field("position", "int64"),
+            field("unalignedRecords", "bytes"),
         ),
-        NODE_ENDPOINTS,
+        QUORUM_ENDPOINTS,
     ),
 )
 
@@ -202,33 +169,21 @@ OFFSET_FOR_LEADER_EPOCH = api(
     flexible_since=4,
     request=(
         field("replicaId", "int32", since=3, default=-2),
-        field(
-            "topics",
-            "[]struct",
-            field("topic", "string"),
-            field(
-                "partitions",
-                "[]struct",
-                field("partition", "int32"),
-                field("currentLeaderEpoch", "int32", default=-1),
-                field("leaderEpoch", "int32"),
-            ),
+        topics(
+            "topic",
+            field("partition", "int32"),
+            field("currentLeaderEpoch", "int32", default=-1),
+            field("leaderEpoch", "int32"),
         ),
     ),
     response=(
         field("throttleTimeMs", "int32"),
-        field(
-            "topics",
-            "[]struct",
-            field("topic", "string"),
-            field(
-                "partitions",
-                "[]struct",
-                field("errorCode", "int16"),
-                field("partition", "int32"),
-                field("leaderEpoch", "int32", default=-1),
-                field("endOffset", "int64", default=-1),
-            ),
+        topics(
+            "topic",
+            field("errorCode", "int16"),
+            field("partition", "int32"),
+            field("leaderEpoch", "int32", default=-1),
+            field("endOffset", "int64", default=-1),
         ),
     ),
 )
@@ -241,35 +196,23 @@ LIST_OFFSETS = api(
     request=(
         field("replicaId", "int32"),
         field("isolationLevel", "int8", since=2),
-        field(
-            "topics",
-            "[]struct",
-            field("name", "string"),
-            field(
-                "partitions",
-                "[]struct",
-                field("partitionIndex", "int32"),
-                field("currentLeaderEpoch", "int32", since=4, default=-1),
-                field("timestamp", "int64"),
-            ),
+        topics(
+            "name",
+            field("partitionIndex", "int32"),
+            field("currentLeaderEpoch", "int32", since=4, default=-1),
+            field("timestamp", "int64"),
         ),
         field("timeoutMs", "int32", since=10),
     ),
     response=(
         field("throttleTimeMs", "int32", since=2),
-        field(
-            "topics",
-            "[]struct",
-            field("name", "string"),
-            field(
-                "partitions",
-                "[]struct",
-                field("partitionIndex", "int32"),
-                field("errorCode", "int16"),
-                field("timestamp", "int64", default=-1),
-                field("offset", "int64", default=-1),
-                field("leaderEpoch", "int32", since=4, default=-1),
-            ),
+        topics(
+            "name",
+            field("partitionIndex", "int32"),
+            field("errorCode", "int16"),
+            field("timestamp", "int64", default=-1),
+            field("offset", "int64", default=-1),
+            field("leaderEpoch", "int32", since=4, default=-1),
         ),
     ),
 )

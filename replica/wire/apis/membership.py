@@ -3,13 +3,13 @@ UnregisterController."""
 
 from __future__ import annotations
 
-from replica.wire.apis.quorum import LISTENERS
-from replica.wire.schema import api, field
+from replica.wire.apis.parts import ERROR_MESSAGE, LISTENERS
+from replica.wire.schema import api, field, structs
 
 _RESULT = (
     field("throttleTimeMs", "int32"),
     field("errorCode", "int16"),
-    field("errorMessage", "string", nullable=True, default=None),
+    ERROR_MESSAGE,
 )
 _VOTER = (field("voterId", "int32"), field("voterDirectoryId", "uuid"))
 _CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
@@ -23,7 +23,7 @@ ADD_RAFT_VOTER = api(
         _CLUSTER_ID,
         field("timeoutMs", "int32"),
         *_VOTER,
-        field("listeners", "[]struct", *LISTENERS),
+        structs("listeners", *LISTENERS),
         field("ackWhenCommitted", "bool", since=1, default=True),
     ),
     response=_RESULT,
@@ -47,7 +47,7 @@ UPDATE_RAFT_VOTER = api(
         _CLUSTER_ID,
         field("currentLeaderEpoch", "int32"),
         *_VOTER,
-        field("listeners", "[]struct", *LISTENERS),
+        structs("listeners", *LISTENERS),
         field(
             "kRaftVersionFeature",
             "struct",
@@ -77,9 +77,8 @@ UPDATE_FEATURES = api(
     flexible_since=0,
     request=(
         field("timeoutMs", "int32", default=60_000),
-        field(
+        structs(
             "featureUpdates",
-            "[]struct",
             field("feature", "string"),
             field("maxVersionLevel", "int16"),
             field("allowDowngrade", "bool", until=0),
@@ -89,12 +88,11 @@ UPDATE_FEATURES = api(
     ),
     response=(
         *_RESULT,
-        field(
+        structs(
             "results",
-            "[]struct",
             field("feature", "string"),
             field("errorCode", "int16"),
-            field("errorMessage", "string", nullable=True, default=None),
+            ERROR_MESSAGE,
             until=1,
         ),
     ),

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from replica.wire.schema import Field, api, field
+from replica.wire.apis.parts import LISTENERS, QUORUM_ENDPOINTS, topics
+from replica.wire.schema import Field, api, field, structs
 
-LISTENERS = (field("name", "string"), field("host", "string"), field("port", "uint16"))
-NODE_ENDPOINTS = field(
-    "nodeEndpoints",
-    "[]struct",
-    field("nodeId", "int32"),
-    field("host", "string"),
-    field("port", "uint16"),
-    since=1,
-    tag=0,
-)
-_LEADER_ENDPOINTS = field("leaderEndpoints", "[]struct", *LISTENERS, since=1)
+_LEADER_ENDPOINTS = structs("leaderEndpoints", *LISTENERS, since=1)
 
 
 def _topics(*partition: Field) -> Field:
-    return field(
-        "topics",
-        "[]struct",
-        field("topicName", "string"),
-        field("partitions", "[]struct", field("partitionIndex", "int32"), *partition),
-    )
+    return topics("topicName", field("partitionIndex", "int32"), *partition)
 
 
 _EPOCH_RESPONSE = (
@@ -33,7 +19,7 @@ _EPOCH_RESPONSE = (
         field("leaderId", "int32"),
         field("leaderEpoch", "int32"),
     ),
-    NODE_ENDPOINTS,
+    QUORUM_ENDPOINTS,
 )
 
 VOTE = api(
@@ -62,7 +48,7 @@ VOTE = api(
             field("leaderEpoch", "int32"),
             field("voteGranted", "bool"),
         ),
-        NODE_ENDPOINTS,
+        QUORUM_ENDPOINTS,
     ),
 )
 
@@ -95,9 +81,8 @@ END_QUORUM_EPOCH = api(
             field("leaderId", "int32"),
             field("leaderEpoch", "int32"),
             field("preferredSuccessors", "[]int32", until=0),
-            field(
+            structs(
                 "preferredCandidates",
-                "[]struct",
                 field("candidateId", "int32"),
                 field("candidateDirectoryId", "uuid"),
                 since=1,
@@ -110,9 +95,8 @@ END_QUORUM_EPOCH = api(
 
 
 def _replicas(name: str) -> Field:
-    return field(
+    return structs(
         name,
-        "[]struct",
         field("replicaId", "int32"),
         field("replicaDirectoryId", "uuid", since=2),
         field("logEndOffset", "int64"),
@@ -139,11 +123,10 @@ DESCRIBE_QUORUM = api(
             _replicas("currentVoters"),
             _replicas("observers"),
         ),
-        field(
+        structs(
             "nodes",
-            "[]struct",
             field("nodeId", "int32"),
-            field("listeners", "[]struct", *LISTENERS),
+            structs("listeners", *LISTENERS),
             since=2,
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replica.wire.apis.parts import ERROR_MESSAGE
 from replica.wire.schema import FOREVER, api, field
 
 SASL_HANDSHAKE = api(
@@ -21,7 +22,7 @@ SASL_AUTHENTICATE = api(
     request=(field("authBytes", "bytes"),),
     response=(
         field("errorCode", "int16"),
-        field("errorMessage", "string", nullable=True, default=None),
+        ERROR_MESSAGE,
         field("authBytes", "bytes"),
         field("sessionLifetimeMs", "int64", since=1),
     ),

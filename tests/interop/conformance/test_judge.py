@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from replica.history.fetch import RecordsFollow
+from replica.history.fetch import ValidPosition
 from replica.model.kafka_errors import ErrorCode
 from replica.raft import dispatch
 from replica.raft.leader import replication
@@ -50,7 +50,7 @@ def test_a_leader_that_commits_what_nobody_has_fetched_is_told_apart(
 
 
 def test_a_leader_that_overlooks_divergence_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    traces = _with(monkeypatch, replication, "validate_position", lambda *where: RecordsFollow())
+    traces = _with(monkeypatch, replication, "validate_position", lambda *where: ValidPosition())
     assert "FetchRequest" in _found(traces)
 
 

@@ -15,6 +15,7 @@ from jobs.directories.check import run as check
 from pipelines.delta import read
 from pipelines.tables import gold
 from replica.check.catalogue import groups
+from replica.check.rule import rules_of
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.disagreeing_nodes import LATER_ID, RENAMED_ID, STATIC_ID
 
@@ -48,14 +49,14 @@ def test_the_table_is_what_check_prints_of_the_same_directories(
 
 def test_every_rule_between_directories_is_among_them(findings: list[Row]) -> None:
     told_by_large_groups_alone = {groups.GROUP_TOO_LARGE.id}
-    rules = {rule.id for rule in groups.RULES} - told_by_large_groups_alone
+    rules = {rule.id for rule in rules_of(groups)} - told_by_large_groups_alone
     assert rules <= {row.rule for row in findings}
 
 
 def test_a_finding_is_of_the_replica_in_whose_directory_its_file_lies(
     findings: list[Row], nodes: Path
 ) -> None:
-    names = {rule.id for rule in groups.RULES}
+    names = {rule.id for rule in rules_of(groups)}
     found = {
         (row.rule, Path(row.file).relative_to(nodes).parts[1], row.node_id, row.cluster_id)
         for row in findings

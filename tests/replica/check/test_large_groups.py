@@ -66,7 +66,7 @@ def test_directories_without_a_log_are_compared_with_no_other(
     for number in range(60):
         _node(tmp_path, number, cluster=cluster)
     group = _group(tmp_path)
-    clusters, _ = _counted(monkeypatch, grouping, "_cluster")
+    clusters, _ = _counted(monkeypatch, grouping, "cluster_id_of")
     compared, _ = _counted(monkeypatch, commitment, "compare")
     judged = grouping.judge_group(group)
     assert len(judged.members) == 60

@@ -6,9 +6,9 @@ from replica.history.epochs import assign
 from replica.history.fetch import (
     Diverging,
     DraftOutOfRange,
-    FetchSnapshotInstead,
     LogView,
-    RecordsFollow,
+    SnapshotNeeded,
+    ValidPosition,
     draft_validate_position,
     validate_leader_epoch,
     validate_position,
@@ -63,46 +63,46 @@ BEHIND_SNAPSHOT = view(3, 6, (2, 3), (4, 4), snapshots=[(3, 2)])
             view(10, 20, (1, 10), snapshots=[(10, 1)]),
             15,
             0,
-            FetchSnapshotInstead(OffsetAndEpoch(10, 1)),
+            SnapshotNeeded(OffsetAndEpoch(10, 1)),
             id="B07",
         ),
         pytest.param(
             view(10, 20, (1, 10), snapshots=[(10, 1)]),
             9,
             1,
-            FetchSnapshotInstead(OffsetAndEpoch(10, 1)),
+            SnapshotNeeded(OffsetAndEpoch(10, 1)),
             id="B08",
         ),
-        pytest.param(BEHIND_SNAPSHOT, 3, 3, FetchSnapshotInstead(OffsetAndEpoch(3, 2)), id="B09"),
-        pytest.param(BEHIND_SNAPSHOT, 3, 2, RecordsFollow(), id="B10"),
+        pytest.param(BEHIND_SNAPSHOT, 3, 3, SnapshotNeeded(OffsetAndEpoch(3, 2)), id="B09"),
+        pytest.param(BEHIND_SNAPSHOT, 3, 2, ValidPosition(), id="B10"),
         pytest.param(view(3, 6, (4, 3), snapshots=[(3, 2)]), 4, 3, Diverging(2, 3), id="B11"),
-        pytest.param(BEHIND_SNAPSHOT, 6, 1, FetchSnapshotInstead(OffsetAndEpoch(3, 2)), id="B12"),
-        pytest.param(view(0, 9, (1, 0), (3, 3)), 5, 3, RecordsFollow(), id="B13"),
+        pytest.param(BEHIND_SNAPSHOT, 6, 1, SnapshotNeeded(OffsetAndEpoch(3, 2)), id="B12"),
+        pytest.param(view(0, 9, (1, 0), (3, 3)), 5, 3, ValidPosition(), id="B13"),
         pytest.param(GAPS, 5, 2, Diverging(0, 2), id="B30-unknown-epoch"),
         pytest.param(GAPS, 4, 0, Diverging(0, 2), id="B30-past-the-end-of-its-epoch"),
         pytest.param(GAPS, 6, 6, Diverging(4, 13), id="B30-inside-an-epoch-it-doesn-t-know"),
-        pytest.param(SILENT, 17, 10, RecordsFollow(), id="B31-at-the-log-end"),
+        pytest.param(SILENT, 17, 10, ValidPosition(), id="B31-at-the-log-end"),
         pytest.param(SILENT, 18, 10, Diverging(10, 17), id="B31-above-it"),
         pytest.param(
             view(0, 9, (1, 0), snapshots=[(9, 1)]),
             0,
             0,
-            FetchSnapshotInstead(OffsetAndEpoch(9, 1)),
+            SnapshotNeeded(OffsetAndEpoch(9, 1)),
             id="G01",
         ),
         pytest.param(
             view(0, 9, (1, 0), snapshots=[(0, 0)]),
             0,
             0,
-            RecordsFollow(),
+            ValidPosition(),
             id="G01-never-the-bootstrap",
         ),
-        pytest.param(view(0, 9, (1, 0)), 0, 7, RecordsFollow(), id="b-offset-0-whatever-the-epoch"),
+        pytest.param(view(0, 9, (1, 0)), 0, 7, ValidPosition(), id="b-offset-0-whatever-the-epoch"),
         pytest.param(
             view(4, 9, (2, 4), snapshots=[(4, 1), (8, 2)]),
             2,
             1,
-            FetchSnapshotInstead(OffsetAndEpoch(8, 2)),
+            SnapshotNeeded(OffsetAndEpoch(8, 2)),
             id="c-the-newest-not-the-earliest",
         ),
         pytest.param(view(0, 0), 5, 3, Diverging(0, 0), id="empty-leader"),
@@ -116,7 +116,7 @@ def test_a_replica_gets_records_a_diverging_epoch_or_a_snapshot(log, offset, epo
 def test_an_epoch_without_records_counts_at_the_log_end_until_the_next_takes_its_place():
     """A fetch by the silent leader's epoch is right at the log end, while its cache has it."""
     silent = assign((EpochStart(9, 0),), 10, 17)
-    assert validate_position(LogView(0, 17, silent), 17, 10) == RecordsFollow()
+    assert validate_position(LogView(0, 17, silent), 17, 10) == ValidPosition()
     following = assign(silent, 11, 17)
     assert following == (EpochStart(9, 0), EpochStart(11, 17))
     assert validate_position(LogView(0, 17, following), 17, 10) == Diverging(9, 17)
@@ -150,8 +150,8 @@ DRAFT_LEADER = view(0, 9, (1, 0), (3, 3), (5, 6))
 @pytest.mark.parametrize(
     ("offset", "epoch", "expected"),
     [
-        (6, 3, RecordsFollow()),
-        (0, 0, RecordsFollow()),
+        (6, 3, ValidPosition()),
+        (0, 0, ValidPosition()),
         (7, 3, DraftOutOfRange(6, 3)),
         (8, 4, DraftOutOfRange(6, 3)),
         (6, 2, DraftOutOfRange(3, 1)),
@@ -167,7 +167,7 @@ def test_the_draft_sends_back_to_the_end_of_the_largest_epoch_at_most_the_fetche
 
 def test_the_draft_sends_below_its_first_epoch_to_the_log_start():
     assert draft_validate_position(view(10, 20, (3, 10)), 15, 1) == DraftOutOfRange(10, 3)
-    assert draft_validate_position(view(10, 20, (3, 10)), 10, 1) == RecordsFollow()
+    assert draft_validate_position(view(10, 20, (3, 10)), 10, 1) == ValidPosition()
 
 
 READER_LOG = view(10, 30, (1, 10), snapshots=[(10, 1)])

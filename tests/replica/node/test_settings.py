@@ -22,7 +22,7 @@ def test_a_minimal_file_has_kafkas_defaults(tmp_path):
     assert config.election_timeout_ms == default.election_timeout_ms
     assert config.fetch_timeout_ms == default.fetch_timeout_ms
     assert config.retention_bytes == default.retention_bytes
-    assert found.timing.linger_ms == 25
+    assert found.core.append_linger_ms == 25
     assert config.append_when_idle
     assert found.topic.id == METADATA_TOPIC_ID
     assert found.partition_folder == "/var/lib/node1/__cluster_metadata-0"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from replica.errors import UsageError
-from replica.history.fetch import RecordsFollow, validate_position
+from replica.history.fetch import ValidPosition, validate_position
 from replica.raft.inputs import Clean, Request
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.roles import Leader
@@ -210,7 +210,7 @@ class RandomRun:
             oldest = log.snapshots[0].snapshot_id
             assert oldest.offset == log.log_start, "the log starts at no snapshot"
             decision = validate_position(log.view, oldest.offset, oldest.epoch)
-            assert decision == RecordsFollow(), "the oldest snapshot is not on the log's lineage"
+            assert decision == ValidPosition(), "the oldest snapshot is not on the log's lineage"
 
     @staticmethod
     def at(host, offset):

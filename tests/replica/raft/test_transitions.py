@@ -13,10 +13,30 @@ from replica.raft.roles import (
     Unattached,
     VoteTally,
 )
-from replica.raft.transitions import IMPOSSIBLE, ROLES, TRANSITIONS, TransitionCause, check
+from replica.raft.transitions import ROLES, TRANSITIONS, TransitionCause, check
 from tests.replica.raft.host import key, voter, voters
 
 WON = VoteTally(voters(1, 2, 3), frozenset({1, 2}))
+
+IMPOSSIBLE = frozenset(
+    {
+        # a candidate that lost waits for its election timeout
+        *((role, TransitionCause.ELECTION_LOST) for role in ROLES if role is not Prospective),
+        *(
+            (role, TransitionCause.PRE_VOTE_UNSUPPORTED)
+            for role in ROLES
+            if role is not Prospective
+        ),
+        *(
+            (role, TransitionCause.MAJORITY_GRANTED)
+            for role in (Unattached, Follower, Leader, Resigned)
+        ),
+        # these have voted already, or know the leader of the epoch
+        *((role, TransitionCause.VOTED) for role in (Candidate, Follower, Leader, Resigned)),
+        *((role, TransitionCause.RESIGNED) for role in ROLES if role is not Leader),
+    }
+)
+"""The pairs of a role and a cause that never meet."""
 
 
 def role(kind, epoch, leader_id=2):

@@ -26,7 +26,7 @@ from replica.metadata.redact import SECRET_FIELDS, is_secret_config
 from replica.metadata.variant import encode_variant
 from replica.metadata.writer import encode
 from replica.scan import tables
-from replica.scan.arrow import scan_batches, scan_records
+from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.columns import microseconds
 from replica.scan.kernels import straight
 from replica.scan.kernels.checksum import crc_by_instruction, crc_by_tables, instructions
@@ -228,7 +228,7 @@ def test_times() -> None:
 
 
 def test_empty_data_has_no_rows() -> None:
-    assert list(scan_records(b"")) == list(scan_batches(b"")) == []
+    assert list(RecordScan(b"")) == list(BatchScan(b"")) == []
 
 
 def test_the_generated_segment_is_read_as_by_the_scalar_reader() -> None:
@@ -242,7 +242,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     def peak(data: bytes) -> int:
         """Of numpy's arrays and Python's objects; Arrow's own are asked for below."""
         tracemalloc.start()
-        for table in scan_records(data):
+        for table in RecordScan(data):
             assert table.num_rows
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -18,7 +18,7 @@ from replica.metadata.record import MetadataRecord
 from replica.metadata.variant import encode_variant
 from replica.metadata.variant_reader import variant_json
 from replica.scan import variant_texts as module
-from replica.scan.arrow import scan_records
+from replica.scan.arrow import RecordScan
 from replica.scan.columns import VARIANT_TYPE
 from replica.scan.variant_texts import is_variant, variant_texts
 from tests.replica.metadata.strategies import records
@@ -104,7 +104,7 @@ def test_random_bytes_are_refused_or_read_as_the_scalar_reader_reads_them(
 
 def test_all_record_types_of_kafka_have_the_texts_of_the_scalar_reader(data: Path) -> None:
     for file in sorted((data / "generated-all-types").rglob("*.log")):
-        for batch in scan_records(file.read_bytes()):
+        for batch in RecordScan(file.read_bytes()):
             payloads = batch["payload"]
             expected = [
                 None if one is None else json.loads(variant_json(one["value"], one["metadata"]))

@@ -3,7 +3,7 @@ invariant that breaks."""
 
 from dataclasses import replace
 
-from replica.history.fetch import Diverging, RecordsFollow
+from replica.history.fetch import Diverging, ValidPosition
 from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -43,7 +43,7 @@ def test_truncation_by_offset_alone_without_a_look_at_the_epoch(monkeypatch):
     def by_offset(view, offset, epoch):
         decision = rule(view, offset, epoch)
         is_inside = view.log_start < offset <= view.log_end
-        return RecordsFollow() if isinstance(decision, Diverging) and is_inside else decision
+        return ValidPosition() if isinstance(decision, Diverging) and is_inside else decision
 
     monkeypatch.setattr(replication, "validate_position", by_offset)
     assert found("log matching", within_seeds=15)

@@ -6,5 +6,6 @@ How each is judged: replica.health.
 from __future__ import annotations
 
 from replica.check.catalogue.health import nodes, partitions
+from replica.check.rule import rules_of
 
-RULES = (*nodes.RULES, *partitions.RULES)
+RULES = rules_of(nodes, partitions)

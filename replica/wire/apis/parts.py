@@ -1,0 +1,48 @@
+"""Structures that several requests and responses have in common."""
+
+from __future__ import annotations
+
+from replica.wire.schema import Field, field, structs
+
+LISTENERS = (field("name", "string"), field("host", "string"), field("port", "uint16"))
+ERROR_MESSAGE = field("errorMessage", "string", nullable=True, default=None)
+QUORUM_ENDPOINTS = structs(
+    "nodeEndpoints",
+    field("nodeId", "int32"),
+    field("host", "string"),
+    field("port", "uint16"),
+    since=1,
+    tag=0,
+)
+"""Where the leader that a response names listens for other voters (KIP-853)."""
+
+
+def topics(name: str, *partition: Field) -> Field:
+    """The topics of a request or a response. name: the field of a topic's name. partition: the
+    fields of each of its partitions."""
+    return structs("topics", field(name, "string"), structs("partitions", *partition))
+
+
+def broker_endpoints(since: int) -> Field:
+    """Where the leaders that a response names listen (KIP-951)."""
+    return structs(
+        "nodeEndpoints",
+        field("nodeId", "int32"),
+        field("host", "string"),
+        field("port", "int32"),
+        field("rack", "string", nullable=True, default=None),
+        since=since,
+        tag=0,
+    )
+
+
+def current_leader(since: int, tag: int) -> Field:
+    """The leader of a partition, so that a client need not ask for it (KIP-951)."""
+    return field(
+        "currentLeader",
+        "struct",
+        field("leaderId", "int32", default=-1),
+        field("leaderEpoch", "int32", default=-1),
+        since=since,
+        tag=tag,
+    )
