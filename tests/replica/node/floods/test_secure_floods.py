@@ -1,13 +1,18 @@
 """The same of listeners with TLS and passwords: before anybody has said who they are."""
 
+import asyncio
+import itertools
 import socket
 import ssl
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from replica.errors import PeerError
 from replica.node.security.scram_file import line_for
+from replica.wire.client import Connection
 from tests.replica.node.floods.flooded import FILES, HOST, flooded, strangers
 from tests.replica.node.security.quorum import (
     SASL_SSL,
@@ -20,6 +25,8 @@ MIB = 1024 * 1024
 FEW_BYTES = f"socket.request.max.bytes={MIB}\nqueued.max.request.bytes={MIB}\n"
 LARGEST = 512 * 1024
 """Of a frame before login."""
+GUESSERS = 5
+"""Strangers who guess passwords at each node."""
 CLIENT_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 """How one begins."""
 
@@ -48,6 +55,61 @@ def shaken_hands(port, count, sent):
             plain = stack.enter_context(socket.create_connection((HOST, port), 5))
             stack.enter_context(context.wrap_socket(plain)).sendall(sent)
         yield
+
+
+@contextmanager
+def guessing(ports, count, configs):
+    """`count` strangers at each port, in a thread of their own, who log in by one of the configs
+    after the other for as long as the block lasts. A list of those that logged in."""
+    over, entered = threading.Event(), []
+
+    async def guess(port):
+        for config in itertools.cycle(configs):
+            if over.is_set():
+                return
+            try:
+                connection = await Connection.connect(HOST, port, config)
+            except PeerError:
+                continue
+            entered.append(config)
+            await connection.close()
+
+    async def guess_all():
+        await asyncio.gather(*(guess(port) for port in ports for _ in range(count)))
+
+    thread = threading.Thread(target=asyncio.run, args=(guess_all(),))
+    thread.start()
+    try:
+        yield entered
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_quorum_commits_while_strangers_guess_passwords_and_none_is_let_in(secure, admin):
+    """Each guess waits a second for its answer, so a connection has one guess a second."""
+    before, refused = secure.epoch_and_leader(1, 2, 3), secure.refused("SASL")
+    guesses = [
+        config_of(with_password(secure.folder, user, password, mechanism))
+        for user, password, mechanism in (
+            ("admin", "guessed", "SCRAM-SHA-512"),
+            ("admin", "of-admin", "SCRAM-SHA-256"),
+            ("nobody", "guessed", "SCRAM-SHA-512"),
+            ("voter", "guessed", "PLAIN"),
+        )
+    ]
+    took, began = [], time.monotonic()
+    with guessing(secure.ports.values(), GUESSERS, guesses) as entered:
+        while time.monotonic() < began + 4:
+            start = time.monotonic()
+            secure.append(admin, b"while strangers guess")
+            took.append(time.monotonic() - start)
+    lasted = time.monotonic() - began
+    guessed = secure.refused("SASL") - refused
+    assert entered == []
+    assert max(took) < 3
+    assert GUESSERS * len(secure.ports) < guessed <= GUESSERS * len(secure.ports) * (lasted + 1)
+    assert secure.epoch_and_leader(1, 2, 3) == before
 
 
 @pytest.mark.parametrize("come", [0, LARGEST - 1])
