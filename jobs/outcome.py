@@ -6,9 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from copy import copy
 from importlib.util import find_spec
 
 import typer
+from typer.models import CommandInfo
 
 from jobs.output import error_line
 from replica.errors import KraftlakeError, UsageError
@@ -52,7 +54,8 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 def _invoke(app: typer.Typer, arguments: list[str]) -> int:
     try:
-        result = app(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+        asked = _narrowed(app, _command(app, arguments))
+        result = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit as ending:  # typer - typer turns a closed pipe into this.
@@ -129,14 +132,35 @@ def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:
     words = [word for word in arguments if not word.startswith("-")]
     if not words:
         return ()
-    named = (command.name or command.callback.__name__ for command in app.registered_commands)  # type: ignore[union-attr]
-    if words[0] in named:
+    if words[0] in map(_name, app.registered_commands):
         return (words[0],)
     for group in app.registered_groups:
         inner = group.typer_instance
         if inner is not None and inner.info.name == words[0]:
             return (words[0], *_command(inner, arguments[arguments.index(words[0]) + 1 :]))
     return ()
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or command.callback.__name__  # type: ignore[union-attr]
+
+
+def _narrowed(app: typer.Typer, command: tuple[str, ...]) -> typer.Typer:
+    """`app` with this command alone, or all of it where none is named: typer makes the options of
+    every command that it knows, which takes as long as all else in a short start."""
+    if not command:
+        return app
+    first, rest = command[0], command[1:]
+    narrowed = copy(app)
+    narrowed.registered_commands = [one for one in app.registered_commands if _name(one) == first]
+    narrowed.registered_groups = []
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None and inner.info.name == first:
+            one = copy(group)
+            one.typer_instance = _narrowed(inner, rest)
+            narrowed.registered_groups.append(one)
+    return narrowed
 
 
 def _fail(text: str, code: int, error: BaseException) -> int:

@@ -11,28 +11,35 @@ from replica.metadata.log_record import LogRecord
 from replica.metadata.redact import Redactor
 
 
-def text_line(record: Record, epoch: int, read: LogRecord) -> str:
-    """Offset, epoch, time (UTC), type and version, Kafka's JSON."""
-    return f"{text_start(record, epoch)}{read.record_type} v{read.version}  {_shown(read)}\n"
+def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:
+    """Offset, epoch, time, type and version, and Kafka's JSON of a record.
 
-
-def text_start(record: Record, epoch: int) -> str:
-    """The beginning of a line of text, for every kind of record."""
-    return f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
-
-
-def json_rest(record: Record, epoch: int, read: LogRecord) -> str:
-    """The rest of a line of JSON, after `"offset":`."""
+    json_start: the beginning of a line of JSON, up to `"offset":`; None for text, in UTC.
+    """
+    if json_start is None:
+        return f"{_text_start(record, epoch)}{read.record_type} v{read.version}  {_shown(read)}\n"
     return (
-        f'{record.offset},"epoch":{epoch},'
+        f'{json_start}{record.offset},"epoch":{epoch},'
         f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
         f'"version":{read.version},"data":{safe_json(read.json_text())}}}\n'
     )
 
 
-def opaque_text_line(record: Record, epoch: int, redactor: Redactor | None) -> str:
-    """Offset, epoch, time (UTC), key and value of a record that only its producer understands."""
-    return f"{text_start(record, epoch)}{opaque_text(record, redactor)}\n"
+def opaque_line(
+    record: Record, epoch: int, redactor: Redactor | None, json_start: str | None
+) -> str:
+    """Offset, epoch, time, key and value of a record that only its producer understands; in JSON
+    its headers too. The rest is as for `record_line` and `opaque_text`."""
+    if json_start is None:
+        return f"{_text_start(record, epoch)}{opaque_text(record, redactor)}\n"
+    plain: dict[str, Any] = {
+        "epoch": epoch,
+        "timestamp": record.timestamp,
+        "key": _text_or_base64(_hidden(record.key, redactor)),
+        "value": _text_or_base64(_hidden(record.value, redactor)),
+        "headers": [[h.key, _text_or_base64(_hidden(h.value, redactor))] for h in record.headers],
+    }
+    return f"{json_start}{record.offset},{json_text(plain)[1:]}\n"
 
 
 def opaque_text(record: Record, redactor: Redactor | None) -> str:
@@ -41,16 +48,8 @@ def opaque_text(record: Record, redactor: Redactor | None) -> str:
     return f"{key}  {value}"
 
 
-def opaque_json_rest(record: Record, epoch: int, redactor: Redactor | None) -> str:
-    """The rest of such a record's line of JSON, after `"offset":`."""
-    plain: dict[str, Any] = {
-        "epoch": epoch,
-        "timestamp": record.timestamp,
-        "key": _text_or_base64(_hidden(record.key, redactor)),
-        "value": _text_or_base64(_hidden(record.value, redactor)),
-        "headers": [[h.key, _text_or_base64(_hidden(h.value, redactor))] for h in record.headers],
-    }
-    return f"{record.offset},{json_text(plain)[1:]}\n"
+def _text_start(record: Record, epoch: int) -> str:
+    return f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
 
 
 def _hidden(raw: bytes | None, redactor: Redactor | None) -> bytes | None:

@@ -74,11 +74,6 @@ def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) ->
     jars_dir: an offline folder; None: KRAFTLAKE_JARS, or else cache and network. Raises UsageError
     where a jar is missing from the offline folder or damaged there, or where there is no network.
     """
-    if not wanted.jars:
-        raise UsageError(
-            f"this release has no list of {wanted.name} jars, so Spark can't write to S3: fill the "
-            "lake on a disk and copy it there, or give Spark the jars (spark.jars, or --jars)"
-        )
     offline = jars_dir or os.environ.get("KRAFTLAKE_JARS")
     if offline:
         return _offline(Path(offline), wanted)

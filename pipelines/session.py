@@ -59,18 +59,15 @@ def spark_session(
     app_name: str,
     *,
     lake: str | os.PathLike[str] | None = None,
-    master: str | None = None,
-    jars_dir: str | os.PathLike[str] | None = None,
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """A session that reads and writes Delta, with times in UTC; the running session where there is
     one.
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports show the lake.
-    master, jars_dir, extra_conf: as spark-submit's --master, an offline folder, and --conf. Raises
-    UsageError without Java 17+, without jars and network, for a running session without Delta, and
-    for another release of Spark or Delta than this code needs.
-    """
+    extra_conf: as spark-submit's --conf. Raises UsageError without Java 17+, without jars and
+    network, for a running session without Delta, and for another release of Spark or Delta than
+    this code needs."""
     check_installed()
     asked = dict(extra_conf or {})
     if lake is not None:
@@ -82,11 +79,9 @@ def spark_session(
     defaults = read_defaults(conf_dir)
     given = s3a_settings() | _given() if in_s3 else _given()
     given.update(asked)
-    if master is not None:
-        given[_MASTER] = master
     given.setdefault(_MASTER, defaults.master or f"local[{_cores(defaults.cores_max)}]")
     settings = _settings(app_name, given, conf_dir)
-    offline = jars_dir or os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
+    offline = os.environ.get("KRAFTLAKE_JARS") or defaults.jars_dir
     if SparkContext._gateway is not None:  # spark-submit's JVM, or a stopped session's
         bring_jars(settings, offline, in_s3=in_s3)
     else:

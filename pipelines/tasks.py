@@ -63,8 +63,8 @@ class _Mapping(ABC):
 
 @dataclass(frozen=True)
 class Here(_Mapping):
-    """In threads of this process, or one part after another. Threads are for work in kernels, Arrow
-    and delta-rs, which release the interpreter's lock and share this process's memory."""
+    """Runs parts in threads of this process, or one after another. Threads are for work in kernels,
+    Arrow and delta-rs, which release the interpreter's lock and share this process's memory."""
 
     at_once: int = 1
     shares_memory: ClassVar[bool] = True
@@ -181,12 +181,12 @@ class Watched(_Mapping):
 
     @property
     def at_once(self) -> int:
-        """As of the other tasks."""
+        """See Tasks."""
         return self.tasks.at_once
 
     @property
     def shares_memory(self) -> bool:
-        """As of the other tasks."""
+        """See Tasks."""
         return self.tasks.shares_memory
 
     def results(

@@ -11,7 +11,6 @@ import json
 import shlex
 import sys
 from importlib.machinery import PathFinder
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +74,8 @@ def _requirement(extra: str, direct_url: str | None) -> str:
 
 
 def _direct_url() -> str | None:
+    from importlib.metadata import PackageNotFoundError, distribution  # 20 ms, in each start
+
     try:
         return distribution("kraftlake").read_text("direct_url.json")
     except PackageNotFoundError:

@@ -84,8 +84,8 @@ def spark(
     on_interrupt = signal.getsignal(signal.SIGINT)
     session = spark_session(
         "kraftlake tests",
-        master="local[2]",
         extra_conf={
+            "spark.master": "local[2]",
             "spark.sql.warehouse.dir": warehouse.as_uri(),
             # each table's snapshot keeps its plans: those of a run's thousand tables fill the heap
             "spark.databricks.delta.delta.log.cacheSize": "64",

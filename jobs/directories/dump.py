@@ -27,7 +27,7 @@ from jobs.output import (
     write_line,
     write_text,
 )
-from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
+from jobs.record_lines import opaque_line, record_line
 from jobs.redacting import make_redactor
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.byte_source import OpenFile, Source
@@ -47,7 +47,6 @@ from replica.format.record import Record, records_of
 from replica.format.segment import AnyWalk, LocatedBatch
 from replica.format.snapshot import SnapshotState
 from replica.metadata.log_record import LogRecordReader
-from replica.metadata.redact import Redactor
 from replica.scan.segments import is_large, walk
 
 if TYPE_CHECKING:
@@ -280,26 +279,20 @@ class _Dumping:
             return ""
         partition = self.partitions.of(file)
         if not (partition.is_metadata or is_control):
-            return self._opaque_line(file, epoch, record, self.partitions.hiding(partition))
+            if self.selection.types:  # Such a record has no type.
+                return ""
+            hiding = self.partitions.hiding(partition)
+            return opaque_line(record, epoch, hiding, self._json_start(file))
         read = self.reader.read(record, is_control=is_control)
         if read.error is not None:
             self._undecodable(file, position, record.offset, read.error)
             return ""
         if not self.selection.takes_type(read.record_type):
             return ""
-        if self.options.json_output:
-            return dump_bulk.line_start(file.shown) + json_rest(record, epoch, read)
-        return text_line(record, epoch, read)
+        return record_line(record, epoch, read, self._json_start(file))
 
-    def _opaque_line(
-        self, file: DumpFile, epoch: int, record: Record, redactor: Redactor | None
-    ) -> str:
-        """The line of a record of a partition that is no metadata log; it has no type."""
-        if self.selection.types:
-            return ""
-        if self.options.json_output:
-            return dump_bulk.line_start(file.shown) + opaque_json_rest(record, epoch, redactor)
-        return opaque_text_line(record, epoch, redactor)
+    def _json_start(self, file: DumpFile) -> str | None:
+        return dump_bulk.line_start(file.shown) if self.options.json_output else None
 
     def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"

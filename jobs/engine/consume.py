@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import complain
-from jobs.record_lines import json_rest, opaque_json_rest, opaque_text_line, text_line
+from jobs.record_lines import opaque_line, record_line
 from jobs.redacting import make_redactor
 from replica.consumer.client import Consumer
 from replica.consumer.connections import WireConnections
@@ -106,7 +106,7 @@ def _read(
 class _Printing:
     def __init__(self, options: ConsumeOptions) -> None:
         self.damaged = False
-        self._json = options.json_output
+        self._json_start = '{"offset":' if options.json_output else None
         self._is_metadata = options.topic == METADATA_TOPIC
         self._name = f"{options.topic}-{options.partition}"
         self._reader = LogRecordReader(
@@ -116,19 +116,14 @@ class _Printing:
     def record(self, read: ConsumerRecord) -> None:
         """Print a record on stdout, or on stderr where it doesn't decode."""
         if not (self._is_metadata or read.is_control):
-            if self._json:
-                sys.stdout.write('{"offset":' + opaque_json_rest(read.record, read.epoch, None))
-            else:
-                sys.stdout.write(opaque_text_line(read.record, read.epoch, None))
+            sys.stdout.write(opaque_line(read.record, read.epoch, None, self._json_start))
             return
         decoded = self._reader.read(read.record, is_control=read.is_control)
         if decoded.error is not None:
             self.damaged = True
             complain(f"{self._name}: record at offset {read.offset}: {decoded.error}")
-        elif self._json:
-            sys.stdout.write('{"offset":' + json_rest(read.record, read.epoch, decoded))
         else:
-            sys.stdout.write(text_line(read.record, read.epoch, decoded))
+            sys.stdout.write(record_line(read.record, read.epoch, decoded, self._json_start))
 
     def report(self, report: Report) -> None:
         """Print a report on stderr."""

@@ -32,6 +32,7 @@ from pipelines.bronze.remaining import (
     remaining_snapshot,
 )
 from pipelines.bronze.replica_rows import of_replica
+from pipelines.bronze.seen_snapshots import CHANGED_COLUMNS
 from pipelines.delta import Lake, merge, overwrite, read, remove
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
@@ -41,7 +42,6 @@ from replica.format.damage import DamageKind
 
 _OF_A_CAPTURE = (bronze.FINDINGS, bronze.REPLICA_STATE)
 _BATCH_CHANGES = (*FOLDED_COLUMNS, "file")
-_SNAPSHOT_CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
 
 
 def forget(
@@ -167,7 +167,7 @@ class _Forgetting:
                 self.lake,
                 bronze.SNAPSHOTS,
                 self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema),
-                update=_SNAPSHOT_CHANGES,
+                update=CHANGED_COLUMNS,
                 insert=False,
             )
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)

@@ -17,7 +17,8 @@ from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOTS
 from replica.format.directory import SnapshotFile
 
 _Key = tuple[object, ...]
-_CHANGES = ("file", "state", "first_seen", "last_seen", "captures")
+CHANGED_COLUMNS = ("file", "state", "first_seen", "last_seen", "captures")
+"""The columns that another capture of a known snapshot changes."""
 
 
 def new_snapshots(
@@ -55,7 +56,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
     both = [seen_again(known[key], row) if key in known else row for key, row in rows.items()]
     changed = [row for row in both if row != known.get(_key(row))]
     table = pa.Table.from_pylist(changed, SNAPSHOTS.arrow_schema)
-    return delta.merge_values(lake, SNAPSHOTS, table, seen, columns=_CHANGES)
+    return delta.merge_values(lake, SNAPSHOTS, table, seen, columns=CHANGED_COLUMNS)
 
 
 def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:

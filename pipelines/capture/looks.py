@@ -46,8 +46,8 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """captured_at: aware. order: folder names, oldest first. replica: the owner of single files.
-    known: captures whose files needn't be read again. seal: of the lake."""
+    """captured_at: with a time zone. order: folder names, oldest first. replica: the owner of
+    single files. known: captures whose files needn't be read again. seal: of the lake."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()

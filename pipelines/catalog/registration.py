@@ -190,7 +190,7 @@ def _entries(spark: SparkSession, prefix: str) -> dict[str, CatalogEntry]:
 
 
 def _make_databases(spark: SparkSession, lake: Lake, prefix: str) -> None:
-    """Beside the default database, as any other would be."""
+    """Makes the databases of the layers beside the default database, where Spark puts any other."""
     uri = spark.catalog.getDatabase("default").locationUri
     beside = unquote(uri).rstrip("/")  # LOCATION takes a path, and would escape a %20 once more
     for layer in LAYERS:

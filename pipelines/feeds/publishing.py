@@ -1,4 +1,4 @@
-"""From a table's feed to a target. No change is published a second time."""
+"""Publishes a table's feed to a target, and no change a second time."""
 
 from __future__ import annotations
 

@@ -100,9 +100,9 @@ def endpoint(
 
 
 class Webhook:
-    """Made by `webhook`. tell: where given, it is told of an endpoint that doesn't answer, and the
-    finding is sent again without end; otherwise that raises UnreachablePeerError. Raises PeerError
-    where the endpoint refuses."""
+    """A webhook to send findings to; the function `webhook` makes it. tell: where given, it is told
+    of an endpoint that doesn't answer, and the finding is sent again without end; otherwise that
+    raises UnreachablePeerError. Raises PeerError where the endpoint refuses."""
 
     def __init__(
         self,

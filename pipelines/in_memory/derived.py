@@ -76,7 +76,7 @@ class Records(Protocol):
 
     @property
     def lengths(self) -> pa.Table:
-        """LENGTHS of pipelines.in_memory.quorum.log_growth."""
+        """The lengths of the records: LENGTHS of pipelines.in_memory.quorum.log_growth."""
 
     @property
     def compared(self) -> Sequence[Row]:
@@ -176,7 +176,7 @@ class SmallRecords:
 
     @property
     def written(self) -> pa.Table:
-        """WRITTEN: what each record changes."""
+        """What each record changes, as rows of WRITTEN."""
         return self._replayed.written
 
     @property

@@ -192,8 +192,8 @@ def _without_repetitions(rows: Sequence[Row]) -> list[Row]:
 
 
 def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> dict[int, Row]:
-    """For each epoch that any file of any replica named: start_offset, and leader_id, voters,
-    granting_voters and started_at of its LEADER_CHANGE record.
+    """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
+    voters, granting_voters and started_at of its LEADER_CHANGE record.
 
     Where that record is gone everywhere these are None, except that quorum-states may still name
     the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.

@@ -1,4 +1,4 @@
-"""gold.findings: what `kraftlake check` says of the captures, all sources in one table."""
+"""gold.findings: what `kraftlake check` says of the captures, of all sources in one table."""
 
 from __future__ import annotations
 

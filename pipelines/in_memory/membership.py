@@ -72,7 +72,7 @@ def members_of(
 
 
 def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
-    """PLACED. members: of all clusters in the rounds."""
+    """The findings, as PLACED. members: of all clusters in the rounds."""
     rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
     for member in members:
         rounds[member.ingest_seq].append(member)

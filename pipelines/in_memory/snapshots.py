@@ -63,9 +63,9 @@ def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
 
 
 def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Iterator[Row]:
-    """PLACED. Each snapshot is compared with the first replica's snapshot of the same id in the
-    capture group. A snapshot that can't be read as a whole, and the bootstrap snapshot 0-0, which
-    is no state, are left out."""
+    """The findings, as PLACED. Each snapshot is compared with the first replica's snapshot of the
+    same id in the capture group. A snapshot that can't be read as a whole, and the bootstrap
+    snapshot 0-0, which is no state, are left out."""
     compared = {
         (*_ids(row), row["against_sha256"]): row
         for row in replayed

@@ -18,7 +18,7 @@ def known_directory(directory: str | None) -> str | None:
 
 
 def node_ids_as_voters(ids: Sequence[int] | None) -> list[Row] | None:
-    """Voters of a source that gives node ids only, sorted. None for None."""
+    """Voters of a source that gives node ids only, sorted. Gives None for None."""
     return None if ids is None else _in_order([voter(node) for node in ids])
 
 

@@ -1,4 +1,4 @@
-"""bronze.lake_versions, by delta-rs: a Spark job for a single row would take seconds."""
+"""Writes bronze.lake_versions by delta-rs, because a Spark job for a single row takes seconds."""
 
 from __future__ import annotations
 

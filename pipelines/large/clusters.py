@@ -105,7 +105,7 @@ def by_cluster(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
 
 
 def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
-    """LENGTHS of each cluster. lengths: of record_lengths."""
+    """The rows of LENGTHS, by cluster_id. lengths: the rows of record_lengths."""
     found = lengths.select("cluster_id", *LENGTHS.names).toArrow()
     return {
         cluster_id: of_cluster(found, cluster_id).select(LENGTHS.names).cast(LENGTHS)

@@ -14,8 +14,9 @@ _KINDS = ("hour", "record_type")
 
 
 def record_lengths(log_records: DataFrame, holders: pa.Table) -> DataFrame:
-    """cluster_id and LENGTHS. holders: for each range of base offsets the replica whose copy is
-    counted: cluster_id, node_id, directory_id, from (inclusive) and to (inclusive)."""
+    """The lengths of records, with the columns cluster_id and those of LENGTHS. holders: for each
+    range of base offsets the replica whose copy is counted: cluster_id, node_id, directory_id, from
+    (inclusive) and to (inclusive)."""
     spans = F.broadcast(dataframe_of(log_records.sparkSession, holders))
     replica = ["cluster_id", "node_id", "directory_id"]
     records = log_records.select(

@@ -114,7 +114,7 @@ def _replay(
     history: WriteTarget,
     changes: WriteTarget,
 ) -> _Told:
-    """In a task."""
+    """Runs in a task."""
     log, plan = logs[part.cluster_id], plans[part.cluster_id]
     versions = _Files(history, gold.METADATA_HISTORY, metadata_history)
     agreed = _Files(changes, gold.METADATA_CHANGES, changes_told)
@@ -169,7 +169,7 @@ class _Files:
     waiting_bytes: int = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """OSError, UnwritableFileError."""
+        """Adds the rows. Raises OSError, UnwritableFileError."""
         if batch.num_rows:
             self.waiting.append(batch)
             self.waiting_bytes += batch.nbytes
@@ -177,7 +177,7 @@ class _Files:
                 self._write()
 
     def end(self) -> list[NewFile]:
-        """All of the files. The errors of `add`."""
+        """All of the files. Raises as `add`."""
         if self.waiting:
             self._write()
         return self.files

@@ -55,6 +55,6 @@ def _stretches(log: ClusterLog) -> Iterator[BranchRange | WholeSnapshot]:
 
 
 def _surveyed(stretch: _Stretch, *, logs: Logs) -> Surveyed:
-    """In a task."""
+    """Runs in a task."""
     log, of = logs[stretch.cluster_id], stretch.of
     return surveyed(log.branch(of).rows if isinstance(of, BranchRange) else log.content(of))

@@ -66,7 +66,6 @@ orphans and dropped ones, of two contents.
 """
 
 COUNTS = ("different", "orphans", "dropped", "refused")
-SNAPSHOT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 
 class Comparing:

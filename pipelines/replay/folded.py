@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from pipelines.replay.compared import COUNTS, SAMPLE, SNAPSHOT_IDS
+from pipelines.replay.compared import COUNTS, SAMPLE
+from pipelines.replay.plan import CONTENT_IDS
 
 Row = dict[str, Any]
 
@@ -19,7 +20,7 @@ def folded(rows: Iterable[Row]) -> list[Row]:
     of_one: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         run = row["base_offset"] if row["content_sha256"] is None else None
-        key = *(row[name] for name in SNAPSHOT_IDS), row["against_sha256"], run
+        key = *(row[name] for name in CONTENT_IDS), row["against_sha256"], run
         of_one[key].append(row)
     return [_folded(parts) for parts in of_one.values()]
 

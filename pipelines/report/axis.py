@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -27,7 +28,7 @@ def offset_axis(scale: Scale, y: float) -> Markup:
     step = round_step(scale.high - scale.low)
     first = math.ceil(scale.low / step) * step
     values = range(first, math.floor(scale.high) + 1, step)
-    return _axis(scale, y, [(value, str(value)) for value in values])
+    return _axis(y, [(scale.x(value), str(value)) for value in values])
 
 
 def time_axis(scale: Scale, y: float) -> Markup:
@@ -36,7 +37,7 @@ def time_axis(scale: Scale, y: float) -> Markup:
     first = math.ceil(scale.low / step) * step
     shape = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%Y-%m-%d"
     values = range(first, math.floor(scale.high) + 1, step)
-    return _axis(scale, y, [(value, time_label(value, shape)) for value in values])
+    return _axis(y, [(scale.x(value), time_label(value, shape)) for value in values])
 
 
 def time_label(seconds: float, shape: str) -> str:
@@ -47,13 +48,16 @@ def time_label(seconds: float, shape: str) -> str:
         return f"{seconds:.0f} s"
 
 
-def _axis(scale: Scale, y: float, ticks: list[tuple[float, str]]) -> Markup:
-    parts = [line(0, y, 100, y, "axis")]
-    for place, (value, shown) in enumerate(ticks):
-        x = scale.x(value)
-        anchor = "" if x < 4 else "end" if x > 96 else "middle"
-        parts.append(line(x, y, x, y + 4, "axis"))
+def _axis(y: float, shown: Sequence[tuple[float, str]]) -> Markup:
+    return Markup("").join([line(0, y, 100, y, "axis"), *ticks(y, shown, edge=4)])
+
+
+def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Iterator[Markup]:
+    """The ticks of an axis. shown: (percent of the width, text) of each. edge: how many percent
+    from a side the text begins, or ends, at its tick."""
+    for place, (x, label) in enumerate(shown):
+        anchor = "" if x < edge else "end" if x > 100 - edge else "middle"
         # a phone has room for every second one
         class_ = "tick broad" if place % 2 else "tick"
-        parts.append(text(x, y + 17, shown, class_=class_, anchor=anchor))
-    return Markup("").join(parts)
+        yield line(x, y, x, y + 4, "axis")
+        yield text(x, y + 17, label, class_=class_, anchor=anchor)

@@ -90,6 +90,16 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
 
+    def voters(self, before: int | None = None) -> frozenset[int]:
+        """Node ids of the newest epoch that names its voters. before: an offset below which the
+        epoch begins."""
+        for row in reversed(self.leaders.rows):
+            start = row["start_offset"]
+            is_before = before is None or (start is not None and start < before)
+            if row["voters"] and is_before:
+                return frozenset(voter["voter_id"] for voter in row["voters"])
+        return frozenset()
+
 
 def gather(source: ReportSource, summary: Row) -> Evidence:
     """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises

@@ -52,6 +52,11 @@ class LostRecordCount:
     between: tuple[datetime | None, datetime] | None = None
     effect: Effect | None = None
 
+    @property
+    def drawn_to(self) -> int:
+        """The offset up to which the records are drawn, exclusive."""
+        return self.first + self.records if self.end is None else self.end
+
 
 def losses(
     truncations: Iterable[Row], partings: Iterable[Parting], newest: Mapping[Replica, str]

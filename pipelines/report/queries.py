@@ -63,8 +63,8 @@ LIMIT 50"""
 
 
 def ms(time: str) -> str:
-    """SQL: a timestamp column in ms since 1970."""
-    return f"CAST(floor(date_part('epoch', {time}) * 1000) AS BIGINT)"
+    """SQL: a timestamp column in ms since 1970, also for years that no calendar has."""
+    return f"CAST({time} AS BIGINT) / 1000"
 
 
 def newest(cluster: str) -> str:
@@ -221,25 +221,30 @@ JOIN bronze.captures AS c
 ORDER BY h.node_id, h.directory_id"""
 
 
+_RECORDS = """\
+JOIN bronze.log_records AS r
+  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
+ AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc"""
+"""The records of the batches b."""
+
+
 def branch_records(
     cluster: str, group: str, offset: int, replicas: Collection[tuple[int, str]]
 ) -> str:
     """The records around an offset, on one replica (node id, directory id) of each branch."""
     first, last = max(offset - BEFORE, 0), offset + AFTER - 1
     wanted = " OR ".join(
-        f"(h.node_id = {node} AND h.directory_id = {literal(directory)})"
+        f"(b.node_id = {node} AND b.directory_id = {literal(directory)})"
         for node, directory in replicas
     )
     return f"""\
 WITH {_held(cluster, group, first, last)}
-SELECT h.node_id, h.directory_id, r."offset", r.leader_epoch,
+SELECT b.node_id, b.directory_id, r."offset", r.leader_epoch,
        CAST(r.timestamp AS VARCHAR) AS timestamp, r.record_type, r.record_version, r.payload
-FROM held AS h
-JOIN bronze.log_records AS r
-  ON r.cluster_id = h.cluster_id AND r.node_id = h.node_id AND r.directory_id = h.directory_id
- AND r.base_offset = h.base_offset AND r.leader_epoch = h.leader_epoch AND r.crc = h.crc
+FROM held AS b
+{_RECORDS}
 WHERE r."offset" BETWEEN {first} AND {last} AND ({wanted})
-ORDER BY h.node_id, h.directory_id, r."offset\""""
+ORDER BY b.node_id, b.directory_id, r."offset\""""
 
 
 STATE_RANGES = "gold.state_ranges"
@@ -272,9 +277,7 @@ def truncated_types(cluster: str) -> str:
 SELECT b.node_id, b.directory_id, b.truncated_at, r.record_type, count(*) AS records,
        min(r."offset") AS first_offset, max(r."offset") AS last_offset
 FROM bronze.log_batches AS b
-JOIN bronze.log_records AS r
-  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
- AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc
+{_RECORDS}
 WHERE b.cluster_id = {literal(cluster)} AND b.truncated_at IS NOT NULL AND b.crc_valid
 GROUP BY b.node_id, b.directory_id, b.truncated_at, r.record_type
 ORDER BY b.truncated_at DESC, b.node_id, first_offset"""
@@ -286,9 +289,7 @@ def truncated_records(cluster: str, node: int, directory: str, start: int, end: 
 SELECT r."offset", r.leader_epoch, CAST(r.timestamp AS VARCHAR) AS timestamp,
        r.record_type, r.record_version, r.payload
 FROM bronze.log_batches AS b
-JOIN bronze.log_records AS r
-  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
- AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc
+{_RECORDS}
 WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {node}
   AND b.directory_id = {literal(directory)} AND b.truncated_at IS NOT NULL AND b.crc_valid
   AND r."offset" >= {start} AND r."offset" < {end}

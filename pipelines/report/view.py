@@ -131,7 +131,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
     rounds = Rounds(evidence.rounds.rows)
-    voters = _voters(evidence.leaders)
+    voters = evidence.voters()
     partings = _partings(evidence)
     fills = Fills(row["leader_id"] for row in (*evidence.epochs.rows, *evidence.leaders.rows))
     drawn = epoch_lanes.Drawn(evidence.epochs.rows, evidence.losses, evidence.snapshots.rows, fills)
@@ -181,14 +181,6 @@ def _partings(evidence: Evidence) -> list[Parting]:
         decoded.get((one.capture_group, one.offset, one.relation), one)
         for one in partings_of(evidence.partings.rows)
     ]
-
-
-def _voters(leaders: Figure) -> frozenset[int]:
-    """Node ids of the newest epoch that names its voters."""
-    for row in reversed(leaders.rows):
-        if row["voters"]:
-            return frozenset(voter["voter_id"] for voter in row["voters"])
-    return frozenset()
 
 
 def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:

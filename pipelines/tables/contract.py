@@ -114,7 +114,7 @@ class Contract:
 
     @property
     def schema_name(self) -> str:
-        """bronze, silver or gold."""
+        """The layer: bronze, silver or gold."""
         return self.name.split(".")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Gold: answers."""
+"""Gold: the tables that answer questions about a cluster."""
 
 from __future__ import annotations
 

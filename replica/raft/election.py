@@ -230,14 +230,14 @@ def _stands_again(core: Core, request: VoteRequest) -> bool:
     """
     is_real = not request.pre_vote and request.last_epoch == request.epoch
     is_plausible = request.end_offset > 0 and request.candidate.node_id not in (-1, core.local_id)
-    return is_real and is_plausible and request.epoch == core.role.epoch
+    return is_real and is_plausible and 0 <= request.epoch <= core.role.epoch
 
 
 def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Refuse the vote as Kafka does, with the leader that the sender then follows. While no leader
-    is known, INVALID_REQUEST would end its process (KafkaRaftClient.maybeHandleCommonResponse), so
-    the answer has no error then."""
-    if core.role.leader_id == NO_NODE:
+    """Refuse the vote as Kafka does, with the newer epoch, or the leader of this one, which the
+    sender then takes over. While no leader of this epoch is known, INVALID_REQUEST would end its
+    process (KafkaRaftClient.maybeHandleCommonResponse), so the answer has no error then."""
+    if (core.role.epoch, core.role.leader_id) == (request.epoch, NO_NODE):
         core.reply(request_id, core.signed(VoteResponse(granted=False)))
     else:
         core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)

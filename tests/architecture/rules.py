@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 EVERYONE = ("replica.model", "replica.errors", "replica.severity", "replica.installation")
@@ -170,20 +171,36 @@ def violations(root: Path) -> list[str]:
     known = modules(root)
     found: list[str] = []
     for name, path in known.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
         shown = path.relative_to(root)
-        for used in imports(tree, name, is_package=path.name == "__init__.py"):
-            reason = _forbidden(name, used.target, known)
+        used, calls = _statements(path, name)
+        for one in used:
+            reason = _forbidden(name, one.target, known)
             if reason:
-                found.append(f"{shown}:{used.line} imports {used.target}: {reason}")
-        for line, reason in _forbidden_calls(name, tree):
-            found.append(f"{shown}:{line} {reason}")
+                found.append(f"{shown}:{one.line} imports {one.target}: {reason}")
+        found += [f"{shown}:{line} {reason}" for line, reason in calls]
     return found
 
 
-def imports(tree: ast.AST, module: str, *, is_package: bool = False) -> Iterator[Import]:
+def _statements(path: Path, module: str) -> tuple[list[Import], list[tuple[int, str]]]:
+    """A module's imports, and the calls in it that belong elsewhere."""
+    is_package = path.name == "__init__.py"
+    return _statements_of(path.read_text(encoding="utf-8"), module, is_package=is_package)
+
+
+@cache  # both rules read the whole tree, and parsing it takes a second
+def _statements_of(
+    text: str, module: str, *, is_package: bool
+) -> tuple[list[Import], list[tuple[int, str]]]:
+    nodes = list(ast.walk(ast.parse(text)))
+    return (
+        list(imports(nodes, module, is_package=is_package)),
+        list(_forbidden_calls(module, nodes)),
+    )
+
+
+def imports(nodes: list[ast.AST], module: str, *, is_package: bool) -> Iterator[Import]:
     """Every import statement of a module, relative ones made absolute."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(alias.name, node.lineno)
@@ -229,8 +246,8 @@ def _forbidden_between_folders(module: str, target: str, known: dict[str, Path])
     return f"{folder} may import {', '.join(allowed)}"
 
 
-def _forbidden_calls(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _forbidden_calls(module: str, nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if module != SESSION_MODULE and _builds_session(node):
             yield node.lineno, f"builds a Spark session: call {SESSION_MODULE}.spark_session"
         if not _within(module, DELTA_FOLDER) and _writes_table(node):
@@ -279,8 +296,7 @@ def circles(root: Path) -> list[tuple[str, ...]]:
 
 def _imported_modules(name: str, path: Path, known: dict[str, Path]) -> set[str]:
     """The modules that one imports. Of `from a.b import c` it is a.b.c where that is a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    targets = [used.target for used in imports(tree, name, is_package=path.name == "__init__.py")]
+    targets = [used.target for used in _statements(path, name)[0]]
     named = (
         target if target in known else target.rpartition(".")[0]
         for target in targets

@@ -6,6 +6,8 @@ import ast
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,27 +50,49 @@ def long_files(root: Path) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class Syntax:
+    """Of a module. long_functions: line, name and number of lines of those that are too long.
+    unpacked: the lines in which a tuple is behind a star."""
+
+    has_docstring: bool
+    long_functions: list[tuple[int, str, int]]
+    unpacked: list[int]
+
+
+def syntax_of(path: Path) -> Syntax:
+    return _syntax(path.read_text(encoding="utf-8"))
+
+
+@cache  # three checks look at it, and parsing the tree takes seconds
+def _syntax(text: str) -> Syntax:
+    tree = ast.parse(text)
+    syntax = Syntax(bool(ast.get_docstring(tree)), [], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > MAX_FUNCTION_LINES:
+                syntax.long_functions.append((node.lineno, node.name, lines))
+        elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple):
+            syntax.unpacked.append(node.lineno)
+    return syntax
+
+
 def long_functions(root: Path) -> list[str]:
-    found = []
-    for path in python_files(root, *TOP_LEVEL, "tests", "airflow"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MAX_FUNCTION_LINES:
-                    found.append(
-                        f"{path.relative_to(root)}:{node.lineno} {node.name}: {lines} lines, "
-                        f"at most {MAX_FUNCTION_LINES}: split it"
-                    )
-    return found
+    return [
+        f"{path.relative_to(root)}:{line} {name}: {lines} lines, at most {MAX_FUNCTION_LINES}: "
+        "split it"
+        for path in python_files(root, *TOP_LEVEL, "tests", "airflow")
+        for line, name, lines in syntax_of(path).long_functions
+    ]
 
 
 def lines_saved_by_unpacking(root: Path) -> list[str]:
     return [
-        f"{path.relative_to(root)}:{node.lineno}: unpacks a tuple to have several values in a "
+        f"{path.relative_to(root)}:{line}: unpacks a tuple to have several values in a "
         "line: write the values, and `# fmt: skip` behind the table"
         for path in python_files(root, *TOP_LEVEL, "tests")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple)
+        for line in syntax_of(path).unpacked
     ]
 
 
@@ -84,7 +108,7 @@ def modules_without_docstring(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)}: no docstring that says what it is for"
         for path in python_files(root, *TOP_LEVEL, "tests", "airflow")
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not syntax_of(path).has_docstring
     ]
 
 

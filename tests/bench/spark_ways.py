@@ -45,7 +45,7 @@ def measure(segment: Path, count: int, tell: Callable[[str], None]) -> dict[str,
 @contextmanager
 def session() -> Iterator[SparkSession]:
     """What `kraftlake ingest` runs in, on two cores."""
-    spark = spark_session("kraftlake bench", master="local[2]")
+    spark = spark_session("kraftlake bench", extra_conf={"spark.master": "local[2]"})
     register(spark)
     try:
         yield spark

@@ -196,7 +196,7 @@ _SPARK = """
 import base64, json, sys
 from pipelines.session import spark_session
 jars, bootstrap, topic, client_id, rack, isolation = sys.argv[1:]
-session = spark_session("reader", master="local[1]", extra_conf={"spark.jars": jars})
+session = spark_session("reader", extra_conf={"spark.master": "local[1]", "spark.jars": jars})
 options = {
     "kafka.bootstrap.servers": bootstrap, "kafka.client.id": client_id, "kafka.client.rack": rack,
     "kafka.isolation.level": isolation, "assign": json.dumps({topic: [0]}),

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
 from jobs.directories import dump as dump_job
 from jobs.outcome import TEMPORARY
@@ -49,6 +51,24 @@ def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) ->
         "Replicas:",
         "The shell:",
     ]
+
+
+def test_a_start_makes_the_options_of_the_command_that_is_named_and_of_no_other(
+    kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    make = typer.main.get_command_from_info
+
+    def counted(**given: Any) -> Any:
+        made.append(given)
+        return make(**given)
+
+    monkeypatch.setattr(typer.main, "get_command_from_info", counted)
+    assert kraftlake("check", "--help").code == 0
+    assert kraftlake("replica", "run", "--help").code == 0
+    assert len(made) == 2
+    assert kraftlake("nonsense").code == 2
+    assert len(made) > 30
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jar_sets import JarSet, cache_dir
+from pipelines.jar_sets import cache_dir
 from pipelines.jars import DELTA_JARS, DELTA_VERSION, delta_jars, jar_paths
 from pipelines.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
@@ -199,8 +199,3 @@ def test_the_jars_for_s3_are_fetched_when_they_are_asked_for(fresh: Path) -> Non
     assert [path.name for path in paths] == [*NAMES, *(jar.file_name for jar in S3A.jars)]
     assert all(path.is_file() for path in paths)
     assert f"fetching s3a's {len(S3A.jars)} jars" in stderr
-
-
-def test_jars_that_this_release_does_not_know_are_said_to_be_missing() -> None:
-    with pytest.raises(UsageError, match="no list of x's jars, so Spark can't write to S3"):
-        jar_paths(JarSet("x's", 1, "x", ()))

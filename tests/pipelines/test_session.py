@@ -190,8 +190,8 @@ class TestRunning:
         again = spark_session(
             "other",
             lake="/some/lake",
-            master="local[7]",
             extra_conf={
+                "spark.master": "local[7]",
                 "spark.sql.shuffle.partitions": "99",
                 "spark.sql.files.maxRecordsPerFile": "5",
             },

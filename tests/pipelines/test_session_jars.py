@@ -28,7 +28,7 @@ def test_jars_that_the_settings_name_are_left_out(settings: dict[str, str], tmp_
 
 def test_only_a_lake_in_s3_needs_more_than_delta(tmp_path: Path) -> None:
     assert jars_for({"spark.jars": DELTA}, tmp_path, in_s3=False) == []
-    with pytest.raises(UsageError, match=r"hadoop-aws-|no list of s3a's jars"):
+    with pytest.raises(UsageError, match="hadoop-aws-"):
         jars_for({"spark.jars": DELTA}, tmp_path, in_s3=True)
 
 

@@ -19,7 +19,7 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """PLACED of one round.
+    """The findings of one round, as PLACED.
 
     A row is a capture: capture_id, REPLICA_KEYS, source, paths (of its files), leader_id,
     leader_epoch and current_voters (of its quorum-state, or None), initial_voters (that its

@@ -1,4 +1,4 @@
-"""gold.batch_sizes: how large batches are, to the tail."""
+"""gold.batch_sizes: how large batches are, with the largest ones."""
 
 from __future__ import annotations
 

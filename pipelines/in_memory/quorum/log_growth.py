@@ -37,7 +37,8 @@ bytes."""
 
 
 def lengths_of(records: pa.Table) -> pa.Table:
-    """LENGTHS. records: the rows of one cluster in bronze.log_records."""
+    """The lengths of records, as LENGTHS. records: the rows of one cluster in
+    bronze.log_records."""
     sizes = pc.fill_null(pc.binary_length(records["value"]), 0).cast(pa.int64())
     rows = records.select([*_ID, "record_type"])
     rows = rows.append_column("hour", pc.floor_temporal(records["timestamp"], unit="hour"))

@@ -1,4 +1,4 @@
-"""gold.retention_forecast: when Kafka's default retention takes the head of a log."""
+"""gold.retention_forecast: when Kafka's default retention deletes the head of a log."""
 
 from __future__ import annotations
 

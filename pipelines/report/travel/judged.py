@@ -45,7 +45,7 @@ def judged_at(
         "source": "",
         "end_offset": moment.end_offset,
         "is_whole": True,
-        "voters": _voters(evidence, moment.end_offset),
+        "voters": evidence.voters(moment.end_offset),
         "now_ms": steps.times[moment.step],
     }
     entities = [(row["entity"], row["value"], row["record_offset"]) for row in rows]
@@ -64,15 +64,6 @@ def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
         now = one if now is None else now
         if does_harm(one) and (one is now or one.harm != now.harm or one.has_majority is False):
             yield one
-
-
-def _voters(evidence: Evidence, end_offset: int) -> list[int]:
-    """Node ids of the newest epoch before the end whose voters are known."""
-    for row in reversed(evidence.leaders.rows):
-        start = row["start_offset"]
-        if row["voters"] and start is not None and start < end_offset:
-            return [voter["voter_id"] for voter in row["voters"]]
-    return []
 
 
 def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:

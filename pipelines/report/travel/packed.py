@@ -179,10 +179,9 @@ def _epoch(row: Row) -> list[Any]:
 
 
 def _branch(loss: LostRecordCount, names: Names) -> list[Any]:
-    end = loss.end if loss.end is not None else loss.first + loss.records
     who = names.nodes(loss.replicas, limit=5)
     told = f"{counted(loss.records, 'record')} of {who} {_FATES[loss.when]}"
-    return [loss.first, end - 1, loss.records, list(loss.epochs), told]
+    return [loss.first, loss.drawn_to - 1, loss.records, list(loss.epochs), told]
 
 
 def _judged(one: MomentJudgement) -> list[Any]:

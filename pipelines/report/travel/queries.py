@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipelines.gold.rules.health import JUDGED
+from pipelines.report.queries import ms
 from pipelines.report.source import literal
 
 CHANGES, HISTORY = "gold.metadata_changes", "gold.metadata_history"
@@ -16,11 +17,6 @@ MAX_OF_ONE = MAX_CHANGES // 20
 CLUSTER_WIDE = ("broker", "controller", "feature", "kraft_version", "voters")
 FOLLOWED = ("broker", "partition")
 """The kinds of entities whose state the page shows at each moment."""
-
-
-def _ms(column: str) -> str:
-    """SQL: a timestamp in ms since 1970, also for years that no calendar has."""
-    return f"CAST({column} AS BIGINT) / 1000"
 
 
 def _in(names: tuple[str, ...]) -> str:
@@ -62,48 +58,37 @@ def changes(cluster: str, limit: int | None) -> str:
     """The typed changes, with those of lost branches. limit: the most changes, where the cluster is
     sampled; None for all."""
     columns = f"""\
-c.entity, c.name, c.change, c.old, c.new, c."offset", {_ms("c.at")} AS at_ms,
-       c.leader_epoch, c.commitment = 'superseded' AS is_lost"""
-    order = '"offset", leader_epoch, entity, name, change'
-    if limit is None:
-        return f"""\
-SELECT {columns}
-FROM {CHANGES} AS c
-WHERE c.cluster_id = {literal(cluster)}
-ORDER BY {order}"""
-    return f"""\
-WITH {_chosen(cluster, limit)}
-SELECT entity, name, change, old, new, "offset", at_ms, leader_epoch, is_lost
-FROM (SELECT {columns},
-             row_number() OVER (PARTITION BY c.entity, c.key ORDER BY c."offset" DESC) AS nth
-      FROM {CHANGES} AS c JOIN chosen ON chosen.entity = c.entity AND chosen.key = c.key
-      WHERE c.cluster_id = {literal(cluster)}) AS found
-WHERE nth <= {MAX_OF_ONE}
-ORDER BY {order}"""
+entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch,
+         commitment = 'superseded' AS is_lost"""
+    rows = f"SELECT {columns}\n  FROM {CHANGES} WHERE cluster_id = {literal(cluster)}"
+    return _sampled(cluster, limit, rows, '"offset"', "leader_epoch, entity, name, change")
 
 
 def versions(cluster: str, limit: int | None) -> str:
     """Every version of the partitions and brokers. limit: as of changes."""
     columns = f"""\
-h.entity, h.key, h.name, h.value, h.valid_from_offset, h.valid_to_offset,
-       {_ms("h.valid_from")} AS from_ms, {_ms("h.valid_to")} AS to_ms"""
-    kinds = f"h.cluster_id = {literal(cluster)} AND h.entity IN {_in(FOLLOWED)}"
-    if limit is None:
-        return f"""\
+entity, key, name, value, valid_from_offset, valid_to_offset,
+         {ms("valid_from")} AS from_ms, {ms("valid_to")} AS to_ms"""
+    rows = f"""\
 SELECT {columns}
-FROM {HISTORY} AS h
-WHERE {kinds}
-ORDER BY h.valid_from_offset, h.entity, h.key"""
+  FROM {HISTORY} WHERE cluster_id = {literal(cluster)} AND entity IN {_in(FOLLOWED)}"""
+    return _sampled(cluster, limit, rows, "valid_from_offset", "entity, key")
+
+
+def _sampled(cluster: str, limit: int | None, rows: str, place: str, order: str) -> str:
+    """The rows, or those of the chosen entities where there is a limit, ordered by place."""
+    if limit is None:
+        return f"{rows}\nORDER BY {place}, {order}"
     return f"""\
-WITH {_chosen(cluster, limit)}
-SELECT entity, key, name, value, valid_from_offset, valid_to_offset, from_ms, to_ms
-FROM (SELECT {columns},
-             row_number() OVER (PARTITION BY h.entity, h.key
-                                ORDER BY h.valid_from_offset DESC) AS nth
-      FROM {HISTORY} AS h JOIN chosen ON chosen.entity = h.entity AND chosen.key = h.key
-      WHERE {kinds}) AS found
+WITH {_chosen(cluster, limit)}, found AS (
+  {rows}
+)
+SELECT *
+FROM (SELECT found.*, row_number() OVER (PARTITION BY found.entity, found.key
+                                         ORDER BY {place} DESC) AS nth
+      FROM found JOIN chosen ON chosen.entity = found.entity AND chosen.key = found.key) AS ranked
 WHERE nth <= {MAX_OF_ONE}
-ORDER BY valid_from_offset, entity, key"""
+ORDER BY {place}, {order}"""
 
 
 def judged_entities(cluster: str) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from pipelines.report.axis import HEIGHT, time_label
+from pipelines.report.axis import HEIGHT, ticks, time_label
 from pipelines.report.evidence import Evidence
 from pipelines.report.fills import Fills
 from pipelines.report.lanes import Block, draw_blocks, merged
-from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker, text
+from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker
 from pipelines.report.travel.moments import thinned
 from pipelines.report.travel.steps import ABSENT, ReportSteps
 from pipelines.report.travel.trip import Trip
@@ -111,8 +111,7 @@ def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[
 def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Markup]:
     parts = []
     for loss in evidence.losses[:_MAX_MARKS]:
-        end = loss.end if loss.end is not None else loss.first + loss.records
-        start, stop = steps.place(loss.first), steps.place(end)
+        start, stop = steps.place(loss.first), steps.place(loss.drawn_to)
         x = scale.x(min(start, len(steps.offsets) - 1))
         width = max(scale.x(stop) - x, 0.6)
         title = f"{counted(loss.records, 'record')} lost from offset {loss.first} on"
@@ -128,7 +127,7 @@ def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Markup]:
     ]
 
 
-def _ticks(steps: ReportSteps, scale: Scale) -> list[Markup]:
+def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Markup]:
     """The times of some steps. Steps are as far apart as their numbers, not as their times. Steps
     of a lost branch, which may be earlier than those before them, have no time."""
     known: list[tuple[int, int]] = []
@@ -139,14 +138,8 @@ def _ticks(steps: ReportSteps, scale: Scale) -> list[Markup]:
     shown = [time_label(time / 1000, "%H:%M:%S") for _, time in chosen]
     if len(set(shown)) < len(shown):
         shown = [_with_ms(time) for _, time in chosen]
-    parts = []
-    for number, ((place, _), label) in enumerate(zip(chosen, shown, strict=True)):
-        x = scale.x(place + 0.5)
-        anchor = "" if x < 6 else "end" if x > 94 else "middle"
-        class_ = "tick broad" if number % 2 else "tick"
-        parts.append(line(x, HEIGHT_OF_LANES, x, HEIGHT_OF_LANES + 4, "axis"))
-        parts.append(text(x, HEIGHT_OF_LANES + 17, label, class_=class_, anchor=anchor))
-    return parts
+    places = [scale.x(place + 0.5) for place, _ in chosen]
+    return ticks(HEIGHT_OF_LANES, zip(places, shown, strict=True), edge=6)
 
 
 def _with_ms(time: int) -> str:

@@ -22,3 +22,11 @@ def test_a_voter_of_kafka_s_that_stands_again_is_told_the_leader_where_there_is_
     answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
     assert (answer.error, answer.leader_id) == (ErrorCode.INVALID_REQUEST, 3)
     assert host.raft.illegal_messages == {}
+
+
+def test_a_voter_of_kafka_s_that_stands_again_in_an_older_epoch_is_told_the_newer_one():
+    host = Host(config(1, 1, 2, 3))
+    begin(host, 3, epoch=3)
+    answer = vote(host, 2, epoch=2, last_epoch=2, end_offset=5)
+    assert (answer.error, answer.epoch) == (ErrorCode.INVALID_REQUEST, 3)
+    assert host.raft.illegal_messages == {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.output import safe_json
-from jobs.record_lines import json_rest
+from jobs.record_lines import record_line
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
 from replica.format.byte_source import byte_source
@@ -135,7 +135,7 @@ def _line(record: Record, epoch: int, is_control: bool, reader: LogRecordReader)
     read = reader.read(record, is_control=is_control)
     if read.error is None:
         data = read.json_text()
-        yield json_rest(record, epoch, read).replace(safe_json(data), data)
+        yield record_line(record, epoch, read, "").replace(safe_json(data), data)
 
 
 def _to_look_at(data: bytes, expected: int | None) -> Iterator[set[int]]:
