@@ -45,6 +45,8 @@ core asks for. Without a snapshot every batch of the newest segment is read, wha
 process: Kafka also takes no clean shutdown for granted (KafkaMetadataLog opens with recovery point
 0), and a bit that has rotted in acknowledged data is found before the replica votes. With a
 snapshot, what lies behind its end is read. Reading is by slices of 1 MiB, every CRC checked.
+Batches are found by the bulk reader's machine code, which a replica with a log of 64 MiB or more
+uses where it is installed and compiled, or by plain Python. The content is the same.
 """
 
 

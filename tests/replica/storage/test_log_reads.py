@@ -28,6 +28,21 @@ def test_a_read_gives_whole_batches_up_to_its_limit_but_at_least_one(place: Plac
     assert offsets(log.read(2, 3 * size)) == [2, 3, 4]
 
 
+def test_bytes_that_were_read_stay_when_their_part_of_the_log_is_truncated_and_written_anew(
+    place: Place,
+) -> None:
+    """An answer is sent from them, which may take long: it promised these bytes."""
+    log = place.open()
+    log.append(batches(0, 8))
+    log.flush()
+    before = bytes(answer := log.read(0, 10**6))
+    log.truncate_to(2)
+    log.append(batches(2, 6, epoch=2))
+    log.flush()
+    assert bytes(log.read(0, 10**6)) != before
+    assert answer == before
+
+
 @pytest.mark.scenario("B29")
 def test_a_read_up_to_an_end_offset_is_empty_at_and_above_it(place: Place) -> None:
     log = place.open()
