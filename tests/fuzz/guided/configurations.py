@@ -56,7 +56,10 @@ def _properties(data: bytes) -> None:
     except DataError as error:
         refused(error, len(data))
         return
-    lines = "".join(f"{escape(key)}={escape(value)}\n" for key, value in found.items())
+    # in a key each blank is escaped, in a value the first one
+    lines = "".join(
+        f"{''.join(map(escape, key))}={escape(value)}\n" for key, value in found.items()
+    )
     again = {key: value for _, key, value in properties_in(lines)}
     if "" not in found:
         require(again == found, f"{found} is read back as {again}")
