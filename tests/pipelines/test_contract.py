@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 COLUMNS = (
     Column("id", "bigint", "The row.", nullable=False),
-    Column("epoch", IntegerType(), "The leader epoch."),
+    Column("epoch", "int", "The leader epoch."),
     Column("voters", "array<struct<id:int,directory:string>>", "The voters."),
     Column("payload", "variant", "The record."),
 )
