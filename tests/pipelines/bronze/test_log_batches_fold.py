@@ -156,8 +156,8 @@ def _of(
 ) -> log_batches.Moments:
     before = max((m.at for m in done if m.at < moment.at), default=None)
     after = sorted((m for m in done if m.at > moment.at), key=lambda m: m.at)
-    later = tuple(log_batches.Later(m.at, m.log_start, _uncovered(m)) for m in after)
-    folded = log_batches.FoldedCapture(
+    later = tuple(batch_spans.Later(m.at, m.log_start, _uncovered(m)) for m in after)
+    folded = batch_spans.FoldedCapture(
         moment.at,
         before,
         after[0].at if after else None,
