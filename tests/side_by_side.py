@@ -1,6 +1,7 @@
-"""Runs the tests as three processes side by side, so that two cores are busy from the beginning to
-the end: those of the replica, which start servers and wait for them; those in the one Spark session
-of their process; and all others.
+"""Runs the tests as processes side by side, three at once, so that two cores are busy from the
+beginning to the end: first those in the one Spark session of their process, those of the replica,
+which start servers and wait for them, and most others; then, wherever one of these has ended, the
+tests that keep a core busy by themselves.
 
     python -m tests.side_by_side "not slow"
 
@@ -14,42 +15,83 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from typing import BinaryIO, NamedTuple
 
+AT_ONCE = 3
 REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
+LATER = (
+    ("tests/pipelines",),
+    ("tests/replica/scan", "tests/replica/format", "tests/replica/metadata", "tests/replica/check"),
+)
+"""Folders whose tests without Spark begin once a process has ended: a process for each line."""
+_LOOK_EVERY_S = 0.1
 
 
-def main(wanted: str, replica: Sequence[str] = REPLICA) -> int:
-    """Runs the tests that pytest's mark expression `wanted` selects, in three processes at once.
+class Started(NamedTuple):
+    """said: its output, None where that goes to standard output by itself."""
 
-    replica: the folders of the tests that need no Spark session. Returns 0 where all three
-    processes have succeeded, else the exit code of one that has failed.
+    process: subprocess.Popen[bytes]
+    said: BinaryIO | None
+
+
+def main(
+    wanted: str, replica: Sequence[str] = REPLICA, later: Sequence[Sequence[str]] = LATER
+) -> int:
+    """Runs the tests that pytest's mark expression `wanted` selects.
+
+    replica: the folders of the tests that need no Spark session. later: folders as LATER. Returns 0
+    where all processes have succeeded, else the exit code of one that has failed.
     """
-    others = [f"--ignore={folder}" for folder in replica]
-    spark, *beside = (
-        _pytest(f"({wanted}) and spark", others),
-        _pytest(f"({wanted}) and not spark", others),
-        _pytest(wanted, replica),
-    )
+    waiting = deque(_commands(wanted, replica, later))
+    running: list[Started] = []
+    codes = []
     with ExitStack() as stack:
-        started = []
-        for words in beside:
-            said = stack.enter_context(tempfile.TemporaryFile())
-            process = subprocess.Popen(words, stdout=said, stderr=said, env=_environment())
-            started.append((stack.enter_context(process), said))
-        codes = [subprocess.run(spark, check=False, env=_environment()).returncode]
-        for process, said in started:
-            codes.append(process.wait())
-            said.seek(0)
-            shutil.copyfileobj(said, sys.stdout.buffer)
-            sys.stdout.flush()
+        running.append(_start(stack, waiting.popleft(), is_shown=True))
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(_start(stack, waiting.popleft(), is_shown=False))
+            time.sleep(_LOOK_EVERY_S)
+            for one in [each for each in running if each.process.poll() is not None]:
+                running.remove(one)
+                codes.append(one.process.returncode)
+                _show(one)
     return next(filter(None, codes), 0)
 
 
-def _pytest(wanted: str, where: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-m", wanted, *where]
+def _commands(
+    wanted: str, replica: Sequence[str], later: Sequence[Sequence[str]]
+) -> Iterator[list[str]]:
+    """In the order in which they begin; the first is that of the tests with Spark."""
+    after = [folder for folders in later for folder in folders]
+    yield _pytest(f"({wanted}) and spark", (), replica)
+    yield _pytest(wanted, replica, after)
+    yield _pytest(f"({wanted}) and not spark", (), (*replica, *after))
+    for folders in later:
+        yield _pytest(f"({wanted}) and not spark", folders, ())
+
+
+def _pytest(wanted: str, where: Sequence[str], ignored: Sequence[str]) -> list[str]:
+    left_out = [f"--ignore={folder}" for folder in ignored]
+    return [sys.executable, "-m", "pytest", "-m", wanted, *left_out, *where]
+
+
+def _start(stack: ExitStack, command: list[str], *, is_shown: bool) -> Started:
+    # the stack closes it
+    said = None if is_shown else stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    process = subprocess.Popen(command, stdout=said, stderr=said, env=_environment())
+    return Started(stack.enter_context(process), said)
+
+
+def _show(one: Started) -> None:
+    if one.said is not None:
+        one.said.seek(0)
+        shutil.copyfileobj(one.said, sys.stdout.buffer)
+        sys.stdout.flush()
 
 
 def _environment() -> dict[str, str]:

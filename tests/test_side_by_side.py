@@ -19,29 +19,31 @@ def test_bytecode_is_kept(): assert not sys.dont_write_bytecode
 @pytest.mark.slow
 def test_slow(): assert False
 """
-PARTS = {"replica": "", "others": "", "spark": "@pytest.mark.spark"}
-"""The three processes, with the mark of their tests."""
+PARTS = {"replica": "", "others": "", "spark": "@pytest.mark.spark", "replica/later": ""}
+"""The processes by their folders, with the mark of their tests."""
 
 
-@pytest.mark.parametrize("broken", ["", *PARTS])
-def test_all_three_parts_run_and_the_failure_of_each_is_told(
+@pytest.mark.parametrize("broken", ["", "spark", "later"])
+def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
     broken: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    for name, mark in PARTS.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
+    for folder, mark in PARTS.items():
+        name = Path(folder).name
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n  spark\n")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
 
-    assert main("not slow", ["replica"]) == (1 if broken else 0)
+    assert main("not slow", ["replica"], [["replica/later"]]) == (1 if broken else 0)
 
     said = capfd.readouterr().out
-    for name in PARTS:
+    for folder in PARTS:
+        name = Path(folder).name
         assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
     assert "test_slow" not in said
 
@@ -60,4 +62,4 @@ def test_a_mark_that_chooses_no_test_is_a_failure(
     (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
     monkeypatch.chdir(tmp_path)
-    assert main("slwo", ["replica"]) != 0
+    assert main("slwo", ["replica"], []) != 0
