@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from replica.errors import DataError, UsageError
-from replica.format.java_properties import ENCODING, properties_in
+from replica.format.java_properties import ENCODING, escape, properties_in
 
 
 class Properties:
@@ -116,6 +116,6 @@ def read_properties(path: str, kind: str = "server.properties") -> Properties:
     for key, value in values.items():
         if "\0" in value:
             raise UsageError(
-                f"{path}: {key}: a zero byte, which no path, name or password may hold"
+                f"{path}: {escape(key)}: a zero byte, which no path, name or password may hold"
             )
     return Properties(path, values)

@@ -37,6 +37,15 @@ def test_a_zero_byte_is_refused_by_file_and_key(tmp_path, key, written):
         settings(tmp_path, **{key: f"/a{written}b"})
 
 
+def test_the_refusal_of_a_zero_byte_is_one_line_whatever_the_key_is(tmp_path):
+    path = tmp_path / "server.properties"
+    path.write_text("a\\nkey=\0\n")
+    with pytest.raises(UsageError) as refused:
+        read_properties(str(path))
+    assert str(refused.value).startswith(f"{path}: a\\nkey: a zero byte")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_leader_can_be_told_to_wait_for_the_end_of_the_linger_as_kafkas_does(tmp_path):
     found = settings(tmp_path, kraftlake__append__when__idle="false")
     assert not found.config(ReplicaId("c", 1, "d" * 21 + "A")).append_when_idle
