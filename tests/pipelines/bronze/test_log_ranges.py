@@ -94,9 +94,8 @@ def sorted_rows(frame: DataFrame) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "key", [KEY, pytest.param(None, marks=pytest.mark.slow)], ids=["redacted", "with secrets"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [KEY, None], ids=["redacted", "with secrets"])
 def test_the_rows_are_those_of_kraft_log(
     key: bytes | None, spark: SparkSession, files: list[SourceFile], tmp_path: Path
 ) -> None:

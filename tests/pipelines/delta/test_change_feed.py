@@ -97,6 +97,7 @@ def test_a_tables_content_is_replaced_by_what_changed_of_it(
     assert rows == {("kept", 1, None), ("moved", None, None), ("new", 1, 2)}
 
 
+@pytest.mark.slow
 def test_files_that_tasks_wrote_become_an_empty_tables_and_later_only_what_they_change(
     spark: SparkSession, lake: Lake
 ) -> None:

@@ -58,6 +58,7 @@ def test_another_array_than_the_signature_says_is_an_assertion(arguments: Any) -
         kernel(*arguments)
 
 
+@pytest.mark.slow
 def test_dump_starts_without_numba(tmp_path: Path) -> None:
     for kernel in KERNELS:
         kernel.load()

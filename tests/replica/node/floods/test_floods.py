@@ -73,7 +73,7 @@ def test_a_voter_says_that_it_takes_fewer_connections_than_it_is_set_to(quorum):
     assert "max.connections" in quorum.said(1)
 
 
-@pytest.mark.parametrize("topics", [900, 60_000])
+@pytest.mark.parametrize("topics", [900, pytest.param(60_000, marks=pytest.mark.slow)])
 def test_strangers_who_ask_about_many_topics_depose_no_leader(quorum, topics):
     asked = {"topics": [{"name": "t"}] * topics}
     frame = framed(encode_request(WireRequest(METADATA, 9, 1, None, asked)))
