@@ -55,7 +55,7 @@ def read(query: LakeQuery) -> Any:
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in query.tables:
-        with told(query.lake, table) as opened:
+        with opened_table(query.lake, table) as opened:
             builder.register(quoted(table), opened)
     for statement in statements(query.views, DATA_FUSION, query.valid):
         builder.execute(statement).read_all()
@@ -66,9 +66,9 @@ def read(query: LakeQuery) -> Any:
 
 
 @contextmanager
-def told(lake: Lake, table: str) -> Iterator[DeltaTable]:
-    """The table of that name, opened. Turns errors of delta-rs about it, also those that come
-    later, into an UnreadableFileError."""
+def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
+    """Open the lake's table of this name for the block below `with`. Errors of delta-rs when the
+    table is opened, and within the block, become an UnreadableFileError."""
     uri = lake.table_uri(table)
     try:
         yield open_table(uri)

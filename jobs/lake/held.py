@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jobs.asking.sql_delta_rs import answer, told
+from jobs.asking.sql_delta_rs import answer, opened_table
 from jobs.asking.sql_request import LakeQuery
 from jobs.asking.sql_text import tables_named
 from pipelines.capture_rounds import Round, round_of, rounds_sql
@@ -120,7 +120,7 @@ def rounds(lake: Lake) -> list[Round]:
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[HeldTable]:
     """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
     for name in names:
-        with told(lake, name) as table:
+        with opened_table(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
         rows = next(_rows(lake, count))["rows"]
