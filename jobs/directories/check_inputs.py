@@ -76,7 +76,7 @@ def examine_all(
         try:
             examined.append(examine(one, room=room))
         except UnreadableFileError as error:
-            damages.append(unreadable(UnreadableFileError(one.shown, error.reason)))
+            damages.append(unreadable(one.shown, error.reason))
     return examined, damages
 
 
