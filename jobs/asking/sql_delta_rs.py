@@ -46,8 +46,8 @@ def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
 
 
 def read(query: LakeQuery) -> Any:
-    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, with VARIANT
-    undecoded.
+    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, whose VARIANT columns
+    are still structs of bytes.
 
     It has a schema and read_next_batch(), and exports itself as an Arrow stream.
     """

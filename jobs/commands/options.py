@@ -78,8 +78,12 @@ LakeOrPaths = Annotated[
 def lake_unless(
     paths: list[str] | None, lake: lakes.Lake | None, command: str
 ) -> lakes.Lake | None:
-    """The lake of LakeOrPaths; the environment's, where neither a lake nor a path is given. Raises
-    UsageError where the environment names none either, or a malformed one."""
+    """The lake that a command reads, None where it reads the paths.
+
+    lake: the value of LakeOrPaths. Where it is None and there are no paths, the environment names
+    the lake. Raises UsageError where the environment names none, or a malformed one. command: its
+    name, for the message.
+    """
     if lake is not None or paths:
         return lake
     named = os.environ.get(LAKE_VARIABLE)
