@@ -42,7 +42,16 @@ def answer(query: LakeQuery) -> QueryResult:
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
     """The rows of a query of our own, which names only tables that the lake has."""
-    return answer(LakeQuery(lake, sql, tables_named(sql))).rows
+    return _of_our_own(lake, sql).rows
+
+
+def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
+    """The same as dictionaries by column name. The names must differ."""
+    return _of_our_own(lake, sql).by_name()
+
+
+def _of_our_own(lake: Lake, sql: str) -> QueryResult:
+    return answer(LakeQuery(lake, sql, tables_named(sql)))
 
 
 def read(query: LakeQuery) -> Any:
