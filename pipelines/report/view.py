@@ -41,13 +41,9 @@ class PartingView:
 
 
 @dataclass(frozen=True)
-class RuleView:
-    """One rule's findings. rule: None for a rule of another release."""
+class RuleView(RuleCount):
+    """The findings of one rule. rule: None for a rule of another release."""
 
-    id: str
-    severity: str
-    findings: int
-    now: int
     rule: Rule | None
     rows: tuple[Row, ...]
 
@@ -199,7 +195,7 @@ def _facts(
     names: Names,
     rounds: Rounds,
     partings: list[Parting],
-    rules: Iterable[RuleView],
+    rules: tuple[RuleView, ...],
 ) -> ReportFacts:
     rows = evidence.replicas.rows
     latest = max(rows, key=lambda row: row["captured_at"])["capture_group"]
@@ -214,7 +210,7 @@ def _facts(
         losses=evidence.losses,
         partings=tuple(partings),
         snapshots={row["verdict"]: row["snapshots"] for row in evidence.snapshot_counts.rows},
-        rules=tuple(RuleCount(one.id, one.severity, one.findings, one.now) for one in rules),
+        rules=rules,
         damage=evidence.damage.total,
         kinds=tuple(dict.fromkeys(row["kind"] for row in evidence.damage.rows)),
         unbuilt=evidence.unbuilt.total,
