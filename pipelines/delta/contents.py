@@ -48,9 +48,9 @@ class ClusterRows:
 def put(
     lake: Lake, contract: Contract, pieces: Iterable[ClusterRows], kept: Sequence[str] = ()
 ) -> None:
-    """Makes the rows of the pieces all rows of their clusters in the table. Their keys must be
-    unique; ensure_table has made the table. Rows of the clusters in `kept` stay, and rows of all
-    other clusters are deleted.
+    """Replaces the rows of the pieces' clusters in the table by the rows of the pieces, whose keys
+    must be unique. ensure_table has made the table. Rows of the clusters in `kept` stay, and rows
+    of all other clusters are deleted.
 
     Where nothing changes there is no commit. A table with a change data feed gets only the
     difference, so its feed has only new, deleted and changed rows. Raises UnwritableFileError,
@@ -82,8 +82,9 @@ def joined(pieces: Iterable[ClusterRows], least: int) -> Iterator[ClusterRows]:
     waiting: list[ClusterRows] = []
     count = 0
     for piece in pieces:
-        waiting.append(ClusterRows(piece.clusters, piece.read()))
-        count += waiting[-1].read().num_rows
+        rows = piece.read()
+        waiting.append(ClusterRows(piece.clusters, rows))
+        count += rows.num_rows
         if count >= least:
             yield _as_one(waiting)
             waiting, count = [], 0
@@ -109,7 +110,7 @@ def _replace(
     differing = {
         cluster_id
         for some in joined(pieces, _ROWS_AT_ONCE)
-        if not _is_held(table, contract, some)
+        if not _are_equal(contract, _held(table, contract, some), some.read())
         for cluster_id in some.clusters
     }
     if not differing and not gone:
@@ -132,10 +133,13 @@ def _replace(
     )
 
 
-def _is_held(table: DeltaTable, contract: Contract, some: ClusterRows) -> bool:
-    """Whether the table has exactly these rows of their clusters."""
-    held = content(table, contract, of_clusters(some.clusters))
-    rows = some.read()
+def _held(table: DeltaTable, contract: Contract, some: ClusterRows) -> pa.Table:
+    """The rows of these clusters that the table has."""
+    return content(table, contract, of_clusters(some.clusters))
+
+
+def _are_equal(contract: Contract, held: pa.Table, rows: pa.Table) -> bool:
+    """Whether both are the same rows, in any order."""
     return held.num_rows == rows.num_rows and bool(
         _in_order(contract, held).equals(_in_order(contract, rows))
     )
@@ -152,9 +156,9 @@ def _change(
     changes: list[Row] = []
     touched = [*gone]
     for some in joined(pieces, _ROWS_AT_ONCE):
-        if not _is_held(table, contract, some):
-            held = content(table, contract, of_clusters(some.clusters))
-            changes += _differences(contract, held.to_pylist(), some.read().to_pylist())
+        held, rows = _held(table, contract, some), some.read()
+        if not _are_equal(contract, held, rows):
+            changes += _differences(contract, held.to_pylist(), rows.to_pylist())
             touched += some.clusters
     if gone:
         changes += _differences(contract, content(table, contract, of_clusters(gone)).to_pylist())
