@@ -31,7 +31,7 @@ so changes of other clusters don't rewrite them."""
 
 @dataclass(frozen=True)
 class ClusterRows:
-    """All rows that a table shall have of some clusters. held: the rows, in the contract's types,
+    """All rows that some clusters shall have in a table. held: the rows, in the contract's types,
     or the path of a file that holds them in Arrow's format."""
 
     clusters: tuple[str, ...]
@@ -71,7 +71,7 @@ def put(
 
 
 def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
-    """`put` with all rows that the table shall have."""
+    """Replaces the whole content of the table as `put` does. rows: those of all clusters."""
     clusters = tuple(rows["cluster_id"].unique().to_pylist())
     put(lake, contract, [ClusterRows(clusters, rows)])
 
@@ -106,7 +106,8 @@ def _replace(
     pieces: Sequence[ClusterRows],
     gone: Sequence[str],
 ) -> None:
-    """Replaces all rows of the clusters of which a row differs."""
+    """Replaces the rows of each cluster of which a row differs. gone: clusters whose rows are
+    deleted."""
     differing = {
         cluster_id
         for some in joined(pieces, _ROWS_AT_ONCE)
@@ -152,7 +153,7 @@ def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
 def _change(
     table: DeltaTable, contract: Contract, pieces: Iterable[ClusterRows], gone: Sequence[str]
 ) -> None:
-    """Commits the difference, in one commit."""
+    """Changes only the rows that differ, in one commit. gone: clusters whose rows are deleted."""
     changes: list[Row] = []
     touched = [*gone]
     for some in joined(pieces, _ROWS_AT_ONCE):

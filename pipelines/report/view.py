@@ -121,8 +121,8 @@ class ClusterView:
 
 
 def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
-    """number: the cluster's place on the page, from 1. trip: the cluster's history, None where the
-    lake doesn't tell it."""
+    """The view of one cluster. number: the cluster's place on the page, from 1. trip: the cluster's
+    history, None where the lake doesn't tell it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
