@@ -88,7 +88,7 @@ job more each time."""
 
 @dataclass
 class _Building(Building):
-    """One build with Spark."""
+    """A build with Spark."""
 
     spark: SparkSession
     gate: Gate
@@ -200,7 +200,7 @@ class _Building(Building):
             put_all(self.lake, gold.FINDINGS, pa.concat_tables(tables))
 
     def _put(self, contract: Contract, of_clusters: Iterator[tuple[str, Content]]) -> None:
-        """Makes these rows, by cluster_id, the table's content."""
+        """Replaces the content of the table. of_clusters: (cluster_id, all rows of the cluster)."""
         with self.writing(contract):
             pieces = [
                 ClusterRows((one,), table_of(contract, content)) for one, content in of_clusters

@@ -19,7 +19,8 @@ def nobody_asks(_: float) -> None:
 
 @dataclass
 class StepProgress:
-    """count: of all steps. share: is told the share of them that is done, from 0 to 1."""
+    """The progress of a build. count: the number of all its steps. behind: the number of the steps
+    that are done. share: is called with the part of the steps that is done, from 0 to 1."""
 
     count: int
     share: Callable[[float], None]
@@ -33,8 +34,9 @@ class StepProgress:
 
 @dataclass
 class Building:
-    """One build. progress: is told a line before each table. counts, versions: the rows of the
-    written tables, and their versions, by table name."""
+    """A build that goes on. progress: is called with a line of text before each table is written.
+    counts: the number of rows of each table that the build has written, by the table's name.
+    versions: the versions of these tables."""
 
     lake: delta.Lake
     progress: Callable[[str], None]
@@ -44,7 +46,8 @@ class Building:
 
     @contextmanager
     def writing(self, contract: Contract) -> Iterator[None]:
-        """The context around the write of a table. The table exists in it."""
+        """The context in which a table is written. The table exists when the context begins; when
+        it ends, the table's rows and version are noted."""
         self.progress(contract.name)
         delta.ensure_table(self.lake, contract)
         yield
@@ -59,8 +62,9 @@ class Building:
         clusters: Mapping[str, str] = MappingProxyType({}),
         unbroken: Iterable[str] = (),
     ) -> None:
-        """Keeps the inputs and outputs for the next build, unless another build wrote tables in
-        between. results: of the gates. clusters, unbroken: as of last_build.LastBuild."""
+        """Notes for the next build what this one has read and written, unless another build wrote
+        tables in between. results: those of the gates. clusters, unbroken: as in
+        last_build.LastBuild."""
         judged = {one.table.name: one.version for one in results}
         if self.versions.items() <= judged.items():
             note_build(self.lake, judged, self.counts, clusters, unbroken)

@@ -60,22 +60,20 @@ def write_data_file(
     batches: Iterable[pa.RecordBatch],
     *,
     bounded: Collection[str],
-    part: int = 0,
 ) -> DataFile | None:
     """Writes the batches' rows to a new file in `folder`. Gives None, and makes no file, where
     there are no rows.
 
     folder: a local path, or a URI of pyarrow.fs or of Hadoop's s3a. schema: the table's; batches
-    have its columns by name, in its types. bounded: the columns whose bounds are wanted. part: a
-    number for the file's name, which is unique without it. Raises ValueError where a batch lacks a
-    column, has it in another type, or has NULL in a column that allows none; OSError where the disk
-    refuses; UnwritableFileError where the object store refuses.
+    have its columns by name, in its types. bounded: the columns whose bounds are wanted. Raises
+    ValueError where a batch lacks a column, has it in another type, or has NULL in a column that
+    allows none; OSError where the disk refuses; UnwritableFileError where the object store refuses.
     """
     groups = _row_groups(_conforming(batches, schema))
     first = next(groups, None)
     if first is None:
         return None
-    name = f"part-{part:05d}-{uuid.uuid4()}-c000.{COMPRESSION}.parquet"
+    name = f"part-00000-{uuid.uuid4()}-c000.{COMPRESSION}.parquet"
     counts: Counter[str] = Counter()
     encodings = _encodings(schema, bounded)
     with _opened(folder) as (store, root):

@@ -62,11 +62,6 @@ DELTA_JARS = (
 DELTA = JarSet("Delta's", 10, DELTA_VERSION, DELTA_JARS)
 
 
-def delta_jars(jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """Absolute paths of DELTA_JARS, in that order; as `jar_paths`."""
-    return jar_paths(DELTA, jars_dir)
-
-
 def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
     """Absolute paths of a set's jars, in its order; the module's docstring says where they are
     found.
@@ -245,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--s3", action="store_true", help="also those for lakes in S3")
     options = parser.parse_args(arguments)
     try:
-        paths = list(delta_jars(options.jars_dir))
+        paths = list(jar_paths(DELTA, options.jars_dir))
         if options.s3:
             paths += jar_paths(S3A, options.jars_dir)
     except KraftlakeError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -177,15 +177,15 @@ def storage_options(uri: str) -> dict[str, str] | None:
     if not is_s3(uri):
         return None
     options = {"max_retries": str(_TRIES - 1), "retry_timeout": "20s"}
-    endpoint = _endpoint(os.environ)
+    endpoint = _endpoint()
     if endpoint is not None:
         options["aws_endpoint_url"] = endpoint
-        options["aws_region"] = _region(os.environ) or _DEFAULT_REGION
+        options["aws_region"] = _region() or _DEFAULT_REGION
         options["aws_allow_http"] = str(_is_plain(endpoint)).lower()
     return options
 
 
-def s3a_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def s3a_settings() -> dict[str, str]:
     """Spark's settings for Hadoop's s3a, and for the workers that write by pyarrow.fs."""
     settings = {
         # as pyarrow's: the environment, ~/.aws, a container's or a machine's role
@@ -195,7 +195,7 @@ def s3a_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         "attempts.maximum": str(_TRIES),
         "retry.limit": str(_TRIES),
     }
-    endpoint, region = _endpoint(environment), _region(environment)
+    endpoint, region = _endpoint(), _region()
     if endpoint is not None:
         settings["endpoint"] = endpoint
         settings["path.style.access"] = "true"
@@ -210,12 +210,12 @@ def s3a_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     return told
 
 
-def _endpoint(environment: Mapping[str, str]) -> str | None:
-    return environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or None
+def _endpoint() -> str | None:
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
-def _region(environment: Mapping[str, str]) -> str | None:
-    return environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or None
+def _region() -> str | None:
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or None
 
 
 def _is_plain(endpoint: str) -> bool:

@@ -164,8 +164,9 @@ class _Inputs:
 
 @dataclass
 class _Building(Building):
-    """One build without Spark. folder: for rows between processes. tasks: of the clusters. Its
-    steps are the gates, the clusters and the tables."""
+    """A build without Spark. folder: holds the rows that one process hands to another through
+    files. tasks: where the tables of clusters are computed. The build's steps are the gates, the
+    clusters and the tables."""
 
     gate: SmallGate
     inputs: _Inputs

@@ -91,7 +91,7 @@ def threads() -> Tasks:
 
 @dataclass(frozen=True)
 class OnSpark(_Mapping):
-    """Each part in a task of its own."""
+    """Runs each part in a task of Spark."""
 
     spark: SparkSession
     shares_memory: ClassVar[bool] = False
@@ -117,7 +117,7 @@ class LostProcessError(KraftlakeError):
 
 @dataclass(frozen=True)
 class InProcesses(_Mapping):
-    """Each part in one of several processes of this machine."""
+    """Runs each part in one of several processes of this machine."""
 
     pool: ProcessPoolExecutor
     at_once: int

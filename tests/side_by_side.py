@@ -33,7 +33,7 @@ _LOOK_EVERY_S = 0.1
 
 
 class Started(NamedTuple):
-    """said: its output, None where that goes to standard output by itself."""
+    """A process that runs tests. said: its output; None where that is shown as it comes."""
 
     process: subprocess.Popen[bytes]
     said: BinaryIO | None
@@ -66,7 +66,8 @@ def main(
 def _commands(
     wanted: str, replica: Sequence[str], later: Sequence[Sequence[str]]
 ) -> Iterator[list[str]]:
-    """In the order in which they begin; the first is that of the tests with Spark."""
+    """The command of each process, in the order in which they begin. The first one runs the tests
+    with Spark."""
     after = [folder for folders in later for folder in folders]
     yield _pytest(f"({wanted}) and spark", (), replica)
     yield _pytest(wanted, replica, after)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from pipelines import finding_rows
 from replica.check.examined import Examined
 from replica.check.group import JudgedDirectory
 from replica.check.rule import Finding
@@ -78,16 +79,9 @@ def member_summary(member: JudgedDirectory) -> dict[str, Any]:
 
 def finding_row(finding: Finding) -> dict[str, Any]:
     """A finding in the form of --json."""
-    return {
-        "rule": finding.rule.id,
-        "family": finding.rule.family,
-        "severity": finding.severity,
-        "file": finding.file,
-        "position": finding.position,
-        "offset": finding.offset,
-        "epoch": finding.epoch,
-        "message": finding.message,
-    }
+    # the row has the rule too: `rule` is here so that `family` follows it
+    begin = {"rule": finding.rule.id, "family": finding.rule.family}
+    return begin | finding_rows.finding_row(finding)
 
 
 def summary(

@@ -33,8 +33,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JudgedLook:
-    """rows: of bronze.findings. known: the files that the next ingest need not read again,
-    by path."""
+    """The findings of one look. rows: rows of bronze.findings. known: the files that the next
+    ingest need not read again, by path."""
 
     capture_id: str
     rows: tuple[Row, ...]

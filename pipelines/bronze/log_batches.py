@@ -36,7 +36,8 @@ _FACTS = (
 )
 _SEEN = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
 _PREFERRED = ("held", "nearness", *_FACTS, "crc_valid")
-"""Of a batch in several places the one with the largest of these counts is taken."""
+"""The columns by which one of several places of a batch is chosen: the place with the largest
+values in these columns, compared in this order."""
 
 
 def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:

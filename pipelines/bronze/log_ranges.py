@@ -48,20 +48,17 @@ def log_ranges(
     files: Sequence[tuple[SourceFile, ReplicaId]],
     batches: Sequence[Sequence[LocatedBatch]] = (),
     *,
-    range_bytes: int | None = None,
     at_once: int = 1,
 ) -> list[LogRange]:
-    """The files cut into ranges of about `range_bytes` bytes (by default MOST_RANGE_BYTES) or
-    fewer.
+    """The files cut into ranges of about MOST_RANGE_BYTES bytes or fewer.
 
     batches: of each file, as of plan_file; without them the files are read. at_once: the number of
     tasks that run side by side. Their work is about equal, so that no task runs alone at the end.
     """
-    range_bytes = range_bytes or MOST_RANGE_BYTES
     total = sum(size_of_file(file) - file.start for file, _ in files)
-    rounds = -(-total // (range_bytes * at_once))
+    rounds = -(-total // (MOST_RANGE_BYTES * at_once))
     even = -(-total // max(1, rounds * at_once))
-    least = min(range_bytes, _WORTH_A_TASK_BYTES)
+    least = min(MOST_RANGE_BYTES, _WORTH_A_TASK_BYTES)
     found_in: Sequence[Sequence[LocatedBatch] | None] = batches or [None] * len(files)
     return [
         LogRange(part, replica)

@@ -19,8 +19,8 @@ def of_replica(replica: ReplicaId) -> Column:
 
 
 def sql_of_replica(replica: ReplicaId, text: Callable[[str], str] = delta.text) -> str:
-    """The condition as SQL. text: makes a literal in the SQL of the engine; by default that of
-    delta-rs."""
+    """The condition as SQL. text: writes a text as a literal of the engine's SQL. By default the
+    engine is delta-rs."""
     return " AND ".join(
         f"{name} = {text(value) if isinstance(value, str) else value}"
         for name, value in asdict(replica).items()

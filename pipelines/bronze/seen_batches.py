@@ -36,11 +36,12 @@ _READ = LOG_BATCHES.arrow_columns(
 def write_seen_batches(
     lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, tasks: Tasks
 ) -> int:
-    """Update the table. Gives the number of added rows. captured: the looks of a round.
+    """Updates the table. Gives the number of added rows. captured: the looks of a round.
 
     Tasks write files for windows that change no row, and one commit adds them. The rows of other
     windows are merged, a few windows in one commit. Commits of a killed ingest change nothing when
-    the round runs again. Errors: as of pipelines.delta.Append, and deltalake's of a merge.
+    the round runs again. Raises the errors of pipelines.delta.PendingAppend, and deltalake's of a
+    merge.
     """
     append = PendingAppend.begun(lake, LOG_BATCHES)
     parts = ranges_of(captured, tasks.at_once)

@@ -27,7 +27,7 @@ from pipelines.capture.private import (
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
-from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
+from replica.format.small_files import size_limit
 
 SUFFIXES = (
     ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz",
@@ -116,7 +116,7 @@ class _Unpacking:
             detail = "a bundle in the bundle is not unpacked: name it on its own"
             self.damage(member.name, DamageKind.NOT_KAFKA, detail, member.position)
         elif _is_wanted(member.name):
-            limit = _most_bytes(member.name)
+            limit = size_limit(classify(PurePosixPath(member.name).name))
             if member.size is None or member.size <= limit:
                 return self._write(member)
             detail = f"{member.size} bytes, a file of Kafka's metadata has {limit} at most"
@@ -177,13 +177,6 @@ def _is_wanted(name: str) -> bool:
     base = PurePosixPath(name).name
     names = (capture.FILE_NAME, capture.PART_NAME)
     return base in names or classify(base).kind is not FileKind.OTHER
-
-
-def _most_bytes(name: str) -> int:
-    """How many bytes of a file with this name are read at most."""
-    kind = classify(PurePosixPath(name).name).kind
-    is_log = kind in (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP)
-    return MAX_LOG_BYTES if is_log else MAX_STATE_BYTES
 
 
 def _hostile(name: str) -> str:

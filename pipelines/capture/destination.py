@@ -45,7 +45,8 @@ class CaptureDestination(Protocol):
         """Write a file with exactly these bytes, and make the folders above it."""
 
     def replace(self, path: str, data: bytes) -> None:
-        """Does as `write`, but atomically: after a crash there is the old file or the new one."""
+        """Writes the file as `write` does, but atomically: after a crash there is the old file or
+        the new one."""
 
     def delete(self, path: str) -> None:
         """Delete the file, if it exists."""

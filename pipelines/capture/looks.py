@@ -46,8 +46,10 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """captured_at: with a time zone. order: folder names, oldest first. replica: the owner of
-    single files. known: captures whose files needn't be read again. seal: of the lake."""
+    """The caller's wishes for a look at directories. captured_at: the time of the captures, with a
+    time zone; None where the caller names none. order: folder names, oldest first. replica: the
+    owner of single files. known: captures whose files needn't be read again. seal: the one of the
+    lake."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()

@@ -31,8 +31,8 @@ class NamedQuery:
 
 
 def create_database(name: str, layer: str, root: str, location: str) -> str:
-    """location: a folder outside of every lake, because dropping the database deletes the
-    folder."""
+    """A statement that creates a database. location: a folder outside of every lake, because
+    dropping the database deletes the folder."""
     return (
         f"CREATE DATABASE IF NOT EXISTS {name} COMMENT {literal(LAYERS[layer])} "
         f"LOCATION {literal(location)} WITH DBPROPERTIES ({literal(OWNER)} = {literal(root)})"

@@ -30,8 +30,8 @@ _INLINE_BYTES = 16 * 1024
 
 @dataclass(frozen=True)
 class ClusterBatch:
-    """Clusters that are computed together. folder: for rows of theirs that are many. offsets: of
-    one cluster, at most."""
+    """Clusters that are computed together. folder: holds their rows where these are many.
+    most_offsets: the most offsets of one cluster."""
 
     admitted: Admitted
     clusters: tuple[str, ...]
@@ -42,14 +42,15 @@ class ClusterBatch:
 def parts_of(
     admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
 ) -> list[ClusterBatch]:
-    """records: how many each cluster has, by cluster_id."""
+    """All clusters, in parts that are computed together. records: the number of records of each
+    cluster, by cluster_id."""
     groups = neighbours(records, _RECORDS_AT_ONCE)
     return [ClusterBatch(admitted, clusters, folder, most_offsets) for clusters in groups]
 
 
 def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
-    """The clusters in groups of no more records than that, or of one cluster; records: as of
-    parts_of."""
+    """The clusters in groups. A group has at most `at_once` records, or it is a single cluster.
+    records: as of parts_of."""
     groups: list[list[str]] = []
     size = 0
     for cluster_id, count in records.items():
@@ -86,7 +87,7 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
 
 
 def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
-    """A cluster's rows out of the tables of bronze.DERIVED_FROM, in their order."""
+    """The rows of one cluster. content: the tables of bronze.DERIVED_FROM, in that order."""
     captures, batches, records, snapshots, snapshot_records, *others = (
         of_cluster(table, cluster_id) for table in content
     )

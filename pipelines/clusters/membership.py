@@ -33,8 +33,13 @@ def members(admitted: Admitted) -> Iterator[RoundMember]:
         batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
         for one in some:
             looks, in_snapshots, state = (of_cluster(rows, one) for rows in small)
-            mine = Batches.of(of_cluster(batches, one))
-            nothing = in_snapshots.slice(0, 0)
-            known = looks.to_pylist(), state.to_pylist()
-            rows = BronzeRows(known[0], mine, nothing, [], in_snapshots, known[1], [])
+            rows = BronzeRows(
+                captures=looks.to_pylist(),
+                batches=Batches.of(of_cluster(batches, one)),
+                records=bronze.LOG_RECORDS.arrow_schema.empty_table(),
+                snapshots=[],
+                snapshot_records=in_snapshots,
+                state=state.to_pylist(),
+                found=[],
+            )
             yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)

@@ -24,12 +24,13 @@ _IS_GONE = "_is_gone"
 def replace_by_files(
     spark: SparkSession, lake: Lake, contract: Contract, files: Sequence[NewFile]
 ) -> None:
-    """Makes the rows of data files the table's whole content, and commits only the difference. The
-    change data feed then has only new, deleted and changed rows.
+    """Replaces the whole content of a table by the rows of data files, and commits only the
+    difference. So the change data feed has only new, deleted and changed rows.
 
     The files lie in the table's folder, and no commit names them yet. The keys of their rows must
-    be unique. An empty table takes the files as its own; otherwise they are removed after the
-    merge. Where nothing changed there is no commit; MERGE would make one.
+    be unique. Where the table is empty, the files become its own. Otherwise the rows are merged,
+    and the files are removed after that. Where nothing changed, nothing is committed: a MERGE would
+    make an empty commit.
     """
     if not size(lake, contract).row_count:
         commit(lake, contract, files, "overwrite")

@@ -31,7 +31,7 @@ so changes of other clusters don't rewrite them."""
 
 @dataclass(frozen=True)
 class ClusterRows:
-    """All rows that a table shall have of some clusters. held: the rows, in the contract's types,
+    """All rows that some clusters shall have in a table. held: the rows, in the contract's types,
     or the path of a file that holds them in Arrow's format."""
 
     clusters: tuple[str, ...]
@@ -48,9 +48,9 @@ class ClusterRows:
 def put(
     lake: Lake, contract: Contract, pieces: Iterable[ClusterRows], kept: Sequence[str] = ()
 ) -> None:
-    """Makes the rows of the pieces all rows of their clusters in the table. Their keys must be
-    unique; ensure_table has made the table. Rows of the clusters in `kept` stay, and rows of all
-    other clusters are deleted.
+    """Replaces the rows of the pieces' clusters in the table by the rows of the pieces, whose keys
+    must be unique. ensure_table has made the table. Rows of the clusters in `kept` stay, and rows
+    of all other clusters are deleted.
 
     Where nothing changes there is no commit. A table with a change data feed gets only the
     difference, so its feed has only new, deleted and changed rows. Raises UnwritableFileError,
@@ -71,7 +71,7 @@ def put(
 
 
 def put_all(lake: Lake, contract: Contract, rows: pa.Table) -> None:
-    """`put` with all rows that the table shall have."""
+    """Replaces the whole content of the table as `put` does. rows: those of all clusters."""
     clusters = tuple(rows["cluster_id"].unique().to_pylist())
     put(lake, contract, [ClusterRows(clusters, rows)])
 
@@ -82,8 +82,9 @@ def joined(pieces: Iterable[ClusterRows], least: int) -> Iterator[ClusterRows]:
     waiting: list[ClusterRows] = []
     count = 0
     for piece in pieces:
-        waiting.append(ClusterRows(piece.clusters, piece.read()))
-        count += waiting[-1].read().num_rows
+        rows = piece.read()
+        waiting.append(ClusterRows(piece.clusters, rows))
+        count += rows.num_rows
         if count >= least:
             yield _as_one(waiting)
             waiting, count = [], 0
@@ -105,11 +106,12 @@ def _replace(
     pieces: Sequence[ClusterRows],
     gone: Sequence[str],
 ) -> None:
-    """Replaces all rows of the clusters of which a row differs."""
+    """Replaces the rows of each cluster of which a row differs. gone: clusters whose rows are
+    deleted."""
     differing = {
         cluster_id
         for some in joined(pieces, _ROWS_AT_ONCE)
-        if not _is_held(table, contract, some)
+        if not _are_equal(contract, _held(table, contract, some), some.read())
         for cluster_id in some.clusters
     }
     if not differing and not gone:
@@ -132,10 +134,13 @@ def _replace(
     )
 
 
-def _is_held(table: DeltaTable, contract: Contract, some: ClusterRows) -> bool:
-    """Whether the table has exactly these rows of their clusters."""
-    held = content(table, contract, of_clusters(some.clusters))
-    rows = some.read()
+def _held(table: DeltaTable, contract: Contract, some: ClusterRows) -> pa.Table:
+    """The rows of these clusters that the table has."""
+    return content(table, contract, of_clusters(some.clusters))
+
+
+def _are_equal(contract: Contract, held: pa.Table, rows: pa.Table) -> bool:
+    """Whether both are the same rows, in any order."""
     return held.num_rows == rows.num_rows and bool(
         _in_order(contract, held).equals(_in_order(contract, rows))
     )
@@ -148,13 +153,13 @@ def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
 def _change(
     table: DeltaTable, contract: Contract, pieces: Iterable[ClusterRows], gone: Sequence[str]
 ) -> None:
-    """Commits the difference, in one commit."""
+    """Changes only the rows that differ, in one commit. gone: clusters whose rows are deleted."""
     changes: list[Row] = []
     touched = [*gone]
     for some in joined(pieces, _ROWS_AT_ONCE):
-        if not _is_held(table, contract, some):
-            held = content(table, contract, of_clusters(some.clusters))
-            changes += _differences(contract, held.to_pylist(), some.read().to_pylist())
+        held, rows = _held(table, contract, some), some.read()
+        if not _are_equal(contract, held, rows):
+            changes += _differences(contract, held.to_pylist(), rows.to_pylist())
             touched += some.clusters
     if gone:
         changes += _differences(contract, content(table, contract, of_clusters(gone)).to_pylist())

@@ -24,7 +24,7 @@ def add_values(
     application: str | None = None,
     seen: int | None = None,
 ) -> Written:
-    """Adds rows, by column name, in one commit.
+    """Adds rows in one commit. values: the rows, each as column name to value.
 
     application, seen: as of pipelines.delta.committing.commit. seen is the version in which the
     caller saw that the rows are missing: a writer that committed since then may have added them.
@@ -37,17 +37,18 @@ def add_values(
 
 
 def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -> Written:
-    """Makes these rows the whole content of the table, which ensure_table has made, in one commit:
-    a file for each of the tables, which have the columns and types of the contract.
+    """Replaces the whole content of a table in one commit. The table must exist (ensure_table).
 
-    Where the table is empty and stays so, nothing is committed. Raises the errors of `add_values`.
+    values: the new rows, in the columns and types of the contract. Each of these Arrow tables
+    becomes a file. Where the table is empty and no row is given, nothing is committed. Raises the
+    errors of `add_values`.
     """
     files = [file for rows in values for file in _files(lake, contract, rows)]
     return commit(lake, contract, files, "overwrite")
 
 
 def _files(lake: Lake, contract: Contract, rows: pa.Table) -> list[NewFile]:
-    """The file of these rows, none where there are no rows."""
+    """Writes the rows into a file. Gives the file, or no file where there are no rows."""
     target = WriteTarget.of(lake, contract)
     try:
         file = target.write(rows.to_batches())

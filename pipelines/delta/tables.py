@@ -77,10 +77,10 @@ def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> 
 def overwrite(
     lake: Lake, contract: Contract, df: DataFrame, *, replace_where: str | None = None
 ) -> None:
-    """Makes `df` the table's whole content; schema, comments and partitioning stay.
+    """Replaces the table's whole content by `df`. The table's schema and its comments stay.
 
-    replace_where: an SQL condition on the table; only rows that match are replaced, and Delta
-    refuses a `df` with rows that don't.
+    replace_where: an SQL condition on the table. Only rows that match are replaced, and Delta
+    refuses a `df` with rows that don't match.
     """
     writer = contract.select(df).write.format("delta").mode("overwrite")
     if replace_where is not None:
@@ -140,7 +140,7 @@ def keys_equal(names: Iterable[str]) -> str:
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
-    """Sets them on the table at `path`, in one commit."""
+    """Sets the properties of the table at `path`, in one commit."""
     pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     spark.sql(f"ALTER TABLE {identifier(path)} SET TBLPROPERTIES ({pairs})")
 

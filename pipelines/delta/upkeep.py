@@ -98,7 +98,7 @@ class _Log:
         return len(before) - len(self._commit_times())
 
     def _commit_times(self) -> list[int]:
-        """The times of commits in ms, by version, for the versions whose entries exist."""
+        """The times (ms since the epoch) of the commits whose entries still exist."""
         times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
         return [row["at"] for row in times]
 

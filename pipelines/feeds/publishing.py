@@ -1,4 +1,4 @@
-"""Publishes a table's feed to a target, and no change a second time."""
+"""Publishes the change data feed of a table to a target. No change is published twice."""
 
 from __future__ import annotations
 

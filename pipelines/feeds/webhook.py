@@ -100,9 +100,9 @@ def endpoint(
 
 
 class Webhook:
-    """A webhook to send findings to; the function `webhook` makes it. tell: where given, it is told
-    of an endpoint that doesn't answer, and the finding is sent again without end; otherwise that
-    raises UnreachablePeerError. Raises PeerError where the endpoint refuses."""
+    """Sends findings to an endpoint; the function `webhook` makes this object. tell: is called when
+    the endpoint doesn't answer, and the finding is then sent again, without end. Where `tell` is
+    None, UnreachablePeerError is raised instead. Raises PeerError where the endpoint refuses."""
 
     def __init__(
         self,

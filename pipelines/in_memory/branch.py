@@ -29,16 +29,16 @@ def _is_agreed(committed: AgreedBranch, batches: Batches) -> Any:
 
 
 class BranchRecords(NamedTuple):
-    """Records of the agreed branch, ascending by offset, each once. rows: RECORDS. commitments: of
-    each, as in silver.committed_log."""
+    """Records of the agreed branch, ascending by offset, each once. rows: the records, with the
+    columns of RECORDS. commitments: the commitment of each record, as in silver.committed_log."""
 
     rows: pa.Table
     commitments: pa.Array
 
 
 def branch_records(committed: AgreedBranch, rows: pa.Table) -> BranchRecords:
-    """The records among the rows that are of the branch. rows: of any replicas, with crc besides
-    the columns of RECORDS."""
+    """Those of the given records that are of the agreed branch. rows: records of any replicas, with
+    the column crc besides those of RECORDS."""
     offsets, epochs, crcs = (_longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
     kept = _in_order(offsets, committed.has(offsets, epochs, crcs))
     commitments = committed.commitments(committed.places(offsets[kept]))
@@ -46,10 +46,14 @@ def branch_records(committed: AgreedBranch, rows: pa.Table) -> BranchRecords:
 
 
 class LostTail(NamedTuple):
-    """A branch that lost. position: the offset of the fork, the first offset at which such a log
-    holds another entry than the agreed branch. tail_id: a capture that shows it. commitment:
-    superseded where the agreed entry at the fork is proven, else unproven. replica: whose log it
-    is. batches: its batches from the fork on. last_offset: of these, inclusive."""
+    """A branch that lost.
+
+    position: the offset of the fork: the first offset at which the log of the branch holds another
+    entry than the agreed branch. tail_id: a capture that shows the branch. commitment: "superseded"
+    where the agreed entry at the fork is proven, otherwise "unproven". replica: the replica of that
+    log. batches: the log's batches from the fork on. last_offset: the last offset of these batches,
+    inclusive.
+    """
 
     position: int
     tail_id: str
@@ -88,16 +92,17 @@ def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:
 
 
 def tail_records(tail: LostTail, rows: pa.Table) -> pa.Table:
-    """RECORDS of the tail, ascending by offset. rows: of the tail's replica, with base_offset and
-    crc besides the columns of RECORDS."""
+    """The records of the tail with the columns of RECORDS, ascending by offset. rows: records of
+    the tail's replica, with the columns base_offset and crc besides those of RECORDS."""
     keys = (rows[name].to_pylist() for name in ("base_offset", "leader_epoch", "crc"))
     is_held = np.array([key in tail.batches for key in zip(*keys, strict=True)], np.bool_)
     return _taken(rows, _in_order(_longs(rows["offset"]), is_held))
 
 
 def content_records(rows: pa.Table, epoch: int) -> pa.Table:
-    """RECORDS of a snapshot, each once; `offset` is the record's index. rows: the content by any
-    replicas. epoch: of the snapshot."""
+    """The records of a snapshot with the columns of RECORDS, each once. Their `offset` is the
+    record's index in the snapshot. rows: the records, as any replicas have them. epoch: the
+    snapshot's epoch."""
     epochs = pa.repeat(pa.scalar(epoch, pa.int32()), rows.num_rows)
     indexes = _longs(rows["offset"])
     kept = _in_order(indexes, np.ones(len(indexes), np.bool_))
@@ -105,7 +110,8 @@ def content_records(rows: pa.Table, epoch: int) -> pa.Table:
 
 
 def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
-    """The places of the wanted ones, ascending by offset, of each offset one."""
+    """The places of the wanted records, ascending by offset. Of several records with the same
+    offset only the first counts."""
     wanted = np.flatnonzero(is_wanted)
     ascending = wanted[np.argsort(offsets[wanted], kind="stable")]
     found = offsets[ascending]
@@ -114,7 +120,7 @@ def _in_order(offsets: Longs, is_wanted: npt.NDArray[np.bool_]) -> Longs:
 
 
 def _taken(rows: pa.Table, places: Longs) -> pa.Table:
-    """RECORDS of the rows at these places."""
+    """The rows at these places, with the columns of RECORDS."""
     rows = rows.select(RECORDS.names)
     if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
         return rows

@@ -14,7 +14,7 @@ from replica.history.log import ReplicaLog
 
 
 def group_findings(cluster_id: str, captures: Iterable[Row], logs: ReplicaLogs) -> list[Row]:
-    """A row for each capture group; captures: rows of bronze.captures."""
+    """A row for each capture group. captures: the cluster's rows of bronze.captures."""
     return [
         {
             "cluster_id": cluster_id,

@@ -118,8 +118,8 @@ class ReplicaLogs:
         return ReplicaKey(look["node_id"], look["directory_id"])
 
     def of_group(self, captures: Sequence[str]) -> list[ReplicaLog]:
-        """The log of each capture of one group. The runs of pipelines.in_memory.shared_runs take
-        the place of its batches. Raises KeyError for an unknown capture."""
+        """The log of each capture of one group. Its batches are replaced by the runs of
+        pipelines.in_memory.shared_runs. Raises KeyError for an unknown capture."""
         runs = runs_of([self._entries(capture_id) for capture_id in captures])
         return list(map(self._log, captures, runs))
 

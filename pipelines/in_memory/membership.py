@@ -72,7 +72,8 @@ def members_of(
 
 
 def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
-    """The findings, as PLACED. members: of all clusters in the rounds."""
+    """The findings of all rounds, as rows with the columns PLACED. members: those of all clusters
+    in the rounds."""
     rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
     for member in members:
         rounds[member.ingest_seq].append(member)

@@ -16,7 +16,7 @@ from pipelines.replay.columns import is_unknown
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, plan_of
 
 _Runs: TypeAlias = list[tuple[int, int]]
-"""(start, end (exclusive)), ascending."""
+"""Ranges of offsets (start, end (exclusive)), ascending."""
 
 
 class WholeSnapshot(NamedTuple):
@@ -30,7 +30,8 @@ class WholeSnapshot(NamedTuple):
 
 
 def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
-    """Each id and content once, with the latest time. snapshots: rows of bronze.snapshots."""
+    """The whole snapshots, each id and content once, with the latest time that a row gives for it.
+    snapshots: rows of bronze.snapshots."""
     latest: dict[tuple[int, int, str], int | None] = {}
     for row in snapshots:
         if row["is_whole"]:
@@ -43,15 +44,16 @@ def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
 
 
 class Surveyed(NamedTuple):
-    """What records show. held: the offsets that have a record. unknown: those of records whose type
-    or version this release doesn't know."""
+    """What some records tell a plan. held: the offsets that have a record. unknown: the offsets of
+    records whose type or version this release doesn't know."""
 
     held: _Runs
     unknown: list[int]
 
 
 def surveyed(rows: pa.Table) -> Surveyed:
-    """rows: RECORDS, ascending by offset."""
+    """What these records tell a plan. rows: records with the columns of RECORDS, ascending by
+    offset."""
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
@@ -75,8 +77,9 @@ def planned(
     snapshots: Iterable[WholeSnapshot],
     partial_contents: Collection[str],
 ) -> Planned:
-    """pieces: the records of the agreed branch, ascending by offset. partial_contents: contents of
-    snapshots that hold a record which this release doesn't know; no replay begins with them."""
+    """The plan of a cluster's replay. pieces: what the records of the agreed branch tell, ascending
+    by offset. partial_contents: the contents of snapshots that hold a record which this release
+    doesn't know. No replay begins with such a snapshot."""
     held: _Runs = []
     unknown: list[int] = []
     for piece in pieces:
@@ -98,14 +101,14 @@ def planned(
 
 
 def _joined(runs: _Runs) -> Iterator[tuple[int, int]]:
-    """Runs that follow each other without a hole are one."""
+    """The runs, where neighbours without a hole between them are joined into one."""
     starts = [index for index, run in enumerate(runs) if not index or runs[index - 1][1] != run[0]]
     for first, end in pairwise([*starts, len(runs)] if runs else []):
         yield runs[first][0], runs[end - 1][1]
 
 
 def _without(runs: _Runs, offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """What is left of the runs without these offsets, which are in them, ascending."""
+    """The runs without these offsets. offsets: ascending; each is in one of the runs."""
     gone = np.array(offsets, np.int64)
     for start, end in runs:
         inside = gone[np.searchsorted(gone, start) : np.searchsorted(gone, end)].tolist()

@@ -35,8 +35,9 @@ from replica.model.keys import ReplicaId
 
 
 class BranchRange(NamedTuple):
-    """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some that
-    hold all entries of these; None where each replica may be needed."""
+    """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some
+    replicas that together hold all entries at these offsets; None where the records of every
+    replica may be needed."""
 
     low: int
     high: int
@@ -44,8 +45,11 @@ class BranchRange(NamedTuple):
 
 
 class ReplayLog(Protocol):
-    """The records of a cluster. committed: the agreed branch. pieces: of the branch, ascending;
-    together they are all of it. snapshots: each id and content."""
+    """The records of a cluster.
+
+    committed: the agreed branch. pieces: ranges of the branch, ascending, which together are all of
+    it. tails: the branches that lost. snapshots: the whole snapshots, each id and content once.
+    """
 
     @property
     def committed(self) -> AgreedBranch: ...
@@ -63,11 +67,11 @@ class ReplayLog(Protocol):
         """The records of a piece."""
 
     def tail(self, tail: LostTail) -> pa.Table:
-        """RECORDS of a branch that lost, ascending by offset."""
+        """The records of a branch that lost, with the columns of RECORDS, ascending by offset."""
 
     def content(self, snapshot: WholeSnapshot) -> pa.Table:
-        """RECORDS of a snapshot, each once, whichever replicas have it; `offset` is the record's
-        index."""
+        """The records of a snapshot with the columns of RECORDS, each once, whichever replicas have
+        them. Their `offset` is the record's index in the snapshot."""
 
 
 @dataclass(frozen=True)
@@ -110,16 +114,16 @@ class HeldLog:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The results of one walk over the agreed branch. written: WRITTEN, what each record of it, and
-    of the branches that lost, changes. compared: rows of REPLAYED, the snapshots beside it, and
-    which of its records can't be applied."""
+    """The results of a replay of the agreed branch. written: rows of WRITTEN: what each record
+    changes, of the agreed branch and of the branches that lost. compared: rows of REPLAYED: the
+    comparisons of snapshots with the log, and the records of the log that can't be applied."""
 
     written: pa.Table
     compared: list[Row]
 
 
 def replayed(log: ReplayLog) -> Replayed:
-    """A cluster replayed in one part."""
+    """Replays a cluster in one part."""
     pieces = [surveyed(log.branch(piece).rows) for piece in log.pieces]
     contents = {one.content_sha256: one for one in log.snapshots}
     partial_contents = [

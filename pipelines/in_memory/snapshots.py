@@ -26,7 +26,8 @@ _FIRST = ("node_id", "directory_id", "file")
 
 
 def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
-    """JUDGED of pipelines.gold.rules.snapshots: a row for each snapshot of each capture."""
+    """A row for each snapshot of each capture, with the columns JUDGED of
+    pipelines.gold.rules.snapshots."""
     told = _told(bronze.found)
     unknown = _first_unknown(bronze.found)
     compared = {
@@ -63,9 +64,9 @@ def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
 
 
 def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Iterator[Row]:
-    """The findings, as PLACED. Each snapshot is compared with the first replica's snapshot of the
-    same id in the capture group. A snapshot that can't be read as a whole, and the bootstrap
-    snapshot 0-0, which is no state, are left out."""
+    """The findings on snapshots of one id, as rows with the columns PLACED. Each snapshot is
+    compared with the first replica's snapshot of the same id in the capture group. Left out are
+    snapshots that can't be read as a whole, and the bootstrap snapshot 0-0, which is no state."""
     compared = {
         (*_ids(row), row["against_sha256"]): row
         for row in replayed

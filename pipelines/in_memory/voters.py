@@ -18,21 +18,21 @@ def known_directory(directory: str | None) -> str | None:
 
 
 def node_ids_as_voters(ids: Sequence[int] | None) -> list[Row] | None:
-    """Voters of a source that gives node ids only, sorted. Gives None for None."""
+    """Voters of a source that gives only node ids, sorted; None where the source gives no ids."""
     return None if ids is None else _in_order([voter(node) for node in ids])
 
 
 def configured_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
-    """Voters of controller.quorum.voters: dicts of voter_id, host and port; sorted. None for
-    None."""
+    """Voters of controller.quorum.voters, sorted; None where `voters` is None. voters: dicts of
+    voter_id, host and port."""
     if voters is None:
         return None
     return _in_order([voter(one["voter_id"], endpoints=[_endpoint(one)]) for one in voters])
 
 
 def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
-    """Voters of a LEADER_CHANGE: dicts of voter_id and directory_id; in their order. None for
-    None."""
+    """Voters of a LEADER_CHANGE, in their order; None where `voters` is None. voters: dicts of
+    voter_id and directory_id."""
     if voters is None:
         return None
     return [voter(one["voter_id"], one["directory_id"]) for one in voters]

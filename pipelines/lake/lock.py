@@ -46,9 +46,9 @@ def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock as `locked` does, but in an object store, in which commits of two drivers to a
-    table would overwrite each other. On a file system Delta refuses the second commit, and nothing
-    is held."""
+    """Holds the lock as `locked` does, but only for a lake in an object store: there commits of two
+    drivers to a table would overwrite each other. On a file system Delta refuses the second commit,
+    so no lock is held."""
     if lake.is_remote:
         with locked(lake, waiting):
             yield

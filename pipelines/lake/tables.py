@@ -18,9 +18,8 @@ _LOG = "_delta_log"
 def tables_of(lake: Lake) -> tuple[str, ...]:
     """`schema.table` of every table, sorted by layer.
 
-    UsageError where there is no lake, or one of another schema version, or one with links in it
-    (pipelines.lake.links). UnreadableFileError where
-    an object store refuses.
+    Raises UsageError where there is no lake, or one of another schema version, or one with links in
+    it (pipelines.lake.links), and UnreadableFileError where an object store refuses.
     """
     refuse_links(lake)
     check_schema_version(lake)  # first: another release may keep its tables elsewhere
@@ -28,7 +27,8 @@ def tables_of(lake: Lake) -> tuple[str, ...]:
 
 
 def check_lake(lake: Lake) -> None:
-    """The errors of `tables_of`: at once and in plain words, where Spark would say neither."""
+    """Raises the errors of `tables_of`. They come at once and in plain words; those of Spark would
+    do neither."""
     tables_of(lake)
 
 

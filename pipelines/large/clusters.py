@@ -97,7 +97,7 @@ def _typed(contract: Contract, rows: DataFrame) -> pa.Table:
 
 
 def by_cluster(rows: Iterable[Row]) -> defaultdict[str, list[Row]]:
-    """Rows with a cluster_id."""
+    """The rows by cluster_id, a column that each of them has."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         found[row["cluster_id"]].append(row)

@@ -33,13 +33,13 @@ from pipelines.tables.contract import Contract
 from replica.model.keys import ReplicaId
 
 _OFFSETS_AT_ONCE = 500_000
-"""Of the branch, so that a task holds some 100 MB of records."""
+"""The most offsets of a piece, so that a task holds some 100 MB of records."""
 
 
 @dataclass(frozen=True)
 class ClusterLog:
-    """What a task needs to know of a cluster to read its records. committed: the agreed branch;
-    pieces: of it, ascending, which together are all of it."""
+    """The facts by which a task reads the records of a cluster. committed: the agreed branch.
+    pieces: ranges of the branch, ascending, which together are all of it."""
 
     admitted: Admitted
     committed: AgreedBranch
@@ -61,7 +61,7 @@ class ClusterLog:
         )
 
     def branch(self, piece: BranchRange) -> BranchRecords:
-        """As of ReplayLog. Raises what delta-rs raises: just Exception where a data file is
+        """See ReplayLog. Raises what delta-rs raises: a plain Exception where a data file is
         gone."""
         where = f'"offset" >= {piece.low} AND "offset" < {piece.high}'
         if piece.replicas is not None:

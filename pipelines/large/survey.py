@@ -1,4 +1,5 @@
-"""Which records of large clusters can be replayed, as tasks find it, a piece of a log at a time."""
+"""Finds which records of large clusters can be replayed. Each task reads one piece of a log, or one
+snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pipelines.large.log import ClusterLog
 from pipelines.tasks import Tasks
 
 Logs: TypeAlias = Mapping[str, ClusterLog]
-"""By cluster_id."""
+"""The log of each cluster, by cluster_id."""
 
 
 class _Stretch(NamedTuple):

@@ -31,11 +31,11 @@ PAGES = "_quality"
 
 
 class JudgedRun:
-    """What the gates of one run find. Leaving the context writes it.
+    """The results of the gates of one run. They are written when the context ends.
 
-    progress: is told a line for each broken expectation. run_id: a UUID for the rows of results;
-    rows of an earlier attempt with the same id are replaced. by_spark: whether judged rows are
-    Spark's DataFrames.
+    progress: is called with a line of text for each broken expectation. run_id: a UUID for the rows
+    of results; rows of an earlier attempt with the same id are replaced. by_spark: whether judged
+    rows are Spark's DataFrames.
     """
 
     def __init__(

@@ -91,8 +91,8 @@ class Evidence:
     exposure: Figure | None = None
 
     def voters(self, before: int | None = None) -> frozenset[int]:
-        """Node ids of the newest epoch that names its voters. before: an offset below which the
-        epoch begins."""
+        """The node ids of the voters in the newest epoch whose voters are known. before: an offset;
+        only epochs that begin below it count, or all epochs where it is None."""
         for row in reversed(self.leaders.rows):
             start = row["start_offset"]
             is_before = before is None or (start is not None and start < before)

@@ -63,7 +63,7 @@ LIMIT 50"""
 
 
 def ms(time: str) -> str:
-    """SQL: a timestamp column in ms since 1970, also for years that no calendar has."""
+    """SQL: a timestamp column in ms since 1970. It also takes years that no calendar has."""
     return f"CAST({time} AS BIGINT) / 1000"
 
 
@@ -225,7 +225,7 @@ _RECORDS = """\
 JOIN bronze.log_records AS r
   ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = b.directory_id
  AND r.base_offset = b.base_offset AND r.leader_epoch = b.leader_epoch AND r.crc = b.crc"""
-"""The records of the batches b."""
+"""SQL: the join of the batches `b` with their records, `r`."""
 
 
 def branch_records(

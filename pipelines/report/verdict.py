@@ -41,9 +41,10 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class RuleCount:
-    """findings of one rule in all captures, and `now` in each replica's newest one."""
+    """The number of findings of one rule. id: of the rule. findings: those in all captures. now:
+    those in the newest capture of each replica."""
 
-    rule: str
+    id: str
     severity: str
     findings: int
     now: int
@@ -240,7 +241,7 @@ def _damage(facts: ReportFacts) -> Iterator[Clause]:
 
 def _not_known(facts: ReportFacts) -> Iterator[Clause]:
     """Where the log holds what this release doesn't know, its state ends there."""
-    is_newer = any(one.rule in NOT_KNOWN and one.now for one in facts.rules)
+    is_newer = any(one.id in NOT_KNOWN and one.now for one in facts.rules)
     if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
         yield Clause(
             Level.ATTENTION,
@@ -251,7 +252,7 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
 
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
     """Findings that no other clause tells about."""
-    others = [one for one in rules if one.rule not in _TOLD_BY_LOSSES]
+    others = [one for one in rules if one.id not in _TOLD_BY_LOSSES]
     for severity, level in (("error", Level.BROKEN), ("warning", Level.ATTENTION)):
         now = [one for one in others if one.severity == severity and one.now]
         if now:
@@ -267,7 +268,7 @@ def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
 
 
 def _named(rules: list[RuleCount]) -> str:
-    return listed([one.rule for one in rules], limit=3)
+    return listed([one.id for one in rules], limit=3)
 
 
 def _now(facts: ReportFacts) -> Iterator[Clause]:

@@ -41,13 +41,9 @@ class PartingView:
 
 
 @dataclass(frozen=True)
-class RuleView:
-    """One rule's findings. rule: None for a rule of another release."""
+class RuleView(RuleCount):
+    """The findings of one rule. rule: None for a rule of another release."""
 
-    id: str
-    severity: str
-    findings: int
-    now: int
     rule: Rule | None
     rows: tuple[Row, ...]
 
@@ -125,8 +121,8 @@ class ClusterView:
 
 
 def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> ClusterView:
-    """number: the cluster's place on the page, from 1. trip: the cluster's history, None where the
-    lake doesn't tell it."""
+    """The view of one cluster. number: the cluster's place on the page, from 1. trip: the cluster's
+    history, None where the lake doesn't tell it."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])
@@ -199,7 +195,7 @@ def _facts(
     names: Names,
     rounds: Rounds,
     partings: list[Parting],
-    rules: Iterable[RuleView],
+    rules: tuple[RuleView, ...],
 ) -> ReportFacts:
     rows = evidence.replicas.rows
     latest = max(rows, key=lambda row: row["captured_at"])["capture_group"]
@@ -214,7 +210,7 @@ def _facts(
         losses=evidence.losses,
         partings=tuple(partings),
         snapshots={row["verdict"]: row["snapshots"] for row in evidence.snapshot_counts.rows},
-        rules=tuple(RuleCount(one.id, one.severity, one.findings, one.now) for one in rules),
+        rules=rules,
         damage=evidence.damage.total,
         kinds=tuple(dict.fromkeys(row["kind"] for row in evidence.damage.rows)),
         unbuilt=evidence.unbuilt.total,

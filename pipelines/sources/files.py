@@ -16,7 +16,8 @@ from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read. path: the local path or URI to read; shown: the name in the column `file`.
+    """A file that a source reads. path: a local path, or a URI. shown: the file's name in the
+    column `file`.
 
     start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
     a start above 0. end: the byte to stop at (exclusive), None for the file's end.

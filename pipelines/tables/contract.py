@@ -64,10 +64,11 @@ class ContractError(TypeError):
 
 @dataclass(frozen=True)
 class Column:
-    """name: as in SQL. type: Spark's DDL of it, such as "array<int>" or "variant".
+    """A column of a table. name: its name in SQL. type: its type in Spark's DDL, such as
+    "array<int>" or "variant".
 
-    description: one sentence with the unit; it becomes the column's comment in the table.
-    nullable: False makes Delta refuse a row without a value.
+    description: one sentence with the unit; it becomes the column's comment in the table. nullable:
+    False makes Delta refuse a row without a value.
     """
 
     name: str
@@ -88,10 +89,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Contract:
-    """One table. name: "bronze.captures". keys: the columns that tell one row from another.
+    """The contract of one table. name: such as "bronze.captures". keys: the columns that tell one
+    row from another.
 
-    change_feed: whether Delta keeps row-level changes for readers of its change data feed; for
-    FEED_RETENTION_DAYS, and VACUUM keeps to it.
+    change_feed: whether Delta keeps row-level changes for readers of its change data feed. It keeps
+    them for FEED_RETENTION_DAYS, and VACUUM obeys that.
     """
 
     name: str

@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -38,15 +37,16 @@ from replica.raft.inputs import Append
 from replica.raft.leader.accumulator import BufferAllocationError
 from replica.raft.roles import Leader
 from replica.storage.filesystem import LocalDisk
+from tests.bench.lag import measured_lag
 from tests.bench.memory import resident
-from tests.bench.processes import cpu_seconds
+from tests.bench.quorum_of_one import write_properties
 from tests.interop.kafka_node import free_ports
 from tests.kraftlake_process import logged, started
 from tests.replica.metadata.image.made import broker, change, partition, topic
 
 PARTITIONS = 1_000
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-LOOK_EVERY_S, TICK_S = 0.1, 0.001
+TICK_S = 0.001
 MEBIBYTE = 1024 * 1024
 LOG = "__cluster_metadata-0"
 
@@ -116,19 +116,11 @@ def ended(process: subprocess.Popen[bytes], log: Path) -> Iterator[Running]:
 
 @contextmanager
 def leader(folder: Path, rate: int, port: int) -> Iterator[Running]:
-    lines = {
-        "process.roles": "controller",
-        "node.id": 1,
-        "log.dirs": folder / "log",
-        "listeners": f"CONTROLLER://127.0.0.1:{port}",
-        "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"1@127.0.0.1:{port}",
+    no_snapshots = {
         "metadata.log.max.snapshot.interval.ms": 0,
         "metadata.log.max.record.bytes.between.snapshots": 2**62,
     }
-    (folder / "log").mkdir(parents=True)
-    path = folder / "server.properties"
-    path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    path = write_properties(folder, port, no_snapshots)
     settings = settings_in(read_properties(str(path)))
     format_node(LocalDisk(), settings, CLUSTER_ID)
     words = [sys.executable, "-m", __spec__.name, "--lead", str(path), "--rate", str(rate)]
@@ -158,21 +150,18 @@ def measured(folder: Path, options: argparse.Namespace, *, with_metrics: bool) -
 def row(
     leading: Running, observer: Running, options: argparse.Namespace, metrics: int | None
 ) -> str:
-    pid, lags = observer.process.pid, list[int]()
-    began, first, cpu, memory = time.monotonic(), leading.size, cpu_seconds(pid), resident(pid)[0]
-    answers = list[float]()
-    while time.monotonic() < began + options.seconds:
-        has = observer.size
-        lags.append(max(0, leading.size - has))
-        if metrics is not None and len(lags) % 10 == 0:
+    pid, answers = observer.process.pid, list[float]()
+
+    def scrape(look: int) -> None:
+        if metrics is not None and look % 10 == 0:
             answers.append(scraped(metrics))
-        time.sleep(LOOK_EVERY_S)
-    took, now = time.monotonic() - began, resident(pid)[0]
-    rate = (leading.size - first) / took
-    ms = [lag / rate * 1000 for lag in sorted(lags)]
+
+    memory = resident(pid)[0]
+    lag = measured_lag(leading, observer, pid, options.seconds, scrape)
+    now = resident(pid)[0]
     return (
-        f"| {'--metrics' if metrics else ''} | {rate / 1e6:.1f} | {statistics.median(ms):,.0f} | "
-        f"{ms[-1]:,.0f} | {lags[-1] / rate * 1000:,.0f} | {(cpu_seconds(pid) - cpu) / took:.2f} | "
+        f"| {'--metrics' if metrics else ''} | {lag.rate / 1e6:.1f} | {lag.median_ms:,.0f} | "
+        f"{lag.most_ms:,.0f} | {lag.last_ms:,.0f} | {lag.cpu_share:.2f} | "
         f"{memory / MEBIBYTE:.0f} to {now / MEBIBYTE:.0f} | "
         f"{f'{max(answers):.2f}' if answers else ''} |"
     )

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.bench.lag import measured_lag
 from tests.bench.processes import cpu_seconds
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import free_ports
@@ -41,7 +42,6 @@ HELD = 0.98
 FETCH_TIMEOUT_MS = 10_000
 """Of both. As often a TestRaftServer tells its leader of itself (UpdateRaftVoter), and the leader,
 which doesn't know that, closes the connection that the fetches use."""
-LOOK_EVERY_S = 0.1
 _LINGER, _IDLE = "controller.quorum.append.linger.ms", "kraftlake.append.when.idle"
 _LATENCY = {
     KAFKAS: re.compile(r"Latency \(ms\): ([\d.]+) p75 ([\d.]+) p99 ([\d.]+) p999"),
@@ -140,22 +140,12 @@ def rate_rows(folder: Path, times: Times) -> Iterator[str]:
 def observer_rows(folder: Path, times: Times) -> Iterator[str]:
     with _running(folder, Case(OURS, OBSERVED)) as quorum, _observer(folder, quorum) as observer:
         time.sleep(times.warm_up)
-        leader = quorum.leader()
-        began, first, cpu = time.monotonic(), leader.size, _cpu_of(observer)
-        lags: list[int] = []
-        while time.monotonic() < began + times.measured:
-            has = observer.size
-            lags.append(max(0, leader.size - has))
-            time.sleep(LOOK_EVERY_S)
-        took = time.monotonic() - began
-        rate = (leader.size - first) / took
-        share = (_cpu_of(observer) - cpu) / took
-    ordered = [lag / rate * 1000 for lag in sorted(lags)]
+        lag = measured_lag(quorum.leader(), observer, _pid(observer), times.measured)
     yield (
-        f"observer of {OBSERVED:,} records/s ({rate / 1e6:.1f} MB/s): behind by "
-        f"{statistics.median(ordered):.0f} ms in the median, {ordered[-1]:.0f} ms at most "
-        f"({len(ordered)} looks), by {lags[-1] / rate * 1000:.0f} ms at the end; "
-        f"{share:.2f} s of CPU a second"
+        f"observer of {OBSERVED:,} records/s ({lag.rate / 1e6:.1f} MB/s): behind by "
+        f"{lag.median_ms:.0f} ms in the median, {lag.most_ms:.0f} ms at most "
+        f"({len(lag.looks)} looks), by {lag.last_ms:.0f} ms at the end; "
+        f"{lag.cpu_share:.2f} s of CPU a second"
     )
 
 
@@ -210,19 +200,19 @@ def _measured(quorum: MixedQuorum, times: Times) -> tuple[float, float, str] | N
     time.sleep(times.warm_up)
     leader, epoch = quorum.leader(), quorum.leader().election
     output = leader.folder / "output.txt"
-    told, cpu = output.stat().st_size, _cpu_of(leader)
+    told, cpu = output.stat().st_size, cpu_seconds(_pid(leader))
     before, began = quorum.committed(), time.monotonic()
     time.sleep(times.measured)
     after, took = quorum.committed(), time.monotonic() - began
     if quorum.leader().election != epoch:
         return None
     said = output.read_bytes()[told:].decode()
-    return (after - before) / took, (_cpu_of(leader) - cpu) / took, said
+    return (after - before) / took, (cpu_seconds(_pid(leader)) - cpu) / took, said
 
 
-def _cpu_of(voter: Voter) -> float:
+def _pid(voter: Voter) -> int:
     assert voter.process is not None
-    return cpu_seconds(voter.process.pid)
+    return voter.process.pid
 
 
 def _latencies(kind: str, said: str) -> tuple[float, float, float]:

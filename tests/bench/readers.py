@@ -39,6 +39,7 @@ from replica.wire.apis.fetching import FETCH
 from replica.wire.header import WireRequest, encode_request
 from tests.bench.memory import resident
 from tests.bench.processes import cpu_seconds
+from tests.bench.quorum_of_one import write_properties
 from tests.bench.rounds import Spread
 from tests.interop.kafka_node import free_ports
 from tests.kraftlake_process import started
@@ -81,22 +82,14 @@ class Replica:
 @contextmanager
 def running(folder: Path, size: int, shape: tuple[int, int], *load: str) -> Iterator[Replica]:
     (port,) = free_ports(1)
-    lines = {
-        "process.roles": "controller",
-        "node.id": 1,
-        "log.dirs": folder / "log",
-        "listeners": f"CONTROLLER://127.0.0.1:{port}",
-        "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"1@127.0.0.1:{port}",
+    more = {
         "kraftlake.topic.name": TOPIC,
         "kraftlake.topic.id": TOPIC_ID,
         "kraftlake.principals.reader": "*",
         "max.connections": 20_000,
         "max.connections.per.ip": 20_000,
     }
-    (folder / "log").mkdir(parents=True)
-    path = folder / "server.properties"
-    path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    path = write_properties(folder, port, more)
     end = fill(path, size, *shape)
     process = started(folder / "output.txt", "replica", "run", "-c", path, *load)
     try:

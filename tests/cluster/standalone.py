@@ -120,6 +120,10 @@ def send(number: signal.Signals, processes: list[int]) -> None:
             os.kill(process, number)
 
 
+def _listens_at(port: int, ui_port: int) -> tuple[str, ...]:
+    return "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui_port)
+
+
 class Worker(Daemon):
     """An executor works in folder/APPLICATION/EXECUTOR."""
 
@@ -129,12 +133,7 @@ class Worker(Daemon):
         super().__init__(
             folder.with_suffix(".log"),
             "org.apache.spark.deploy.worker.Worker",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--webui-port",
-            str(ui_port),
+            *_listens_at(port, ui_port),
             "--cores",
             "1",
             "--memory",
@@ -161,12 +160,7 @@ class Cluster:
         self._master = Daemon(
             folder / "master.log",
             "org.apache.spark.deploy.master.Master",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--webui-port",
-            str(ui_port),
+            *_listens_at(port, ui_port),
             **{**variables, "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"},
         )
         self.workers = [

@@ -15,7 +15,7 @@ from sysconfig import get_path
 from typing import Any, TypeVar
 
 from pipelines.conf_files import read_properties
-from pipelines.jars import delta_jars
+from pipelines.jars import DELTA, jar_paths
 from tests.cluster.standalone import Cluster, environment, send, told, wait_for
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
@@ -106,7 +106,7 @@ def submitted(
     scripts = Path(sys.executable).parent
     given = environment(
         **{**cluster.variables, **variables},
-        KRAFTLAKE_JARS=str(delta_jars()[0].parent),
+        KRAFTLAKE_JARS=str(jar_paths(DELTA)[0].parent),
         MASTER=cluster.master,
         SPARK_CONF_DIR=str(workplace / "conf"),
         PATH=f"{scripts}:/usr/local/bin:/usr/bin:/bin",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.jar_sets import cache_dir
-from pipelines.jars import DELTA_JARS, DELTA_VERSION, delta_jars, jar_paths
+from pipelines.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
 from pipelines.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
 
@@ -32,7 +32,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def real_jars() -> tuple[Path, ...]:
     """The jars, from wherever this machine has them; downloads them where it never had."""
-    return delta_jars()
+    return jar_paths(DELTA)
 
 
 def run_jars(*options: str, **environment: str) -> subprocess.Popen[str]:
@@ -96,11 +96,11 @@ def test_the_cache_is_used_without_java(
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
-    assert delta_jars() == tuple(cache_dir(DELTA_VERSION) / name for name in NAMES)
+    assert jar_paths(DELTA) == tuple(cache_dir(DELTA_VERSION) / name for name in NAMES)
 
     (cache_dir(DELTA_VERSION) / NAMES[0]).write_bytes(b"cut")
     with pytest.raises(UsageError, match="Java 17 or newer is needed"):
-        delta_jars()  # it must be fetched again, and that takes Java
+        jar_paths(DELTA)  # it must be fetched again, and that takes Java
 
 
 def test_no_network_says_what_to_do(fresh: Path) -> None:
@@ -140,24 +140,24 @@ def test_offline_folder(
     shutil.copy(real_jars[0], folder)
     monkeypatch.setenv("KRAFTLAKE_JARS", str(folder))
     with pytest.raises(UsageError) as missing:
-        delta_jars()
+        jar_paths(DELTA)
     assert str(missing.value).startswith(f"{folder} lacks {NAMES[1]}: copy it there")
     assert NAMES[0] not in str(missing.value)
     other = NAMES[0].replace("_2.13-", "_2.12-")
     (folder / other).touch()
     with pytest.raises(UsageError, match=rf"lacks {NAMES[1]} \(it has {other}, made for another"):
-        delta_jars()
+        jar_paths(DELTA)
     with pytest.raises(UsageError, match=r"nowhere lacks .* \(there is no such folder\)"):
-        delta_jars(tmp_path / "nowhere")
+        jar_paths(DELTA, tmp_path / "nowhere")
 
     shutil.copy(real_jars[1], folder)
-    assert delta_jars() == tuple(folder / name for name in NAMES)
-    assert delta_jars(real_jars[0].parent) == real_jars, "the option wins over the variable"
+    assert jar_paths(DELTA) == tuple(folder / name for name in NAMES)
+    assert jar_paths(DELTA, real_jars[0].parent) == real_jars, "the option wins over the variable"
 
     with (folder / NAMES[1]).open("ab") as file:
         file.write(b"x")
     with pytest.raises(UsageError, match=f"{NAMES[1]} is damaged or another build"):
-        delta_jars()
+        jar_paths(DELTA)
 
 
 def test_an_unwritable_cache_says_what_to_do(
@@ -167,7 +167,7 @@ def test_an_unwritable_cache_says_what_to_do(
     monkeypatch.delenv("KRAFTLAKE_JARS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"cannot write the jar cache .* set XDG_CACHE_HOME"):
-        delta_jars()
+        jar_paths(DELTA)
 
 
 @pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")

@@ -85,16 +85,21 @@ def test_delta_rs_is_told_where_the_store_is_and_no_secret(monkeypatch: pytest.M
     assert storage_options("/data/lake") is None
 
 
-def test_s3a_is_told_where_the_store_is_and_no_secret() -> None:
-    settings = s3a_settings({**ENVIRONMENT, "AWS_ENDPOINT_URL_S3": "https://s3.example:9443"})
+def test_s3a_is_told_where_the_store_is_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL_S3": "https://s3.example:9443"}.items():
+        monkeypatch.setenv(name, value)
+    settings = s3a_settings()
     assert settings["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example:9443"
     assert settings["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "true"
     assert settings["spark.executorEnv.AWS_ENDPOINT_URL"] == "https://s3.example:9443"
     assert not {"AKIAKEY", "SECRETPART", "TOKENPART"} & set(settings.values())
 
 
-def test_without_an_endpoint_aws_own_is_meant() -> None:
-    settings = s3a_settings({"AWS_DEFAULT_REGION": "eu-west-1"})
+def test_without_an_endpoint_aws_own_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    settings = s3a_settings()
     assert settings["spark.hadoop.fs.s3a.endpoint.region"] == "eu-west-1"
     assert not any(name.endswith((".endpoint", "ENDPOINT_URL")) for name in settings)
 

@@ -24,7 +24,7 @@ _Row = dict[str, Any]
 
 
 def refusal(row: _Row) -> _Row:
-    """WORDED of a row of refused_records."""
+    """The finding on a row of refused_records, as a row with the columns WORDED."""
     refused = Refusal(**row["first_refused"])
     message = describe_refusal(refused, row["refused"])
     place = {"offset": refused.offset, "epoch": row["leader_epoch"]}
@@ -33,7 +33,8 @@ def refusal(row: _Row) -> _Row:
 
 
 def of_group(group: _Row) -> Iterator[_Row]:
-    """WORDED of a row of group_findings, from its columns cluster_id, pairs and contested."""
+    """The findings on a row of group_findings, as rows with the columns WORDED. They are told from
+    its columns cluster_id, pairs and contested."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):
         yield _row(cluster_id, capture_id, found)

@@ -16,14 +16,16 @@ _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 def looks(
     status: Sequence[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Iterable[_Row]
 ) -> Iterator[_Row]:
-    """A row about the newest state of a cluster, where the lake knows a state of it.
+    """A row about the newest state of a cluster; no row where the lake knows no state of it.
 
     status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
-    gold.state_ranges and gold.leader_epoch_history. The row has cluster_id, end_offset (of the
-    state, exclusive), from_offset (where the replay that gives it begins), is_whole (whether the
-    agreed branch ends there), voters (node ids, of the newest leader's epoch), now_ms (the time of
-    the log's last record); and, as node_id, directory_id, capture_id and source, the capture that
-    reaches furthest into that state: of several the newest, and of the lowest node id.
+    gold.state_ranges and gold.leader_epoch_history.
+
+    The row has cluster_id, end_offset (of the state, exclusive), from_offset (where the replay that
+    gives it begins), is_whole (whether the agreed branch ends there), voters (node ids, of the
+    newest leader's epoch) and now_ms (the time of the log's last record). It names one capture by
+    node_id, directory_id, capture_id and source: the capture that reaches furthest into that state.
+    Where several reach as far, it is the newest of them, and then the one with the lowest node id.
     """
     known = max(ranges, key=itemgetter("to_offset"), default=None)
     if known is None or not status:

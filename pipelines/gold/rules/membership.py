@@ -19,9 +19,9 @@ from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The findings of one round, as PLACED.
+    """The findings of one round, as rows with the columns PLACED.
 
-    A row is a capture: capture_id, REPLICA_KEYS, source, paths (of its files), leader_id,
+    A row of `rows` is a capture: capture_id, REPLICA_KEYS, source, paths (of its files), leader_id,
     leader_epoch and current_voters (of its quorum-state, or None), initial_voters (that its
     bootstrap snapshot names, or None), first_offset and entries (dicts of offset, base_offset,
     last_offset, leader_epoch, crc and size_bytes). first_offset and entries are None where the

@@ -15,8 +15,8 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 def told(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The finding, as PLACED, of a snapshot whose content differs from that of the first snapshot
-    with its id.
+    """The finding on a snapshot whose content differs from that of the first snapshot with its id,
+    as a row with the columns PLACED.
 
     row: REPLICA_KEYS, end_offset, epoch, capture_id, file, first_file, is_swapped (whether the
     first one was compared with this one, and not this one with the first), different, orphans,

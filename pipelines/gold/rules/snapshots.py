@@ -31,7 +31,7 @@ file, which may have a suffix that Kafka gave it before deletion."""
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:
-    """JUDGED of a snapshot.
+    """The verdict on a snapshot, as a row with the columns JUDGED.
 
     row: REPLICA_KEYS, end_offset, epoch, capture_id, file, is_whole, told (findings of bronze as
     structs of FINDING, or None), comparison (None, or orphans, dropped, different, refused and

@@ -1,4 +1,4 @@
-"""gold.batch_sizes: how large batches are, with the largest ones."""
+"""gold.batch_sizes: how large the batches of each hour are, up to the largest one."""
 
 from __future__ import annotations
 

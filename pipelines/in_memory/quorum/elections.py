@@ -60,12 +60,12 @@ def _known_and_seen(
 
 def _seen_epochs(captures: Iterable[Row], state: Iterable[Row]) -> dict[int, datetime]:
     """The epochs of quorum-states, and when the first capture shows each."""
-    times = grouped(captures, itemgetter("capture_id"))
+    looks = grouped(captures, itemgetter("capture_id"))
     seen: dict[int, datetime] = {}
-    for row in state:
-        for look in times.get(row["capture_id"], ()) if (row["leader_epoch"] or 0) > 0 else ():
-            at = look["captured_at"]
-            seen[row["leader_epoch"]] = min(at, seen.get(row["leader_epoch"], at))
+    for row in (row for row in state if (row["leader_epoch"] or 0) > 0):
+        for look in looks.get(row["capture_id"], ()):
+            epoch, at = row["leader_epoch"], look["captured_at"]
+            seen[epoch] = min(at, seen.get(epoch, at))
     return seen
 
 

@@ -37,7 +37,7 @@ bytes."""
 
 
 def lengths_of(records: pa.Table) -> pa.Table:
-    """The lengths of records, as LENGTHS. records: the rows of one cluster in
+    """The lengths of the records, as rows with the columns LENGTHS. records: the cluster's rows of
     bronze.log_records."""
     sizes = pc.fill_null(pc.binary_length(records["value"]), 0).cast(pa.int64())
     rows = records.select([*_ID, "record_type"])

@@ -121,7 +121,8 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """The time by which one time is behind another; 0 where one of them is unknown."""
+    """The number of offsets by which the end of what a log shares with the agreed branch is behind
+    the branch's end. Both ends are exclusive. 0 where one of them is unknown."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 
 

@@ -76,7 +76,8 @@ SELECT {columns}
 
 
 def _sampled(cluster: str, limit: int | None, rows: str, place: str, order: str) -> str:
-    """The rows, or those of the chosen entities where there is a limit, ordered by place."""
+    """The query of all `rows`; where there is a limit, only of those of the chosen entities. place:
+    the column by which the rows are ordered. order: further columns."""
     if limit is None:
         return f"{rows}\nORDER BY {place}, {order}"
     return f"""\

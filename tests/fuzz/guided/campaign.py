@@ -28,7 +28,8 @@ MAX_RESIDENT_MIB = 700
 """Of one process: Python, numba's and Arrow's code (160 MiB), and what one input may take."""
 MAX_INPUT_S = 20
 _STARTS_S = 60
-"""So long a process may take to begin, and twice its time for inputs: the machine may be busy."""
+"""How long a process may take to begin. Its inputs may take twice its share of the time, because
+the machine may be busy."""
 _PROGRESS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
 _MEMORY = re.compile(r"peak_rss_mb:\s+(\d+)")
 _SLOWEST = re.compile(r"slowest_unit_time_sec:\s+(\d+)")

@@ -56,7 +56,7 @@ def _properties(data: bytes) -> None:
     except DataError as error:
         refused(error, len(data))
         return
-    # in a key each blank is escaped, in a value the first one
+    # Java escapes each blank of a key, and of a value only a leading one
     lines = "".join(
         f"{''.join(map(escape, key))}={escape(value)}\n" for key, value in found.items()
     )

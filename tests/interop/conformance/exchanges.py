@@ -42,7 +42,8 @@ _BY_KEY: dict[int, Translation] = {
     for each in TRANSLATIONS.values()
     if each.client is not None and each.request is not ApiVersionsRequest
 }
-"""All whose answers a replica can read; UpdateFeatures is sent by administrators' tools alone."""
+"""The translations of requests whose answers a replica reads, by the API's key. UpdateFeatures is
+none of them, because only administrators' tools send it."""
 
 
 @dataclass(frozen=True, slots=True)

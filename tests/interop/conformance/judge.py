@@ -218,8 +218,8 @@ def _log_ends(exchange: Exchange, state: State) -> str:
 
 
 def _fetched_end(role: Leader, replica: ReplicaKey) -> int:
-    """How far a replica has fetched, -1 where it hasn't. A leader with static voters names them
-    without their directory ids, while their fetches say these."""
+    """The offset up to which a replica has fetched (exclusive); -1 where it hasn't. A leader names
+    static voters without directory ids, while the voters' fetches have them."""
     named = Voter(replica)
     return next((each.log_end for key, each in role.progress.items() if named.matches(key)), -1)
 

@@ -102,7 +102,7 @@ def _stranger_raises(
 def _stranger_pre_votes(
     trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
 ) -> bool:
-    """Only where the configuration names the voters, so that nobody else can be one."""
+    """Explains it only where the configuration names all voters: no other node can become one."""
     request = exchange.request
     if not trace.is_static or not isinstance(request, VoteRequest) or not request.pre_vote:
         return False
@@ -112,7 +112,7 @@ def _stranger_pre_votes(
 
 
 def _begins_to_end(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
-    """Only of a leader that then tells the others of its end."""
+    """Explains it only for a leader that soon afterwards tells the others of its end."""
     tells = any(
         isinstance(each.request, EndQuorumEpochRequest)
         and each.client == exchange.node

@@ -33,15 +33,17 @@ _ENDS_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """are_static: named by controller.quorum.voters (kraft.version 0)."""
+    """How many voters a quorum has. are_static: whether controller.quorum.voters names them
+    (kraft.version 0)."""
 
     count: int
     are_static: bool = False
 
 
 def record_faults(folder: Path, trace: Path, voters: Voters, seeds: range, within_s: float) -> int:
-    """Rounds of partition_rounds, then a leader that ends in order and a voter that moves. Static
-    voters become dynamic ones before that. Writes the trace; returns how many rounds there were."""
+    """Record a quorum in rounds of faults (partition_rounds). Then its leader ends in order, static
+    voters become dynamic ones, and a voter moves. Writes the trace; returns how many rounds there
+    were."""
     began, rounds_done = time.monotonic(), 0
     with _recorded(folder, trace, voters) as (quorum, recorder):
         with appending(quorum, seeds[0]) as clients:

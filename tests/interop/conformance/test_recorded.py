@@ -63,7 +63,7 @@ def test_most_answers_leave_the_core_one_state_and_no_choice(
 
 
 def test_static_voters_become_dynamic_ones_in_the_recording(static_voters: list[Verdict]) -> None:
-    """So the core judged the answers of both kinds, and of the change from one to the other."""
+    """The core has judged answers of both kinds of quorums, and of the change between them."""
     asked = [each for each in static_voters if api_of(each) == "DescribeQuorum"]
     named = {ZERO_UUID in each.kafka for each in asked if "voters" in each.kafka}
     assert named == {False, True}

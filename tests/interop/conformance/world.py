@@ -30,23 +30,23 @@ class World:
     ones that leaders appended, as (epoch, offset, set, when it was first fetched), in the order of
     the offsets. led_until: by epoch, the newest time at which its leader has shown that it leads,
     in microseconds. stood: (node id, epoch) of who asked for votes, which it does some time after
-    it has voted for itself. votes: (node id, epoch, candidate, when the node was asked) of
-    each vote that was given. batches: all that were fetched, by offset and epoch."""
+    it has voted for itself. votes: by (node id, epoch), the candidate to which the node gave
+    its vote, and when the node was asked for it. batches: all that were fetched, by offset and
+    epoch."""
 
     leaders: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     voter_sets: list[tuple[int, int, VoterSet, int]] = field(default_factory=list)
     led_until: dict[int, int] = field(default_factory=dict)
     stood: set[tuple[int, int]] = field(default_factory=set)
-    votes: list[tuple[int, int, ReplicaKey, int]] = field(default_factory=list)
+    votes: dict[tuple[int, int], tuple[ReplicaKey, int]] = field(default_factory=dict)
     batches: dict[tuple[int, int], Batch] = field(default_factory=dict)
 
     def vote(self, node_id: int, epoch: int, until: int) -> ReplicaKey | None:
-        """To whom a node may have given its vote in an epoch by `until`."""
-        for voter, of, candidate, asked in self.votes:
-            if (voter, of) == (node_id, epoch) and asked < until:
-                return candidate
-        return None
+        """The candidate to which a node may have given its vote in an epoch before `until`; None
+        for none."""
+        candidate, asked = self.votes.get((node_id, epoch), (None, until))
+        return candidate if asked < until else None
 
     def extended(self, log: LogState, end: int, epoch: int) -> LogState:
         """A log to which its owner has appended up to `end` (exclusive) while it led `epoch`, as
@@ -92,8 +92,8 @@ def _note_vote(world: World, exchange: Exchange) -> None:
     request, reply = exchange.request, exchange.reply
     is_vote = isinstance(request, VoteRequest) and not request.pre_vote
     if is_vote and isinstance(reply, VoteResponse) and reply.granted:
-        vote = (exchange.node, request.epoch, request.candidate, exchange.asked)
-        world.votes.append(vote)
+        vote = request.candidate, exchange.asked
+        world.votes.setdefault((exchange.node, request.epoch), vote)
 
 
 def _note_leading(world: World, exchange: Exchange) -> None:

@@ -63,7 +63,9 @@ def write_directly(
     spark: SparkSession, lake: Lake, files: list[SourceFile], key: bytes | None
 ) -> delta.Written:
     delta.ensure_table(lake, LOG_RECORDS)
-    parts = log_ranges([(file, OWNER) for file in files], range_bytes=RANGE_BYTES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.bronze.log_ranges.MOST_RANGE_BYTES", RANGE_BYTES)
+        parts = log_ranges([(file, OWNER) for file in files])
     assert len(parts) > len(files), "some file is cut"
     return append(spark, lake, parts, None if key is None else Redactor(key))
 
@@ -123,9 +125,8 @@ def test_ranges_are_even_and_fill_whole_rounds_of_tasks(
         for offset in range(1000):
             out.write(batch(base_offset=offset, base_timestamp=0, max_timestamp=0))
     size = path.stat().st_size
-    parts = log_ranges(
-        [(SourceFile(str(path), "x"), OWNER)], range_bytes=size // 3 + 1000, at_once=at_once
-    )
+    monkeypatch.setattr("pipelines.bronze.log_ranges.MOST_RANGE_BYTES", size // 3 + 1000)
+    parts = log_ranges([(SourceFile(str(path), "x"), OWNER)], at_once=at_once)
     sizes = [part.range.end - part.range.start for part in parts]
     assert len(sizes) == count
     assert sum(sizes) == size
