@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.moments import Moment
+from jobs.moments import Moment, moment_of
 from pipelines.lake import Lake
 
 
@@ -21,3 +22,17 @@ class AskedCluster:
     cluster: str | None
     moment: Moment
     committed_only: bool
+
+
+def asked_cluster(
+    paths: Sequence[str] | None,
+    lake: Lake | None,
+    cluster: str | None,
+    at: tuple[int | None, str | None],
+    *,
+    committed_only: bool,
+) -> AskedCluster:
+    """The cluster that the options name. at: the values of --at-offset and --at-time. Raises
+    UsageError for a time that is none."""
+    moment = Moment(at[0], moment_of("--at-time", at[1]))
+    return AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)

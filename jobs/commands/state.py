@@ -66,15 +66,14 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.asking.asked_cluster import AskedCluster
-    from jobs.moments import Moment, moment_of
+    from jobs.asking.asked_cluster import asked_cluster
 
     exclusive({"PATH": paths, "--lake": lake})
     lake = options.lake_unless(paths, lake, "state")
     of_directories = {"--order": order, "--redact-key": redact_key}
     needs("PATH", paths, of_directories)
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    asked = AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)
+    at = at_offset, at_time
+    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
