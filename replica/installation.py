@@ -74,7 +74,8 @@ def _requirement(extra: str, direct_url: str | None) -> str:
 
 
 def _direct_url() -> str | None:
-    from importlib.metadata import PackageNotFoundError, distribution  # 20 ms, in each start
+    # The import takes 20 ms, and few starts need it.
+    from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         return distribution("kraftlake").read_text("direct_url.json")

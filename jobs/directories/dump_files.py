@@ -12,7 +12,7 @@ from jobs.output import complain
 from replica.errors import UnreadableFileError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath
-from replica.format.file_names import FileKind, FileName, classify
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
 
 
@@ -89,7 +89,7 @@ def _listed(found: DirectoryPath) -> Iterator[DumpFile]:
     folder = os.path.basename(os.path.abspath(found.path))
     for name in _names(found.path):
         kind = classify(name)
-        if kind.kind in (FileKind.SEGMENT, FileKind.SNAPSHOT, FileKind.BOOTSTRAP):
+        if kind.kind in LOG_KINDS:
             path = os.path.join(found.path, name)
             yield DumpFile(path, found.shown_file(f"{folder}/{name}"), kind, found.path)
     drafts = os.path.join(found.path, DRAFT_FOLDER)

@@ -15,9 +15,9 @@ from replica.format import (
     quorum_properties,
     quorum_state,
 )
-from replica.format.file_names import FileKind
+from replica.format.file_names import INDEX_KINDS, FileKind
 
-EMPTY_IS_LEGAL = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+EMPTY_IS_LEGAL = INDEX_KINDS
 """An index of 0 bytes is legal: Kafka leaves such files behind."""
 
 

@@ -68,8 +68,8 @@ class NewestState:
 class FoldedImages:
     """images: the states at those of the wanted ends that could be reached. first_refused: None
     where every record could be applied. refused_count: how many records were refused. left_out: why
-    nothing was replayed; "" where the log was. newest: None where nobody asked for it, or no state
-    is known."""
+    nothing was replayed; "" where something was. newest: None where nobody asked for it, or no
+    state is known."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
@@ -149,7 +149,8 @@ class LogFold:
 
     def _newest(self) -> NewestState | None:
         """The newest state to which the log could be replayed, or that of the newest whole
-        snapshot, if that is newer: the node has fetched it, or the log has a hole before it."""
+        snapshot, if that is newer: the node has fetched it, or the log has a hole before its
+        end."""
         newest = None
         if self._known is not None:
             replay, end = self._known

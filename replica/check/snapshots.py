@@ -83,7 +83,7 @@ class Differing:
     others: list[EntityDifference]
 
     def counted(self, first: Iterable[EntityDifference]) -> Compared:
-        """How many there are, and the first ones to show."""
+        """The numbers of these differences. first: the differences that are shown."""
         return Compared(len(self.orphans), len(self.dropped), len(self.others), tuple(first))
 
 

@@ -16,8 +16,8 @@ from replica.consumer.session import NOTHING, Session
 from replica.errors import KraftlakeError
 
 POLL_TIMEOUT_MS = 1000
-"""The timeout of each poll of an iteration. So long it may take until the iteration notices that it
-was cancelled."""
+"""The timeout of each poll of an iteration. An iteration that is cancelled notices it within this
+time."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,8 @@ def log_report(report: values.Report) -> None:
 
 
 class _Reader:
-    """The position of a consumer's session, and what moves it."""
+    """A consumer's position in its session, and the calls that move it: the same for both
+    consumers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -190,7 +191,7 @@ class Consumer(_Reader):
         self._is_closed = False
 
     def poll(self, timeout_ms: int) -> values.Polled:
-        """As AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
+        """Poll as AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
         try:
             return self._runner.run(self._consumer.poll(timeout_ms))
         except asyncio.CancelledError:

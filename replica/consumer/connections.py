@@ -31,8 +31,9 @@ from replica.wire.versions import Identity
 
 
 class WireConnections:
-    """bootstrap: the nodes to ask first. measures: whether to find out, with the metadata, how fast
-    replicas answer and how far they are, because a selector wants to know.
+    """Asks the nodes for a session. bootstrap: the nodes to ask first. measures: whether each
+    request for metadata is followed by requests that show how fast the replicas answer and how far
+    they lag; some selectors need this.
 
     trouble: why the last request brought nothing; empty after a fetch without an error.
     """

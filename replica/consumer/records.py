@@ -47,7 +47,7 @@ def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
 
 
 def _with_epoch(epochs: Epochs, epoch: int, first: int) -> Epochs:
-    """The epochs with this one added, unless it is -1, as in batches of old clients."""
+    """The epochs, with this one added unless it is -1, which batches of old clients have."""
     return assign(epochs, epoch, first) if epoch >= 0 else epochs
 
 

@@ -234,7 +234,7 @@ class Session:
 
     def _refreshed(self, metadata: values.Metadata, now_ms: int) -> values.Polled:
         """Take the answer to a request for metadata. Where it brings nothing new, reading goes on
-        by the metadata before."""
+        by the older metadata."""
         self._refresh = False
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:

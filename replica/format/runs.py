@@ -73,8 +73,8 @@ class Run(NamedTuple):
 
 
 Place: TypeAlias = tuple[int, int, int, int]
-"""Where a run begins in a view, the position of the view in the file, the first offset, and the
-offset at which the batches end (exclusive)."""
+"""Where to look for a run: (its position in a view, the position of the view in the file, its first
+offset, the offset at which the batches end (exclusive))."""
 
 
 def run_of(frame: Frame, room: int) -> Run:
@@ -134,8 +134,8 @@ def runs(
 
 
 def plain_run(view: memoryview, place: Place, epoch: int, room: int, interval: int) -> Run | None:
-    """The sound batches that have this epoch and are no control batches. None where the first batch
-    is another one. room, interval: as in `runs`."""
+    """The run of sound batches that have this epoch and are no control batches. None where the
+    first batch is not such a batch. room, interval: see `runs`."""
     at, start, expected, end_offset = place
     unpack, crc_of = _CHECKED.unpack_from, crc32c
     prefix_bytes, crc_start = LENGTH_PREFIX.size, CRC_START
@@ -184,7 +184,7 @@ _find: FindRun = plain_run
 
 
 def use(find: FindRun) -> None:
-    """Have `runs` find plain runs by another function in this process. It finds what plain_run
-    finds, but its runs may end early."""
+    """Have `runs` call this function in place of plain_run, in this process. find: finds the same
+    batches, but may divide them into more runs."""
     global _find
     _find = find

@@ -100,7 +100,8 @@ class Cluster:
             yield rule.of(self.file, message, subjects)
 
     def about_partitions(self, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
-        """The rule's finding about these partitions, by name. told: what is so with each."""
+        """The rule's finding about these partitions, in the order of their names; none where there
+        are none. told: what the finding says about each partition."""
         offsets = self.offsets("partitions")
         named = sorted((self.name_of(key), key) for key in told)
         subjects = [Subject(name, told[key], offsets[key]) for name, key in named]

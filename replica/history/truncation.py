@@ -136,8 +136,8 @@ def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:
-            # Records follow. Or no run of Raft leaves such logs, and a real follower would ask for
-            # ever.
+            # Either records follow, or the logs are none that a run of Raft leaves; with those a
+            # real follower would ask for ever.
             return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
         view = truncated(view, end)
         rounds += 1

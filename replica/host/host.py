@@ -50,8 +50,8 @@ class LogPlace:
 
 
 def as_it_arrives(response: PeerResponse) -> PeerResponse:
-    """A response of `Host.filled` as the asker's host decodes it: where no wire lies between the
-    two. The log has checked the CRCs while reading."""
+    """A response of `Host.filled`, decoded as the host that receives it would do. This is for hosts
+    that talk to each other without a wire. The log has checked the CRCs while reading."""
     if not isinstance(response, FetchResponse):
         return response
     return replace(response, data=b"", batches=batches_of(response.data, check_crc=False))

@@ -29,8 +29,8 @@ class RecordingMachine(StateMachine):
         """Does nothing: the machine has no state."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """Never asked for."""
-        return ()
+        """Never called."""
+        raise AssertionError("can_snapshot forbids it")
 
     def changed_ratio(self) -> float:
         return 0.0

@@ -86,7 +86,7 @@ class RecordSchema:
 
 
 def record(name: str, *fields: Field, api_key: int, newest: int) -> RecordSchema:
-    """A record type of a table."""
+    """The schema of one record type, with its fields in declared order."""
     return RecordSchema(name, api_key, newest, fields)
 
 

@@ -64,7 +64,7 @@ def authorizer_in(properties: Properties) -> Authorizer:
     """The roles by kraftlake.principals.ROLE, a list with semicolons, because the names of
     certificates hold commas. A voter's principal may stand behind its node: ID@PRINCIPAL. Raises
     UsageError."""
-    is_insecure = properties.one_of(INSECURE, ("true", "false"), "false") == "true"
+    is_insecure = properties.flag(INSECURE, default=False)
     found = {}
     for role in (PrincipalRole.OBSERVER, PrincipalRole.READER, PrincipalRole.ADMINISTRATOR):
         default = "" if role is PrincipalRole.ADMINISTRATOR else EVERYBODY

@@ -89,6 +89,10 @@ class Properties:
                 return choice
         raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
 
+    def flag(self, key: str, *, default: bool) -> bool:
+        """true or false, as `one_of` reads them."""
+        return self.one_of(key, ("true", "false"), str(default).lower()) == "true"
+
     def has_any(self, endings: tuple[str, ...]) -> bool:
         """Whether a key of the file has one of these endings, below any prefix."""
         return any(key.endswith(endings) for key in self._values)

@@ -52,9 +52,10 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """log_dir: the node's directory, with meta.properties. controller_listener: the name of
-    the listener that other voters use. core: the core's configuration, but for the names of cluster
-    and replica, and the voters. unknown: keys of the file without effect here, which are
-    reported once. recording: None for a replica of an own quorum; no key of the file sets it."""
+    the listener that other voters use. core: the core's configuration without the cluster's id, the
+    replica and the static voters, which `config` adds. unknown: keys of the file without effect
+    here, which are reported once. recording: None for a replica of an own quorum; no key of the
+    file sets it."""
 
     path: str
     node_id: int
@@ -160,7 +161,7 @@ def _draft_key(properties: Properties) -> int | None:
 def _joins(properties: Properties) -> bool:
     """Whether an observer adds itself to the voters (KIP-1186)."""
     key = "controller.quorum.auto.join.enable"
-    found = _flag(properties, key, default=False)
+    found = properties.flag(key, default=False)
     if found and not properties.names("listeners"):
         raise properties.error(key, "a voter needs one of the listeners to be reached by")
     if found and properties.names("controller.quorum.voters"):
@@ -208,9 +209,12 @@ def _topic(properties: Properties) -> Topic:
 
 
 def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> Config:
-    """The core's configuration. listener: the one that voters use. servers: how many bootstrap
-    servers there are. The sizes of fetches have Kafka's keys and defaults since 4.3 (KIP-1219), and
-    the internal key of 4.2 and older."""
+    """NodeSettings.core. listener: the name of the listener that voters use. servers: the number of
+    bootstrap servers.
+
+    The keys and defaults of fetch sizes are those of Kafka 4.3 and newer (KIP-1219); the size of a
+    response has the internal key of 4.2 and older.
+    """
     default = Config("", None)
 
     def ms(name: str, value: int, least: int = 1) -> int:
@@ -234,7 +238,7 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
         request_timeout_ms=request_timeout_ms,
         retry_backoff_ms=ms("retry.backoff", default.retry_backoff_ms),
         append_linger_ms=ms("append.linger", default.append_linger_ms, 0),
-        append_when_idle=_flag(properties, "kraftlake.append.when.idle", default=True),
+        append_when_idle=properties.flag("kraftlake.append.when.idle", default=True),
         fetch_max_bytes=size("controller.quorum.fetch.max.bytes", default.fetch_max_bytes),
         fetch_snapshot_max_bytes=size(
             "controller.quorum.fetch.snapshot.max.bytes", default.fetch_snapshot_max_bytes
@@ -247,10 +251,6 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
         start_lag_ms=lag_ms if topic.is_metadata else None,
         auto_join=_joins(properties),
     )
-
-
-def _flag(properties: Properties, key: str, *, default: bool) -> bool:
-    return properties.one_of(key, ("true", "false"), str(default).lower()) == "true"
 
 
 def _advertised(

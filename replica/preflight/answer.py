@@ -46,7 +46,7 @@ _GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
 
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
-    """A preflight with its reasons in order."""
+    """A preflight whose reasons are in order, the gravest first."""
     ordered = sorted(reasons, key=lambda one: _GRAVEST_FIRST.index(one.answer))
     return Preflight(action, tuple(ordered), needs)
 

@@ -10,8 +10,8 @@ from replica.model.control import KRAFT_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 UPGRADES_FROM_STATIC = 26
-"""4.1-IV0, which every node of Kafka 4.1 supports. That is the first release that raises
-kraft.version from 0."""
+"""The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
+release that raises kraft.version from 0."""
 
 
 def remove_voter(cluster: Cluster, voter: int) -> Preflight:

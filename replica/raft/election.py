@@ -234,9 +234,12 @@ def _stands_again(core: Core, request: VoteRequest) -> bool:
 
 
 def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> None:
-    """Refuse the vote as Kafka does, with the newer epoch, or the leader of this one, which the
-    sender then takes over. While no leader of this epoch is known, INVALID_REQUEST would end its
-    process (KafkaRaftClient.maybeHandleCommonResponse), so the answer has no error then."""
+    """Refuse the vote by INVALID_REQUEST, as Kafka does. The answer tells the sender the newer
+    epoch, or the leader of its epoch.
+
+    While no leader of the sender's epoch is known, the answer has no error: INVALID_REQUEST would
+    end a process of Kafka's then (KafkaRaftClient.maybeHandleCommonResponse).
+    """
     if (core.role.epoch, core.role.leader_id) == (request.epoch, NO_NODE):
         core.reply(request_id, core.signed(VoteResponse(granted=False)))
     else:

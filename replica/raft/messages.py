@@ -110,9 +110,9 @@ class FetchResponse(_Response):
     """It has records (perhaps none), or a diverging epoch, or a snapshot to fetch instead.
 
     diverging: the end offset (exclusive) of an epoch in the leader's log. high_watermark: None
-    while unknown. data: the batches as they lie in the leader's log, which the leader's host reads
-    (Reply.read). batches: the same as values, which the follower's host decodes. A leader makes no
-    values: that took seven times the time of reading.
+    while unknown. data: the bytes of the batches, which the leader's host reads from its log
+    (Reply.read). batches: the same batches as values, which the follower's host decodes. A leader
+    makes no values, because that would take seven times as long as reading the bytes.
     """
 
     data: bytes | memoryview = b""

@@ -35,7 +35,7 @@ _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 @dataclass(frozen=True, slots=True)
 class _Latest:
     """The log that was redacted last. It is kept because its index, which comes before it, needs it
-    too. digest: of the bytes before."""
+    too. digest: of its bytes before that."""
 
     path: str
     digest: bytes
@@ -44,7 +44,7 @@ class _Latest:
 
 
 class RedactedFiles:
-    """Redacts files one by one. read: how the logs are read to which indexes point."""
+    """Redacts files one by one. read: reads the logs to which indexes point."""
 
     def __init__(self, records: RecordRedactor, read: ReadFile) -> None:
         self._records = records

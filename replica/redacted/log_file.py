@@ -31,8 +31,8 @@ from replica.redacted.records import FILL, RecordRedactor
 _SIZES_OF_DAMAGED = 64
 """The size of a damaged batch is rounded up to a multiple of this many bytes."""
 _LENGTH_END, _MAGIC_AT = 12, 16
-"""Positions in a batch. The bytes between them are the leader epoch, or the CRC of an older
-magic."""
+"""Positions in a batch. The bytes between them are the leader epoch; in a batch of an older magic
+they are its CRC."""
 _NO_HEADER = batch.BatchHeader(0, 0, -1, batch.MAGIC, 0, 0, 0, 0, 0, -1, -1, -1, 0)
 _ZEROS = re.compile(rb"\0{64,}")
 _ZERO_BLOCK = bytes(BLOCK_BYTES)
@@ -203,8 +203,11 @@ def _with_zeros(crc: int, count: int) -> int:
 
 
 def _overwrite(source: ByteSource, begin: int, end: int, out: _Output) -> None:
-    """Write as many bytes, which hide the content. A header at their beginning stays, because
-    readers would take it for that of a batch; so do long runs of zeros, which a crash leaves."""
+    """Write the bytes from `begin` to `end` so that their number stays and their content is hidden.
+
+    If they begin with bytes that readers take for a batch's header, the header stays (_frame_of).
+    Long runs of zeros, which a crash leaves, stay too.
+    """
     out.begin(begin)
     if not any(bytes(part).strip(b"\0") for part in _parts(source, begin, end)):
         out.hole(end - begin)

@@ -1,4 +1,4 @@
-"""Redacts one record: its key and value without secrets, in bytes that decode as before."""
+"""Redacts one record. Its key and value lose their secrets, and decode as before."""
 
 from __future__ import annotations
 

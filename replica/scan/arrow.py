@@ -35,8 +35,8 @@ class BatchScan(ShownRegions):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, whether
     or not its CRC is right.
 
-    data, start, expected_offset, redactor: as of ShownRegions.
-    Nothing is raised for damaged bytes; UnreadableFileError where the file can't be read on.
+    data, start, expected_offset, redactor: see ShownRegions.
+    Raises UnreadableFileError where the file can't be read on, and nothing for damaged bytes.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -59,7 +59,8 @@ class RecordScan(ShownRegions):
 
     Takes and raises what BatchScan does; without a redactor secrets are shown. Batches with a wrong
     CRC have no rows here (`damages` names them). A record that doesn't decode is a row of type
-    UNREADABLE with `error`; so is what is left of a batch whose records' frames break off.
+    UNREADABLE with `error`. Where the records of a batch can't be told apart any more, one such row
+    stands for the rest of them.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -77,7 +78,7 @@ class RecordScan(ShownRegions):
 
 
 def _tables(batch: LocatedBatch, read: Iterator[ScalarRow]) -> Iterator[pa.RecordBatch]:
-    """The rows that the scalar reader has read of a batch."""
+    """Arrow batches of the rows that the scalar reader reads from one batch of the log."""
     rows: list[ScalarRow] = []
     size = 0
     for row in read:

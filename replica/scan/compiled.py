@@ -83,8 +83,8 @@ find_run = Kernel(
     "plain_runs", "find_run",
     _INPUT, _LONG, _LONG, _LONG, _LONG, _LONG, _LONG, _LONGS, _LONGS,
 )  # fmt: skip
-"""(source, position, expected, end_offset, epoch, limit, interval, due, state) -> batches in
-`due`."""
+"""(source, position, expected, end_offset, epoch, limit, interval, due, state) -> how many batches
+`due` has."""
 
 KERNELS = (
     walk_frames, write_lines, write_variants, gather_values,

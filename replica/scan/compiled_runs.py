@@ -1,8 +1,9 @@
-"""Runs of batches found by machine code, for replicas with large logs.
+"""Finds runs of batches by machine code, for replicas with large logs.
 
 A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. Where the
-bulk reader is installed, its kernel finds the same ones at twenty times the speed. To load it takes
-a quarter of a second and 60 MiB, of which 48 MiB are file pages; a small log isn't worth that.
+bulk reader is installed, its kernel finds the same runs at twenty times the speed. Loading the
+kernel takes a quarter of a second and 60 MiB, of which 48 MiB are file pages; a small log isn't
+worth that.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def load() -> None:
 def compiled_run(
     view: memoryview, place: Place, epoch: int, room: int, interval: int
 ) -> Run | None:
-    """The same as plain_run, except that a run with many batches in the index ends early."""
+    """The run that plain_run finds, except that it ends behind DUES batches with an entry in the
+    index."""
     at, start, expected, end_offset = place
     if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
         return plain_run(view, place, epoch, room, interval)

@@ -52,7 +52,7 @@ def _every_type(record_type: str) -> bool:
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: as of JudgedWalk. prefix: the beginning of each line, up to the
+    data, expected_offset: see JudgedWalk. prefix: the beginning of each line, up to the
     offset. choose: None for all rows. takes_type: which record types have lines; a record that
     doesn't decode goes to the scalar reader whatever its type.
     """

@@ -72,7 +72,7 @@ scalar reader."""
 
 class Regions(JudgedWalk):
     """The batches of a source in the order of the file, most of them in runs. Its properties are
-    complete when `read` has ended. data, start, expected_offset: as of JudgedWalk."""
+    complete when `read` has ended. data, start, expected_offset: see JudgedWalk."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         super().__init__(data, start=start, expected_offset=expected_offset)

@@ -137,8 +137,8 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
-    """The partitions. old: the lists that the replay's tables have. Where no directory is known,
-    each replica has the zero uuid."""
+    """The values of these partitions. old: their values in the replay's tables, whose lists stand
+    for KEPT. Where no directory is known, each replica has the zero uuid."""
     found: dict[int, list[Any]] = {
         column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
         for column in _COLUMNS

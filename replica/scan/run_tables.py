@@ -9,5 +9,5 @@ DUE_COLUMNS = 4
 
 RUN_POSITION, RUN_EXPECTED, RUN_LATEST, RUN_OFFSET_OF_LATEST = range(4)
 RUN_ITEMS = 4
-"""Where the run ends: the position of the next batch and its base offset. The largest timestamp
-(ms), and the last offset of the first batch that has it."""
+"""What the kernel tells of a run: the position and the base offset of the batch behind it, its
+largest timestamp (ms), and the last offset of the first batch that has this timestamp."""

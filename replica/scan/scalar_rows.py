@@ -39,8 +39,8 @@ def batch_rows(
 ) -> Iterator[ScalarRow]:
     """A row for each record of one batch with a right CRC. inflation: of the batch's file.
 
-    Where the frames of the records break off, a last row of type UNREADABLE says why. Its value is
-    what may be shown of the batch.
+    Where the records can't be told apart any more, a last row of type UNREADABLE says why. Its
+    value is what may be shown of the batch.
     """
     next_offset = header.base_offset
     try:

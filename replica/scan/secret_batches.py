@@ -45,7 +45,8 @@ class ShownRegions(Regions):
         self._last: LocatedBatch | None = None
 
     def shown(self, *, with_records: bool) -> Iterator[Region]:
-        """As Regions.read. with_records: chunks have rows for RecordScan."""
+        """The regions, as Regions.read gives them. with_records: whether chunks have the rows that
+        RecordScan needs."""
         if self._redactor is not None:
             yield from self._keyed(self._redactor)
             return
@@ -114,7 +115,8 @@ class _SecretRows:
 
 
 def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
-    """Puts the CRCs that may be shown into the rows of these batches. numbers: of the batches."""
+    """Replaces the CRCs of some of the chunk's batches by those that may be shown. numbers: the
+    places of these batches in the chunk."""
     for number in numbers:
         base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
         crc = int(chunk.batches[frames.BATCH_CRC, number])

@@ -55,9 +55,8 @@ UUID_TEXT_SIZE = 22
     PART_NEXT,
 ) = range(_OWN, _OWN + 16)
 """From REPLICAS to LAST_KNOWN_ELR: slots of lists, in the order of the fields from
-replay_tables.FIELD_REPLICAS on. SINCE_...: of the version that is valid now; the
-offset of its record is SLOT_OFFSET. NEXT: another partition of the topic, NOBODY behind the last
-one."""
+replay_tables.FIELD_REPLICAS on. SINCE_...: of the version that is valid now; the offset of its
+record is SLOT_OFFSET. NEXT: another partition of the topic, NOBODY behind the last one."""
 PART_FIELDS = 11
 """The columns from LEADER to LAST_KNOWN_ELR."""
 

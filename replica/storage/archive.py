@@ -25,6 +25,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaId
 from replica.storage.filesystem import FileSystem, replace_durably
 from replica.storage.identity import read_identity, write_identity
+from replica.storage.segment_files import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,7 @@ class Archive:
         return folder
 
 
-_OF_LOG = (
-    FileKind.SEGMENT, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX,
-    FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA,
-)  # fmt: skip
+_OF_LOG = (*KINDS, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA)
 
 
 def _is_replaced(name: FileName, snapshot_id: OffsetAndEpoch) -> bool:

@@ -114,7 +114,7 @@ def field(
     tag: int | None = None,
     default: object = _UNSET,
 ) -> Field:
-    """A line of a table; `type_name` is a Kind, with [] in front for an array."""
+    """A field of a table. type_name: the value of a Kind, with [] in front for an array."""
     is_array = type_name.startswith("[]")
     kind = Kind(type_name.removeprefix("[]"))
     assert bool(fields) == (kind is Kind.STRUCT), f"{name}: structures have fields, others don't"
@@ -127,9 +127,10 @@ def field(
     return Field(name, kind, is_array, since, until, nullable_since, tag, default, fields)
 
 
-def structs(name: str, *fields: Field, **line: Any) -> Field:
-    """A line for an array of structures. line: as of `field`."""
-    return field(name, "[]struct", *fields, **line)
+def structs(name: str, *fields: Field, **options: Any) -> Field:
+    """A field that is an array of structures. fields: those of each structure. options: the named
+    parameters of `field`."""
+    return field(name, "[]struct", *fields, **options)
 
 
 def fields_at(fields: tuple[Field, ...], version: int) -> Iterator[Field]:

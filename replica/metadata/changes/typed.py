@@ -27,8 +27,8 @@ def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
 
 class _Names(NamedTuple):
     """The types of the changes by which an entity of one kind appears, disappears, and gets another
-    value; "" where a change has the first of these names. field: the only field that such a change
-    shows, "" for all fields."""
+    value. Where `removed` or `changed` is "", such a change has the type `created` too. field: the
+    only field that these changes show, "" for all fields."""
 
     created: str
     removed: str = ""

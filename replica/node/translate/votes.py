@@ -141,7 +141,7 @@ def read_end(
 
 
 def write_response(partition: ReplicatedPartition, response: _Answer, version: int) -> Message:
-    """The answer to any of the three requests."""
+    """The response to any of this module's three requests."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
     entry = {
@@ -160,7 +160,7 @@ def write_response(partition: ReplicatedPartition, response: _Answer, version: i
 def response_reader(
     kind: type[_Answer],
 ) -> Callable[[ReplicatedPartition, Message, int], _Answer]:
-    """The reader of one of the three answers."""
+    """A function that reads responses of this class."""
 
     def read(partition: ReplicatedPartition, message: Message, version: int) -> _Answer:
         error = error_of(message["errorCode"])

@@ -30,8 +30,9 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def servers_of(core: Core) -> tuple[int, ...]:
-    """Whom the replica may ask who leads: the bootstrap servers. An observer that has none asks the
-    configured voters (Kafka: KafkaRaftClient.initialize gives them to its RequestManager)."""
+    """The nodes that this replica may ask who leads: the bootstrap servers. For an observer without
+    bootstrap servers they are the configured voters (Kafka: KafkaRaftClient.initialize gives these
+    to its RequestManager)."""
     if core.config.bootstrap_ids or core.may_stand:
         return core.config.bootstrap_ids
     return tuple(each for each in core.config.static_voters.ids if each != core.local_id)

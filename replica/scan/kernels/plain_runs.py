@@ -1,5 +1,4 @@
-"""The kernel that finds a run of plain batches: what replica.format.runs.plain_run finds, in
-machine code."""
+"""The kernel that finds a run of plain batches, as replica.format.runs.plain_run does."""
 
 from __future__ import annotations
 
@@ -38,8 +37,9 @@ def find_run(
     due: Longs,
     state: Longs,
 ) -> int:
-    """Fill `state` with where the run ends, and `due` with its batches that get an entry in the
-    index. Returns how many these are. It ends early where `due` is full.
+    """Find the run that begins at `position`. Write into `due` its batches that get an entry in the
+    index, and into `state` what replica.scan.run_tables says. Returns how many batches `due` has.
+    The run ends early where `due` is full.
 
     expected: the first base offset, 0 or more. limit: a batch that begins behind this byte gets an
     entry. due: DUE_COLUMNS numbers for each of DUES batches. The other parameters are those of

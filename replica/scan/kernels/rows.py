@@ -10,6 +10,6 @@ from replica.scan.native import Longs
 
 @inner
 def cell(rows: Longs, column: int, row: int) -> int:
-    """What the row has in a column, such as frames.ROW_VALUE."""
+    """The number in one column of a row. column: such as frames.ROW_VALUE."""
     number: int = item(rows, column * frames.ROWS + row)
     return number

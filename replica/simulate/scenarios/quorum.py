@@ -148,7 +148,7 @@ class ScriptedQuorum:
             self.commit(node_id, records.create_topic(topic, self.brokers))
 
     def begin(self, *topics: str) -> None:
-        """Have node 1 lead the new cluster and populate it, and wait until all nodes have that."""
+        """Elect node 1, populate the new cluster, and wait until all nodes have its records."""
         self.elect(1)
         self.populate(1, *topics)
         self.settle()

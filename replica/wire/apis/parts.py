@@ -14,7 +14,7 @@ QUORUM_ENDPOINTS = structs(
     since=1,
     tag=0,
 )
-"""Where the leader that a response names listens for other voters (KIP-853)."""
+"""The addresses at which other voters reach the leader that a response names (KIP-853)."""
 
 
 def topics(name: str, *partition: Field) -> Field:
@@ -24,7 +24,7 @@ def topics(name: str, *partition: Field) -> Field:
 
 
 def broker_endpoints(since: int) -> Field:
-    """Where the leaders that a response names listen (KIP-951)."""
+    """The addresses at which clients reach the leaders that a response names (KIP-951)."""
     return structs(
         "nodeEndpoints",
         field("nodeId", "int32"),
@@ -37,7 +37,7 @@ def broker_endpoints(since: int) -> Field:
 
 
 def current_leader(since: int, tag: int) -> Field:
-    """The leader of a partition, so that a client need not ask for it (KIP-951)."""
+    """The leader of a partition, which a client then need not look up by Metadata (KIP-951)."""
     return field(
         "currentLeader",
         "struct",
