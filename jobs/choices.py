@@ -1,8 +1,8 @@
-"""A name that the user chose among known ones."""
+"""Names and patterns of names that a user typed, compared with the names that exist."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -13,9 +13,11 @@ _T = TypeVar("_T")
 
 
 def named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
-    """The thing of that name, in any case. Raises UsageError for another name, with names like it.
+    """The value in `known` of the name that the user typed in lower or upper case.
 
-    what: the word for such a thing. otherwise: the hint where no name is like it.
+    Raises UsageError for an unknown name; its message suggests similar names. known: values by
+    their names in lower case. what: the message's word for such a value. otherwise: what the
+    message says where no name is similar.
     """
     found = known.get(name.strip().lower())
     if found is None:
@@ -25,16 +27,14 @@ def named(name: str, known: Mapping[str, _T], what: str, otherwise: str) -> _T:
     return found
 
 
-def fits(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns, with * and ?, fits the name. Without a pattern every name
-    fits."""
-    patterns = tuple(patterns)
+def fits(name: str, patterns: Sequence[str]) -> bool:
+    """Whether the name matches one of the patterns, which have wildcards * and ?. Without patterns
+    every name is right."""
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def check_patterns(option: str, patterns: Iterable[str], known: Iterable[str]) -> None:
-    """Raises UsageError for a pattern that fits none of the known names."""
-    known = tuple(known)
+def check_patterns(option: str, patterns: Sequence[str], known: Collection[str]) -> None:
+    """Raises UsageError where none of the known names matches a pattern of the option."""
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in known):
             raise UsageError(f"{option} {pattern}: expected one of {', '.join(known)}")

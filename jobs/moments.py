@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from replica.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from pipelines.lake import Lake
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_MS = 10**12
@@ -40,13 +36,15 @@ NOW = Moment()
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Times from `since` (inclusive) to `until` (exclusive), in ms; None where it is open."""
+    """The times from `since` (inclusive) to `until` (exclusive), in ms since 1970. None: no limit
+    at that end."""
 
     since: int | None = None
     until: int | None = None
 
     def holds(self, at: int | None) -> bool:
-        """Whether the time is in it. No time is only in the period that is open on both sides."""
+        """Whether the period contains the time `at`. Something without a time (None) is only in the
+        period that is open at both ends."""
         if at is None:
             return self.since is None and self.until is None
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
@@ -64,17 +62,6 @@ def period_of(from_time: str | None, to_time: str | None) -> Period:
 def _ceiled_ms(moment: datetime | None) -> int | None:
     """The first whole ms that isn't before the moment."""
     return None if moment is None else -((_EPOCH - moment) // timedelta(milliseconds=1))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The cluster that a command reads: from directories, or from a lake at a moment."""
-
-    paths: tuple[str, ...]
-    lake: Lake | None
-    cluster: str | None
-    moment: Moment
-    committed_only: bool
 
 
 def moment_of(option: str, text: str | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Files and folders that a command's words name."""
+"""Files and folders that a command's options and arguments name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def check_there(paths: Iterable[str]) -> None:
 
 
 def bytes_in(option: str, path: str, most: int) -> bytes:
-    """The file's content. Raises UsageError, which names the option, for a file that can't be read
-    or has more than `most` bytes."""
+    """The content of the file that an option names. Raises UsageError, which names the option, for
+    a file that can't be read or has more than `most` bytes."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(most + 1)
@@ -31,7 +31,8 @@ def bytes_in(option: str, path: str, most: int) -> bytes:
 
 
 def text_in(option: str, path: str, most: int) -> str:
-    """The same as text. Raises UsageError also where it is not UTF-8."""
+    """The content of the file that an option names, decoded from UTF-8. Raises UsageError as
+    bytes_in does, and for a file that is not UTF-8."""
     try:
         return bytes_in(option, path, most).decode()
     except UnicodeDecodeError as error:

@@ -146,8 +146,11 @@ def _name(command: CommandInfo) -> str:
 
 
 def _narrowed(app: typer.Typer, command: tuple[str, ...]) -> typer.Typer:
-    """`app` with this command alone, or all of it where none is named: typer makes the options of
-    every command that it knows, which takes as long as all else in a short start."""
+    """`app` with this command alone; all of `app` where `command` is empty.
+
+    typer makes the options of every command of an app. Those of the commands that nobody asked for
+    would take 25 ms in each start.
+    """
     if not command:
         return app
     first, rest = command[0], command[1:]

@@ -236,12 +236,12 @@ def ms_text(milliseconds: int) -> str:
 
 
 def ms_of(moment: datetime) -> int:
-    """Whole ms since the epoch."""
+    """The moment in ms since 1970, rounded down."""
     return (as_utc(moment) - _EPOCH) // _MILLISECOND
 
 
 def as_utc(moment: datetime) -> datetime:
-    """The time in UTC. One without a zone, as engines give it, is one of UTC."""
+    """The same moment in UTC. A moment without a zone, as SQL engines give it, is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

@@ -12,9 +12,10 @@ from replica.metadata.redact import Redactor
 
 
 def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:
-    """Offset, epoch, time, type and version, and Kafka's JSON of a record.
+    """The line of a record: offset, epoch, time, type, version, and the content as Kafka's JSON.
 
-    json_start: the beginning of a line of JSON, up to `"offset":`; None for text, in UTC.
+    json_start: the beginning of a line of JSON, up to and with `"offset":`; None for a line of
+    text, whose time is in UTC.
     """
     if json_start is None:
         return f"{_text_start(record, epoch)}{read.record_type} v{read.version}  {_shown(read)}\n"
@@ -28,8 +29,9 @@ def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | N
 def opaque_line(
     record: Record, epoch: int, redactor: Redactor | None, json_start: str | None
 ) -> str:
-    """Offset, epoch, time, key and value of a record that only its producer understands; in JSON
-    its headers too. The rest is as for `record_line` and `opaque_text`."""
+    """The line of a record that only its producer understands: its offset, epoch, time, key and
+    value; in JSON its headers too. redactor: hides keys and values; None shows them. json_start: as
+    for record_line."""
     if json_start is None:
         return f"{_text_start(record, epoch)}{opaque_text(record, redactor)}\n"
     plain: dict[str, Any] = {

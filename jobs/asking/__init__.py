@@ -1,1 +1,1 @@
-"""Commands that ask a lake, and three of them directories too: sql, plan, history, state."""
+"""Commands that ask a lake: sql, plan, history, state. All but sql can ask directories instead."""

@@ -43,7 +43,7 @@ class QueryResult:
     rows: Iterator[Sequence[Any]]
 
     def by_name(self) -> Iterator[dict[str, Any]]:
-        """The rows, each with its columns' names. These must differ."""
+        """Each row as a dictionary by column name. The names must differ."""
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
 
@@ -69,8 +69,9 @@ def write_answer(answer: QueryResult, form: str) -> None:
 def write_timed(
     columns: Sequence[str], rows: Iterable[NamedTuple], form: str, clock: ZonedClock
 ) -> None:
-    """Print rows with these columns, as by write_answer. Their column `at` has ms, which JSON keeps
-    and other forms show by the clock."""
+    """Print rows that have a column `at`, which is a time in ms or None. JSON has the ms, the other
+    forms have the time in the clock's zone. columns: the names of the rows' fields. form: as for
+    write_answer."""
     if form != "json":
         rows = (_at_by(clock, row) for row in rows)
     write_answer(QueryResult(tuple(columns), iter(rows)), form)

@@ -42,12 +42,21 @@ def answer(query: LakeQuery) -> QueryResult:
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
     """The rows of a query of our own, which names only tables that the lake has."""
-    return answer(LakeQuery(lake, sql, tables_named(sql))).rows
+    return _of_our_own(lake, sql).rows
+
+
+def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
+    """The same as dictionaries by column name. The names must differ."""
+    return _of_our_own(lake, sql).by_name()
+
+
+def _of_our_own(lake: Lake, sql: str) -> QueryResult:
+    return answer(LakeQuery(lake, sql, tables_named(sql)))
 
 
 def read(query: LakeQuery) -> Any:
-    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, with VARIANT
-    undecoded.
+    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, whose VARIANT columns
+    are still structs of bytes.
 
     It has a schema and read_next_batch(), and exports itself as an Arrow stream.
     """
@@ -55,7 +64,7 @@ def read(query: LakeQuery) -> Any:
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in query.tables:
-        with told(query.lake, table) as opened:
+        with opened_table(query.lake, table) as opened:
             builder.register(quoted(table), opened)
     for statement in statements(query.views, DATA_FUSION, query.valid):
         builder.execute(statement).read_all()
@@ -66,9 +75,9 @@ def read(query: LakeQuery) -> Any:
 
 
 @contextmanager
-def told(lake: Lake, table: str) -> Iterator[DeltaTable]:
-    """The table of that name, opened. Turns errors of delta-rs about it, also those that come
-    later, into an UnreadableFileError."""
+def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
+    """Open the lake's table of this name for the block below `with`. Errors of delta-rs when the
+    table is opened, and within the block, become an UnreadableFileError."""
     uri = lake.table_uri(table)
     try:
         yield open_table(uri)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from duckdb.func import ARROW
 
 from jobs.asking.query_result import QueryError, QueryResult
-from jobs.asking.sql_delta_rs import line_of, quoted, told
+from jobs.asking.sql_delta_rs import line_of, opened_table, quoted
 from jobs.asking.sql_request import LakeQuery
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import DUCK_DB, statements
@@ -60,7 +60,7 @@ def _prepare(database: duckdb.DuckDBPyConnection, query: LakeQuery) -> None:
     for schema in SCHEMAS:
         database.execute(f"CREATE SCHEMA {schema}")
     for number, table in enumerate(query.tables):
-        with told(query.lake, table) as opened:
+        with opened_table(query.lake, table) as opened:
             rows = opened.to_pyarrow_dataset()
         held = f"lake_{number}"
         database.register(held, rows)

@@ -1,4 +1,4 @@
-"""What `kraftlake sql` is asked, and what it asks an engine."""
+"""The request of a user of `kraftlake sql`, and the query that an engine gets."""
 
 from __future__ import annotations
 
@@ -36,8 +36,12 @@ class SqlRequest:
 
 @dataclass(frozen=True, slots=True)
 class LakeQuery:
-    """A query for an engine. tables: those that it names, which are opened. views: made of these
-    tables for it. valid: the condition that a version is in the views."""
+    """A query for one of the engines.
+
+    sql: its text. tables: the tables that it names, which the engine opens. views: the views that
+    it names, which the engine makes of these tables. valid: the SQL condition for the versions of
+    entities that the views show.
+    """
 
     lake: Lake
     sql: str

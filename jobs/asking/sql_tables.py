@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.asking.query_result import QueryResult, write_answer
-from jobs.asking.sql_delta_rs import told
+from jobs.asking.sql_delta_rs import opened_table
 from jobs.asking.sql_views import HISTORY, VIEWS, View
 from jobs.output import write_line, write_table
 from pipelines.lake import Lake
@@ -45,7 +45,7 @@ class _Table:
 
 
 def _opened(lake: Lake, table: str) -> _Table:
-    with told(lake, table) as opened:
+    with opened_table(lake, table) as opened:
         fields = opened.schema().fields
         description = opened.metadata().description or ""
     columns = tuple(

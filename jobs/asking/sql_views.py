@@ -20,11 +20,12 @@ AT_END = "valid_to_offset IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The SQL in which the engines differ.
+    """The SQL in which the engines differ, as templates.
 
-    Functions of a field of `value`, which stands as FIELD in them: digits, a whole number as text;
-    string, a text, NULL where it is null; array, a list of whole numbers as array<int>. without:
-    the list in the column ONE without the elements of that in the column OTHER.
+    The first three read a field of the JSON in the column `value`; the word FIELD stands for the
+    field's name. digits: a whole number, as text. string: a text, NULL where the field is null.
+    array: a list of whole numbers, as array<int>. without: the list in the column ONE, without the
+    elements of the list in the column OTHER.
     """
 
     digits: str
@@ -78,8 +79,8 @@ DUCK_DB = Dialect(
 @dataclass(frozen=True)
 class View:
     """name: as in a query. columns: (name, type, meaning). entity: the kind of entities that it
-    shows. select: makes the SELECT of a dialect, over these entities' rows of metadata_history,
-    which it calls `held`."""
+    shows. select: makes the view's SELECT in a dialect. In it, the name `held` stands for these
+    entities' rows of metadata_history."""
 
     name: str
     description: str

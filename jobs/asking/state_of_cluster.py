@@ -9,8 +9,8 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
+from jobs.asking.asked_cluster import AskedCluster
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
-from jobs.moments import Asked
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from replica.health.exposure import (
     BROKER,
@@ -50,7 +50,9 @@ _TITLES = {
 }
 
 
-def source_of(asked: Asked, broker_defaults: Mapping[str, str], wanted: Wanted) -> ClusterSource:
+def source_of(
+    asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
+) -> ClusterSource:
     """The state, and what is wanted besides. Raises UsageError where it is unknown."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.

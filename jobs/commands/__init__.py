@@ -15,6 +15,7 @@
   shell         completion
 
 `options`, and modules whose names end with `_options`, have options that several commands share, or
-that would fill a command's own module. `parameters` is what they are written with, `help_pages` how
---help shows them. `combinations` refuses options that don't go together.
+that would fill a command's own module. `parameters` has the functions that declare an option or an
+argument, `help_pages` the pages that --help shows. `combinations` refuses options that don't go
+together.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from jobs.commands.options import each_by
 from jobs.commands.parameters import Text, Texts, argument, option
 from pipelines.object_store import check_local
 
@@ -12,7 +13,7 @@ PathsOfAState = Annotated[
     argument(
         "[PATH...]",
         "Directories, as for check, to read instead of a lake.",
-        callback=lambda paths: [check_local(path) for path in paths or []],
+        callback=each_by(check_local),
     ),
 ]
 OfTopic = Annotated[

@@ -13,8 +13,9 @@ from pipelines.object_store import check_lake, check_local, check_place
 from replica.errors import UsageError
 
 
-def _each(check: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
-    return lambda paths: [check(path) for path in paths]
+def each_by(check: Callable[[str], str]) -> Callable[[list[str] | None], list[str]]:
+    """The callback of an argument with several paths, which `check` returns or refuses."""
+    return lambda paths: [check(path) for path in paths or []]
 
 
 def on_disk(option: str) -> Callable[[str | None], str | None]:
@@ -35,13 +36,15 @@ _WHAT_IS_READ = (
     "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
     "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
-Paths = Annotated[list[str], argument("PATH...", f"{_WHAT_IS_READ}.", callback=_each(check_local))]
+Paths = Annotated[
+    list[str], argument("PATH...", f"{_WHAT_IS_READ}.", callback=each_by(check_local))
+]
 PathsOrUris = Annotated[
     list[str],
     argument(
         "PATH...",
         f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
-        callback=_each(check_place),
+        callback=each_by(check_place),
     ),
 ]
 
@@ -78,8 +81,12 @@ LakeOrPaths = Annotated[
 def lake_unless(
     paths: list[str] | None, lake: lakes.Lake | None, command: str
 ) -> lakes.Lake | None:
-    """The lake of LakeOrPaths; the environment's, where neither a lake nor a path is given. Raises
-    UsageError where the environment names none either, or a malformed one."""
+    """The lake that a command reads, None where it reads the paths.
+
+    lake: the value of LakeOrPaths. Where it is None and there are no paths, the environment names
+    the lake. Raises UsageError where the environment names none, or a malformed one. command: its
+    name, for the message.
+    """
     if lake is not None or paths:
         return lake
     named = os.environ.get(LAKE_VARIABLE)
@@ -96,7 +103,7 @@ NodePaths = Annotated[
     argument(
         "LOGDIR...",
         "A metadata directory, a node's log directory, or any folder above such directories.",
-        callback=_each(check_place),
+        callback=each_by(check_place),
     ),
 ]
 CaptureOutput = Annotated[

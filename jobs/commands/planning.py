@@ -98,10 +98,10 @@ def plan(
     each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
     """
     from jobs.asking import preflight as job
+    from jobs.asking.asked_cluster import asked_cluster
     from jobs.asking.cluster_source import Wanted
     from jobs.asking.state_of_cluster import source_of
     from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import Asked, Moment, moment_of
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
     lake = None if bootstrap else options.lake_unless(paths, lake, "plan")
@@ -118,8 +118,8 @@ def plan(
 
         with live_quorum(bootstrap, timeout, command_config) as live:
             return judge(lambda: live.cluster(defaults))
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    asked = Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
+    at = at_offset, at_time
+    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
     return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
 
 

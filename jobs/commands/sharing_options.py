@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from jobs.commands.options import on_disk
+from jobs.commands.options import each_by, on_disk
 from jobs.commands.parameters import Text, Texts, argument, option
 from pipelines.object_store import check_local, check_place
 
@@ -32,7 +32,7 @@ PathsOfAReport = Annotated[
     argument(
         "[PATH...]",
         "Directories, files or archives to report on, as for ingest.",
-        callback=lambda paths: [check_place(path) for path in paths or []],
+        callback=each_by(check_place),
     ),
 ]
 TablesToExport = Annotated[
@@ -67,7 +67,7 @@ PathsToServe = Annotated[
     argument(
         "[PATH...]",
         "Directories of nodes, to serve instead of a lake.",
-        callback=lambda paths: [check_local(path) for path in paths or []],
+        callback=each_by(check_local),
     ),
 ]
 MostRows = Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)]

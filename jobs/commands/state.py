@@ -10,7 +10,7 @@ from jobs.commands.combinations import alone, exclusive, form_of, needs
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.moments import Asked
+    from jobs.asking.asked_cluster import AskedCluster
 
 
 def state(
@@ -66,14 +66,14 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.moments import Asked, Moment, moment_of
+    from jobs.asking.asked_cluster import asked_cluster
 
     exclusive({"PATH": paths, "--lake": lake})
     lake = options.lake_unless(paths, lake, "state")
     of_directories = {"--order": order, "--redact-key": redact_key}
     needs("PATH", paths, of_directories)
-    moment = Moment(at_offset, moment_of("--at-time", at_time))
-    asked = Asked(tuple(paths or ()), lake, cluster, moment, committed_only)
+    at = at_offset, at_time
+    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
@@ -101,7 +101,9 @@ class _Shown:
         return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
 
 
-def _entities(asked: Asked, shown: _Shown, order: tuple[str, ...], redact_key: str | None) -> int:
+def _entities(
+    asked: AskedCluster, shown: _Shown, order: tuple[str, ...], redact_key: str | None
+) -> int:
     from jobs.asking import state as job
     from jobs.redacting import make_redactor
 
@@ -116,7 +118,7 @@ def _entities(asked: Asked, shown: _Shown, order: tuple[str, ...], redact_key: s
     )
 
 
-def _differences(asked: Asked, shown: _Shown, diff: tuple[str, str]) -> int:
+def _differences(asked: AskedCluster, shown: _Shown, diff: tuple[str, str]) -> int:
     from jobs.asking import state as job
     from jobs.moments import NOW, either_of
 
@@ -136,7 +138,7 @@ def _differences(asked: Asked, shown: _Shown, diff: tuple[str, str]) -> int:
 
 
 def _of_the_cluster(
-    asked: Asked,
+    asked: AskedCluster,
     shown: _Shown,
     broker_config: str | None,
     limit: int,

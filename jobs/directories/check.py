@@ -41,9 +41,9 @@ from replica.severity import Severity
 class CheckOptions:
     """The options of `check`. severity: the least severity that is shown. fail_on: the least
     severity that makes the exit code 1; None for the one that is shown, or a warning where notes
-    are shown. order: see find_inputs. replay: see judge_group. families: of rules, whose findings
-    are printed. broker_defaults: of a broker's server.properties. limit: how many subjects of a
-    rule of health are named in text."""
+    are shown. order: see find_inputs. replay: see judge_group. families: those whose findings are
+    printed. broker_defaults: configs in a broker's server.properties. limit: how many subjects of
+    a rule of health are named in text."""
 
     json_output: bool = False
     severity: str = Severity.INFO

@@ -23,10 +23,13 @@ SHOWN_SUBJECTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Whose findings are printed. files: of the rules about directories, and between them. health:
-    of the rules about clusters. health_counts: whether findings of health count for the exit code,
-    and its notes are printed one by one. health_of_files: whether health is also judged for a
-    segment or snapshot on its own, which may be an old one."""
+    """The families of rules whose findings are printed.
+
+    files: rules about one directory, or several directories together. health: rules about clusters.
+    health_counts: whether the exit code depends on findings of health, and its notes are printed
+    one by one. health_of_files: whether health is also judged for a segment or snapshot that is
+    named without its directory, and may be an old one.
+    """
 
     files: bool = True
     health: bool = True

@@ -76,14 +76,14 @@ def examine_all(
         try:
             examined.append(examine(one, room=room))
         except UnreadableFileError as error:
-            damages.append(unreadable(UnreadableFileError(one.shown, error.reason)))
+            damages.append(unreadable(one.shown, error.reason))
     return examined, damages
 
 
 @dataclass
 class _Finding:
-    """One call, with what it has found so far. batches: by the text that says which directories
-    belong together."""
+    """What find_inputs has found so far. batches: directories that belong together, by the name
+    that batch_of gives them."""
 
     order: Sequence[str]
     batches: dict[str, list[DirectoryPath]] = field(default_factory=dict)
@@ -95,7 +95,11 @@ class _Finding:
     partition may occur in it only once."""
 
     def take(self, found: Found, argument: str) -> None:
-        """Put what was found below a path with what belongs together."""
+        """Add a directory to its batch, or a single file to the files.
+
+        argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
+        replica in the batch without a name.
+        """
         real = os.path.realpath(found.path)
         if real in self.seen:
             return

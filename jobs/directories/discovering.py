@@ -1,4 +1,5 @@
-"""What lies below a path of the user's, also inside a bundle."""
+"""Finds the directories and files to read at or below a path that the user named. The path may be
+a bundle."""
 
 from __future__ import annotations
 
@@ -14,15 +15,19 @@ from replica.format.discovery import Found, discover
 
 
 def discovered(path: str, stack: ExitStack) -> tuple[Sequence[Found], Sequence[Damage]]:
-    """(the directories and files at or below the path, what can't be read), in the user's names.
+    """(what is at or below the path, the folders and archives that can't be read). All names begin
+    with the path as the user wrote it.
 
     A bundle is unpacked into a folder that is removed when `stack` closes. Raises UsageError where
     the path doesn't exist, or has nothing to read below it.
     """
     if not is_bundle(path):
         damages: list[Damage] = []
-        found = discover([path], on_error=lambda error: damages.append(unreadable(error)))
-        return found, damages
+
+        def on_error(error: UnreadableFileError) -> None:
+            damages.append(unreadable(error.path, error.reason))
+
+        return discover([path], on_error=on_error), damages
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
     unpacked = unpack(path, folder, shown=path)
     try:
@@ -35,6 +40,6 @@ def discovered(path: str, stack: ExitStack) -> tuple[Sequence[Found], Sequence[D
     return named, unpacked.damages
 
 
-def unreadable(error: UnreadableFileError) -> Damage:
-    """The damage of a file or folder that can't be read at all."""
-    return Damage(0, 0, DamageKind.UNREADABLE, error.reason, error.path)
+def unreadable(shown: str, reason: str) -> Damage:
+    """The damage of a file or folder that can't be read at all. shown: its name for people."""
+    return Damage(0, 0, DamageKind.UNREADABLE, reason, shown)

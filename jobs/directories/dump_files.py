@@ -66,7 +66,7 @@ def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> D
             try:
                 files.extend(_of_directory(one, wanted))
             except UnreadableFileError as error:
-                damages.append(unreadable(UnreadableFileError(one.shown, error.reason)))
+                damages.append(unreadable(one.shown, error.reason))
     return DumpFiles(tuple(files), tuple(damages))
 
 

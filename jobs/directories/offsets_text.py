@@ -1,4 +1,5 @@
-"""Offsets, snapshot ids and lost records in words, in the same form for every command."""
+"""How commands show ranges of offsets, snapshot ids and counts of lost records: the same in all
+commands."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 def log_range(start: int, first: int | None, end: int) -> str:
-    """For example `log 1913 to 1925 (older batches from 519 on still there)`.
+    """The offsets of a log, such as `log 1913 to 1925 (older batches from 519 on still there)`.
 
     start: the log start offset. first: the first offset of the first batch in the .log files; None
     where there is no batch. end: LEO, exclusive. Kafka deletes only whole segments, so batches
@@ -24,23 +25,24 @@ def log_range(start: int, first: int | None, end: int) -> str:
 
 
 def ranges_text(ranges: Ranges) -> str:
-    """The offsets, both ends inclusive, and how many records they are."""
+    """Offsets, both ends inclusive, and their number, such as `7 to 9, 12 to 12 (4 records)`."""
     told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
     return f"{told} ({counted(sum(each.size for each in ranges), 'record')})"
 
 
 def pairs(ranges: Ranges) -> list[list[int]]:
-    """[first, end) of each range, for JSON."""
+    """Each range as [first offset, offset behind the last], for JSON."""
     return [[each.start, each.end] for each in ranges]
 
 
 def snapshot_text(snapshot_id: OffsetAndEpoch) -> str:
-    """Offset and epoch, as in the name of a snapshot's file, without zeros in front."""
+    """A snapshot's offset and epoch, such as `1913-4`: as in its file name, without zeros in
+    front."""
     return f"{snapshot_id.offset}-{snapshot_id.epoch}"
 
 
 def losses_text(losses: Losses) -> str:
-    """How many of the lost records are of each commitment."""
+    """The numbers of lost records by their commitment."""
     return (
         f"{losses.committed} proven committed, {losses.superseded} superseded, "
         f"{losses.unproven} unproven"

@@ -33,7 +33,8 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """doubts: what the directories don't tell, a sentence each."""
+    """The quorum that directories hold. doubts: sentences that each name a fact which the
+    directories don't tell."""
 
     captured: CapturedQuorum
     doubts: tuple[str, ...]

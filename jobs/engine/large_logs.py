@@ -1,5 +1,5 @@
-"""Lets a replica with a large log open and read it by the bulk reader's machine code, where that is
-there."""
+"""Has a replica with a large log find its batches by the bulk reader's machine code, where that is
+installed and compiled."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from replica.errors import KraftlakeError
 
 LARGE_BYTES = 64 * 1024 * 1024
-"""Plain Python takes 0.3 s for so much log in batches of 170 bytes. To load the machine code takes
-about as long."""
+"""The size of log from which on machine code is worth its loading, which takes about 0.3 s. Plain
+Python takes as long to find the batches of such a log, if they have 170 bytes each."""
 
 
 def prepare(log_dir: str) -> None:

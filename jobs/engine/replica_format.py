@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jobs.output import write_json, write_line
 from replica.node.formatting import Formatted, format_node
 from replica.node.properties import read_properties
@@ -11,10 +9,25 @@ from replica.node.settings import NodeSettings, settings_in
 from replica.storage.filesystem import LocalDisk
 
 
-def run(config: str, cluster_id: str, *, json_output: bool, **wanted: Any) -> int:
-    """Format, and say what was done. Returns 0. wanted: the other arguments of format_node."""
+def run(
+    config: str,
+    cluster_id: str,
+    *,
+    standalone: bool,
+    initial_controllers: str,
+    ignore_formatted: bool,
+    json_output: bool,
+) -> int:
+    """Format by format_node, and say what was done. Returns 0. config: server.properties."""
     settings = settings_in(read_properties(config))
-    formatted = format_node(LocalDisk(), settings, cluster_id, **wanted)
+    formatted = format_node(
+        LocalDisk(),
+        settings,
+        cluster_id,
+        standalone=standalone,
+        initial_controllers=initial_controllers,
+        ignore_formatted=ignore_formatted,
+    )
     if json_output:
         write_json(_row(settings, formatted))
     else:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jobs.asking.sql_delta_rs import answer, told
-from jobs.asking.sql_request import LakeQuery
-from jobs.asking.sql_text import tables_named
+from jobs.asking.sql_delta_rs import named_rows, opened_table
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.lake import Lake
 from pipelines.tables.keys import REPLICA_KEYS
@@ -109,38 +107,38 @@ def replicas(lake: Lake) -> list[HeldLog]:
 
 def captures(lake: Lake) -> list[dict[str, Any]]:
     """Rows of bronze.captures without the files, oldest first in each cluster."""
-    return list(_rows(lake, _CAPTURES))
+    return list(named_rows(lake, _CAPTURES))
 
 
 def rounds(lake: Lake) -> list[Round]:
     """The rounds of captures, oldest first in each cluster."""
-    return [round_of(row) for row in _rows(lake, rounds_sql("true"))]
+    return [round_of(row) for row in named_rows(lake, rounds_sql("true"))]
 
 
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[HeldTable]:
     """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
     for name in names:
-        with told(lake, name) as table:
+        with opened_table(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
-        rows = next(_rows(lake, count))["rows"]
+        rows = next(named_rows(lake, count))["rows"]
         yield HeldTable(name, table.version(), len(sizes), sum(sizes), rows)
 
 
 def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
     """Rows of bronze.lake_versions, oldest first. Empty where the lake, whose tables have these
     names, is older than that table."""
-    return list(_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
+    return list(named_rows(lake, _VERSIONS)) if "bronze.lake_versions" in names else []
 
 
 def _held(lake: Lake, columns: Sequence[str]) -> list[HeldLog]:
     owner = ", ".join(columns)
     ranges: dict[tuple[Any, ...], list[Offsets]] = {}
-    for row in _rows(lake, _HELD.format(owner=owner)):
+    for row in named_rows(lake, _HELD.format(owner=owner)):
         key = tuple(row[name] for name in columns)
         ranges.setdefault(key, []).append(Offsets(row["start"], row["stop"]))
     found = []
-    for row in _rows(lake, _LOOKED_AT.format(owner=owner)):
+    for row in named_rows(lake, _LOOKED_AT.format(owner=owner)):
         whose = {name: row.pop(name) for name in columns}
         found.append(HeldLog(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
     return found
@@ -154,7 +152,3 @@ def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
         if expected < stop:
             yield Offsets(expected, stop)
         expected = max(expected, one.end)
-
-
-def _rows(lake: Lake, query: str) -> Iterator[dict[str, Any]]:
-    return answer(LakeQuery(lake, query, tables_named(query))).by_name()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jobs.asking.sql_delta_rs import quoted, told
+from jobs.asking.sql_delta_rs import opened_table, quoted
 from jobs.asking.sql_views import AT_END, DUCK_DB, HISTORY, VIEWS, literal, statements
 from pipelines.lake import SCHEMAS, Lake
 from replica.scan.variant_texts import is_variant
@@ -55,7 +55,7 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
 def _view(lake: Lake, table: str) -> tuple[int, Iterator[str]]:
     """The rows of a table, and the lines that make its view."""
     uri = lake.table_uri(table)
-    with told(lake, table) as opened:
+    with opened_table(lake, table) as opened:
         rows = opened.to_pyarrow_dataset()  # refuses what Parquet files alone don't tell
         paths = opened.get_add_actions().column("path").to_pylist()
         return rows.count_rows(), _lines(

@@ -30,7 +30,7 @@ from replica.format.java_properties import ENCODING, properties_in
 PROGRESS_TOPIC = "kraftlake-publish-progress"
 INTERVAL_S = 5.0
 _MOST_BYTES = 1024 * 1024
-"""Of a file that an option names."""
+"""The size of the largest file that an option may name."""
 _STARTS: tuple[Start, ...] = ("snapshot", "latest")
 
 

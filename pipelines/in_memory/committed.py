@@ -27,7 +27,7 @@ from replica.history.log import OffsetRange
 from replica.history.ranges import Ranges, union
 
 _PROVEN, _UNPROVEN = "proven", "unproven"
-COMMITMENTS = (_UNPROVEN, _PROVEN)
+_COMMITMENTS = (_UNPROVEN, _PROVEN)
 """The commitment of an entry, by whether it is proven."""
 _END = (1 << 63) - 1
 """A number above every offset."""
@@ -105,7 +105,7 @@ class AgreedBranch(_Ranges):
 
     def commitments(self, places: Longs) -> pa.Array:
         """The commitment of an entry in each of the ranges at these places."""
-        return pa.array(COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
+        return pa.array(_COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
 
     def places(self, offsets: Longs) -> Longs:
         """The index of the range that holds each offset. -1 where no range does."""
@@ -124,7 +124,7 @@ class AgreedBranch(_Ranges):
             "offset": offset,
             "leader_epoch": int(self.leader_epoch[place]),
             "crc": int(self.crc[place]),
-            "commitment": COMMITMENTS[int(self.is_proven[place])],
+            "commitment": _COMMITMENTS[int(self.is_proven[place])],
         }
 
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
