@@ -205,8 +205,8 @@ def _judge_place(
     if told is None or not written or told == written[0]:
         return
     if any(transaction.first == end for transaction in transactions):
-        # Kafka publishes what came before a transaction under the time of the batch that begins it
-        # (MetadataBatchLoader.loadBatch), so that batch's time is right too
+        # Where a transaction begins behind the snapshot, Kafka takes the time of the batch that
+        # begins it (MetadataBatchLoader.loadBatch). This time is right too.
         written += [record.timestamp for _, record in examined.records(end, end + 1)]
     if told not in written:
         message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
