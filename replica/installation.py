@@ -19,7 +19,8 @@ _CACHE_MARK = "CACHEDIR.TAG"
 
 
 def line_that_adds(extra: str) -> str:
-    """What to type, for an extra of pyproject.toml such as lake."""
+    """The command that installs an extra, such as lake, into this installation. extra: its name in
+    pyproject.toml."""
     if ROOT.is_file():
         return f"python3 -m pip install 'kraftlake[{extra}]' (this file has the core alone)"
     if (ROOT / "pyproject.toml").is_file():
@@ -29,7 +30,8 @@ def line_that_adds(extra: str) -> str:
 
 
 def _line(wanted: str, prefix: Path) -> str:
-    """wanted: a requirement, quoted. prefix: of the environment."""
+    """The command that installs `wanted` into the environment. wanted: a requirement, quoted for
+    the shell. prefix: the environment's folder."""
     if (prefix / "uv-receipt.toml").is_file():
         return f"uv tool install --force {wanted}"
     if (prefix / "pipx_metadata.json").is_file():
@@ -42,10 +44,11 @@ def _line(wanted: str, prefix: Path) -> str:
 
 
 def _pip() -> str:
-    """Names the interpreter, as another environment's pip may come first on the path.
+    """The command that calls pip. It names the interpreter, because the pip of another environment
+    may come first on the path.
 
-    Only the folders of sys.path are asked for pip: setuptools' import hook, which
-    importlib.util.find_spec asks too, answers by changing the modules of this process.
+    Only the folders of sys.path are searched for pip. importlib.util.find_spec would also ask the
+    import hook of setuptools, which changes the modules of this process.
     """
     if PathFinder.find_spec("pip") is None and _is_of_uv(Path(sys.prefix)):
         return f"uv pip install --python {shlex.quote(sys.executable)}"

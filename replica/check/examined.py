@@ -141,9 +141,10 @@ class Examined:
 def examine(
     found: DirectoryPath | FilePath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
 ) -> Examined:
-    """Read everything once. UnreadableFileError where the folder, or the one file, can't be.
+    """Read all files of the replica, each of them once. Raises UnreadableFileError where the
+    folder, or the one file, can't be read.
 
-    room: the memory for one file. read: in place of the room's.
+    read: reads a file; None for the way of `room`. room: the memory for one file.
     """
     read = read or (room.read if isinstance(found, FilePath) else room.read_own)
     if isinstance(found, FilePath):

@@ -27,8 +27,8 @@ from replica.model.epochs import OffsetAndEpoch
 
 @dataclass(frozen=True)
 class JudgedDirectory:
-    """One directory. findings: the worst first, files relative to the node's log directory;
-    those of snapshots are among them, and in `verdicts`. role: see role_of."""
+    """The judgement of one directory. findings: the worst first, with files relative to the node's
+    log directory; `verdicts` has the findings about snapshots once more. role: see role_of."""
 
     examined: Examined
     partition: PartitionFolder
@@ -39,8 +39,9 @@ class JudgedDirectory:
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """findings: between directories, the worst first, files as the user names them. states: of
-    each cluster, in the order of the directories; empty where nobody asked for them."""
+    """The judgement of several directories. findings: those between directories, the worst first,
+    with files as the user names them. states: the newest state of each cluster, in the order of the
+    directories; empty where the caller doesn't want them."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
@@ -54,10 +55,11 @@ def judge_group(
     replay: bool = True,
     newest: bool = False,
 ) -> JudgedGroup:
-    """Judge directories that were looked at together; `watch` is told how far long work is.
+    """Judge directories that were looked at together.
 
-    replay: False leaves out what needs the replay of every record: the content of snapshots, and
-    records that can't be applied. newest: whether the newest state of each cluster is wanted.
+    watch: see Watch. replay: False leaves out the rules that need a replay of all records: those
+    about the content of snapshots, and about records that can't be applied. newest: whether the
+    newest state of each cluster is wanted.
     """
     ends = frozenset(
         snapshot.id

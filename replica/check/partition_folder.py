@@ -26,7 +26,7 @@ _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
 def partition_at(folder: str) -> PartitionFolder:
-    """The partition whose folder this is. What can't be read tells nothing."""
+    """The partition whose folder this is, by the files that can be read."""
     return _partition(folder, None)
 
 

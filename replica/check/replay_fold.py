@@ -133,7 +133,7 @@ class LogFold:
         self._snapshot_image = snapshot_image
         self._bases = whole_snapshots(examined)
         self._replay: AnyReplay | None = None  # None while no state is known
-        # the newest end of which the state was known, and the replay that knew it
+        # the newest end at which the state was known, and the replay that had this state
         self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
         self.end = OffsetAndEpoch(-1, -1)
         self.images: dict[OffsetAndEpoch, Image] = {}

@@ -23,8 +23,8 @@ class Family(StrEnum):
 class Subject(NamedTuple):
     """One thing of a cluster for which a rule of health holds.
 
-    name: of the partition, node, directory, feature or config. what: one line, what is so with it.
-    offset: of the record that says so, None where no record does.
+    name: of the partition, node, directory, feature or config. what: one line that says why the
+    rule holds for it. offset: of the record that shows this, None where no record does.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Finding:
     """One place where a rule holds.
 
     file: relative to the node's log directory, '/' between parts; a group's findings name it as
-    the user would. "" for the directory as a whole. message: one line, what was found there.
+    the user would. "" for the directory as a whole. message: one line that says what was found.
     position: byte of the batch, line or entry in the file, None where there is none.
     offset, epoch: of the log, None where the finding has none. subjects: of a rule of health, all
     for which it holds.

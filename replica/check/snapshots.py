@@ -143,7 +143,8 @@ def _verdict(
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """Header, footer and the batches' epoch; what damage explains is not told twice."""
+    """The findings about header, footer and the batches' epoch. Where a damage explains why one of
+    these is wrong, there is no finding: the damage has its own."""
     batches = snapshot.scan.batches
     if not batches:
         return
@@ -178,7 +179,7 @@ def _judge_place(
     snapshot_id: OffsetAndEpoch,
     transactions: Sequence[Transaction],
 ) -> Iterator[Finding]:
-    """Where the snapshot ends in this log."""
+    """The findings about the place in the log at which the snapshot ends."""
     path, end = snapshot.file.path, snapshot_id.offset
     place = {"offset": end, "epoch": snapshot_id.epoch}
     directory = examined.directory
@@ -204,8 +205,8 @@ def _judge_place(
     if told is None or not written or told == written[0]:
         return
     if any(transaction.first == end for transaction in transactions):
-        # Kafka publishes what came before a transaction under the time of the batch that begins it
-        # (MetadataBatchLoader.loadBatch), so that batch's time is right too
+        # Where a transaction begins behind the snapshot, Kafka takes the time of the batch that
+        # begins it (MetadataBatchLoader.loadBatch). This time is right too.
         written += [record.timestamp for _, record in examined.records(end, end + 1)]
     if told not in written:
         message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
@@ -280,10 +281,10 @@ def judge_compared(
     is_readable: bool,
     newer: bool,
 ) -> Iterator[Finding]:
-    """What a comparison with the replay up to the snapshot's end tells.
+    """The findings by the comparison of a snapshot with the replay up to its end.
 
-    compared: None where no replay reached that end; is_readable: whether every record of the
-    snapshot could be read and applied; newer: see is_newer.
+    compared: None where no replay reached that end. is_readable: whether every record of the
+    snapshot could be read and applied. newer: see is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     if newer and (compared is None or not is_readable):

@@ -33,7 +33,7 @@ class FetchPosition:
     epoch: int = UNDEFINED_EPOCH
 
 
-# What to ask, and whom.
+# The requests of a session.
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class RefreshMetadata:
 Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
 
 
-# What came of it.
+# The answers to these requests.
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Metadata:
 Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
 
 
-# What the caller gets.
+# The values that a reader gets.
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """Exclusive."""
+        """The offset after the last one."""
         return self.last_offset + 1
 
 
@@ -107,12 +107,13 @@ def runs(
     interval: int = _ENDLESS,
     end_offset: int = _ENDLESS,
 ) -> Iterator[Run]:
-    """The batches of `data` that begin below `end_offset`, as `frames` finds them, and the same
-    errors.
+    """Finds the batches of `data` that begin below `end_offset`, as `frames` does, and raises the
+    same errors.
 
-    room: how many bytes lie before the first batch that gets an entry, at most; negative where the
-    next batch gets one. It is asked for each run, after the caller took the run before. interval:
-    the same, from the beginning of a batch with an entry on.
+    room: gives a number of bytes. The first batch that begins more than this number of bytes behind
+    the beginning of the run gets an entry in the index; where the number is negative, that is the
+    run's first batch. It is called for each run, after the caller took the run before. interval:
+    the same number for the next entry, counted from the beginning of the last batch with an entry.
     """
     view = memoryview(data)
     at = 0

@@ -11,7 +11,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE
 
 
 def judge_configs(cluster: Cluster) -> Iterator[Finding]:
-    """One finding where there is any such config."""
+    """One finding about all dynamic configs of topics and brokers that don't exist."""
     topics = set(cluster.values("topics").values())
     brokers = {str(broker_id) for broker_id in cluster.values("brokers")}
     offsets = cluster.offsets("configs")

@@ -16,7 +16,7 @@ _Judge: TypeAlias = Callable[[Cluster, PartitionKey, Partition], str | None]
 
 
 def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
-    """One finding for each rule that holds for any partition."""
+    """One finding for each rule that holds for at least one partition."""
     found: dict[str, dict[PartitionKey, str]] = {rule.id: {} for rule, _ in _JUDGES}
     for key, partition in cluster.partitions.items():
         if _is_plain(partition):

@@ -1,4 +1,5 @@
-"""The machine of a recorder: none. The log is kept as it is, whatever its records mean."""
+"""A state machine without state, for a recorder: it keeps the log as it is, whatever its records
+mean."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _EVERYTHING = 2**63 - 1
 
 
 class RecordingMachine(StateMachine):
-    """next_offset: as if everything were applied, so no committed batch is read back for it."""
+    """next_offset: behind all offsets, so that the host reads back no committed batches for this
+    machine."""
 
     def __init__(self) -> None:
         self.next_offset = _EVERYTHING

@@ -57,7 +57,8 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
 
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
-    """Count a voter's answer. Returns whether the answer was a good one."""
+    """Count a voter's answer. Returns False for an answer after which the voter gets a pause (see
+    PeerConnections.answered)."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
         if response.error is not ErrorCode.NONE:

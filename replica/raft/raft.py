@@ -144,7 +144,7 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
     led = leader_id == core.local_id != NO_NODE
     if core.is_only_voter:
-        # it waits for nobody; a replica that led an epoch has voted for itself in it
+        # The only voter stands at once. If it led this epoch, it has voted for itself in it.
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
         return _resigned(core, epoch)

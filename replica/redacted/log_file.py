@@ -113,7 +113,8 @@ class _Output:
             self.file.seek(self.size)
             self.file.truncate()
             self.file.seek(0, 2)
-            self.file.write(bytes(self.size - self.file.tell()))  # of what doesn't grow so
+            # truncate makes a file longer, but no BytesIO: the zeros that it lacks are written
+            self.file.write(bytes(self.size - self.file.tell()))
 
 
 def _write_batch(

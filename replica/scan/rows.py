@@ -55,7 +55,7 @@ class RowWriter:
         self._value_offsets: Longs = np.empty(frames.ROWS + 1, np.int64)
 
     def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        """One Arrow batch, or more where payloads are large."""
+        """The rows of a chunk as one Arrow batch, or as several where payloads are large."""
         low = 0
         while low < chunk.row_count:
             written = self._kernel(chunk, low, self._guarded)

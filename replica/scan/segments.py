@@ -42,8 +42,8 @@ def scan(
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """As `scan`, for a caller that needs the damages, and the begin and end of the log. It returns
-    only the first and the last batch, and takes no memory for the others."""
+    """Scans as `scan` does, but returns only the first and the last of the batches, and takes no
+    memory for the others. This is for callers that need only the damages and the log's ends."""
     found = walk(data, start=start, expected_offset=expected_offset)
     batches = iter(found)
     first = next(batches, None)

@@ -27,8 +27,9 @@ Stepped = Callable[["SimulatedHost", Effects], None]
 
 
 class ObservedMachine(StateMachine):
-    """A state machine, and what it was given. committed: batches. loaded: snapshots, each with the
-    leader known then; the host clears both. leader: the last one named."""
+    """A state machine that notes what it was given. committed: the batches. loaded: the snapshots,
+    each with the leader that was known then. The host clears both. leader: the newest one that was
+    named."""
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine

@@ -76,11 +76,11 @@ VOTER_SETS_DIFFER = Rule(
     "Correct controller.quorum.voters on every node before any node is restarted.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011", "KAFKA-17608"),
 )
-# What kafka-storage format writes into 0-0.checkpoint is of its node alone: no node fetches this
-# snapshot from another. Voters are absent where a node was formatted with --no-initial-controllers
-# or belongs to a static quorum, and the bootstrap metadata records (Kafka 4.4) may differ, as only
-# those of the first active controller are ever used. But nodes that name initial voters must name
-# the same ones.
+# A 0-0.checkpoint, which kafka-storage format writes, belongs to its node alone: no node fetches
+# this snapshot from another. Voters are absent where a node was formatted with
+# --no-initial-controllers or belongs to a static quorum. The bootstrap metadata records (Kafka 4.4)
+# may differ, because only those of the first active controller are ever used. But nodes that name
+# initial voters must name the same ones.
 INITIAL_VOTERS_DIFFER = Rule(
     "initial-voters-differ",
     _WARNING,

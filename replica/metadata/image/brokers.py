@@ -62,7 +62,7 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     shutdown = _SHUTDOWN.get(fields.get("inControlledShutdown", 0))
     broker_id, epoch = fields["brokerId"], fields["brokerEpoch"]
     if fencing is None or shutdown is None:
-        # as in Kafka, an unknown broker is refused as such
+        # As in Kafka, the refusal of an unknown broker or epoch comes first.
         refused = _update(state, offset, broker_id, epoch, {})
         return refused or ("fenced or inControlledShutdown has a value that Kafka doesn't know", ())
     changes: dict[str, Any] = {**fencing, **shutdown}

@@ -53,7 +53,8 @@ def poll_follower(core: Core, role: Follower) -> int:
 
 
 def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
-    """Truncate, begin to fetch a snapshot, or append. Returns whether the answer was a good one.
+    """Truncate, begin to fetch a snapshot, or append. Returns False for an answer after which the
+    leader gets a pause (see PeerConnections.answered).
 
     Raises TruncationBelowHighWatermarkError where the leader's log lacks records that are committed
     here; this replica must not go on then.
@@ -78,8 +79,8 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
 
 
 def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
-    """Have a slice written. After the last one the host validates the snapshot (SnapshotFetched).
-    Returns whether the answer was a good one."""
+    """Have the host write a slice of the snapshot. After the last slice the host validates the
+    snapshot (SnapshotFetched). Returns the same as handle_fetch_response."""
     role = core.role
     if not isinstance(role, Follower) or role.fetching is None:
         return True

@@ -6,14 +6,8 @@ from replica.wire.apis.parts import ERROR_MESSAGE
 from replica.wire.schema import api, field, structs
 
 _RESOURCE = (field("resourceType", "int8"), field("resourceName", "string"))
-_ERROR = (
-    field("errorCode", "int16"),
-    ERROR_MESSAGE,
-)
-_ALTERED = (
-    field("throttleTimeMs", "int32"),
-    structs("responses", *_ERROR, *_RESOURCE),
-)
+_ERROR = (field("errorCode", "int16"), ERROR_MESSAGE)
+_ALTERED = (field("throttleTimeMs", "int32"), structs("responses", *_ERROR, *_RESOURCE))
 
 DESCRIBE_CONFIGS = api(
     "DescribeConfigs",
