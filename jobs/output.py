@@ -26,7 +26,7 @@ MEASURED_ROWS = 500
 """How many rows are read before a table's column widths are fixed. Further rows are printed as they
 arrive."""
 _LEAST_ROOM = 20
-"""A text isn't wrapped in fewer columns than this."""
+"""The fewest columns in which a text is wrapped."""
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}

@@ -33,6 +33,6 @@ def asked_cluster(
     committed_only: bool,
 ) -> AskedCluster:
     """The cluster that the options name. at: the values of --at-offset and --at-time. Raises
-    UsageError for a time that is none."""
+    UsageError for an --at-time that is no time."""
     moment = Moment(at[0], moment_of("--at-time", at[1]))
     return AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)

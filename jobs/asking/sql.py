@@ -1,8 +1,8 @@
 """`kraftlake sql`: one query over a lake's tables.
 
-delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java. Spark knows more SQL. For
-both, bronze.x, silver.x and gold.x are the tables, and only the tables that the query names are
-opened.
+delta-rs' QueryBuilder (DataFusion) answers at once and needs no Java. DuckDB needs none either, and
+has JSON functions. Spark knows more SQL. In all three, bronze.x, silver.x and gold.x are the
+tables, and only the tables that the query names are opened.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ ENGINES = (DELTA_RS, DUCKDB, SPARK)
 class SqlRequest:
     """What to ask: one of query, file, question, tables and questions.
 
-    form: text, json or csv. moment, cluster: of the views' state; cluster None for all clusters.
+    form: as for write_answer. moment: the one whose state the views show. cluster: its id; None for
+    all clusters.
     """
 
     lake: Lake

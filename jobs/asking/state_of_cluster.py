@@ -53,7 +53,8 @@ _TITLES = {
 def source_of(
     asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The state, and what is wanted besides. Raises UsageError where it is unknown."""
+    """The cluster's state, with the figures that are wanted besides. Raises UsageError where the
+    state is unknown."""
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
@@ -173,8 +174,8 @@ def _section(
     left_out: tuple[str, ...],
     number_of: int | None = None,
 ) -> None:
-    """A table below its title, without columns that have no value. number_of: of all rows, of which
-    `rows` are the first."""
+    """Print a table below its title, without columns that have no value. number_of: how many rows
+    there are in all, where `rows` are only the first of them."""
     held = list(rows)
     total = len(held) if number_of is None else number_of
     columns = [

@@ -1,4 +1,4 @@
-"""Options about a cluster's state and health, for state and check."""
+"""Options about a cluster's state and health."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ PathsOrUris = Annotated[
 
 
 def lake_of(place: str) -> lakes.Lake:
-    """--lake as every job takes it. Raises UsageError where it is almost a URI, or holds more than
-    the place."""
+    """The lake at the place that --lake names. Raises UsageError where the place is a misspelt URI,
+    or a URI with credentials or options."""
     return lakes.Lake(check_lake(place))
 
 

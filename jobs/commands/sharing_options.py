@@ -1,4 +1,4 @@
-"""The options of `kraftlake register` and `kraftlake report`."""
+"""The options of `kraftlake report`, `export`, `mcp` and `register`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class WantedFiles:
 
 @dataclass(frozen=True, slots=True)
 class DumpFiles:
-    """The files, and the damages of bundles."""
+    """The files, and the damages of bundles and folders that can't be read."""
 
     files: tuple[DumpFile, ...]
     damages: tuple[Damage, ...]

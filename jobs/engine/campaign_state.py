@@ -1,4 +1,4 @@
-"""The file that remembers which seeds of a campaign are done, with a line of JSON for each."""
+"""The file of a campaign's finished runs, with a line of JSON for each."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def _write_file(path: Path, form: str, table: Exported) -> int:
 
 
 def target_of(form: str, place: Path, *, is_one_file: bool) -> ExportTarget:
-    """form: duckdb, sqlite, parquet or csv. is_one_file: one Parquet or CSV file instead of a
-    folder."""
+    """The target for a form: duckdb, sqlite, parquet or csv. is_one_file: one Parquet or CSV file
+    instead of a folder."""
     if form == "duckdb":
         return DuckDbTarget(place)
     if form == "sqlite":
