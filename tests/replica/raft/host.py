@@ -44,7 +44,7 @@ from replica.raft.messages import (
 )
 from replica.raft.raft import Raft
 from replica.raft.roles import Leader
-from replica.raft.transitions import Role
+from replica.raft.transitions import Role, TransitionCause
 from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
 
 
@@ -162,6 +162,7 @@ class Host:
         """Whether the host flushes only when the test calls `flush`, as on a slow disk."""
         self.owes_flush = False
         self._parts = {}
+        self.disk.flushed = self.disk.log_end  # as opening a real log writes it again
         self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
         self.step(Tick())
 
@@ -171,6 +172,9 @@ class Host:
         raft = self.raft
         told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
         self.steps.append(told)
+        if any(each.cause is not TransitionCause.VOTED for each in raft.transitions):
+            # the core ignores answers to what it asked in the former role
+            self.sends = [s for s in self.sends if not isinstance(s.message, FetchRequest)]
         for answer in self._carry_out(effects):
             self.step(answer)
         return effects
