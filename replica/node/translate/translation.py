@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from replica.node.translate.forms import Part, RequestForm, ResponseForm
 from replica.node.translate.partition import ReplicatedPartition
-from replica.raft.messages import PeerRequest, PeerResponse
+from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
 from replica.wire.schema import Api, Message
 
 
@@ -52,3 +53,19 @@ class Translation:
     def least_version(self, request: PeerRequest) -> int:
         """The first version in which this request may be sent."""
         return max(self.oldest, self.needed(request))
+
+
+def translated(
+    api: Api,
+    request: type[PeerRequest],
+    asked: tuple[Part, ...],
+    told: tuple[Part, ...],
+    *,
+    oldest: int = 0,
+    needed: Callable[[Any], int] = lambda request: 0,
+) -> Translation:
+    """The translation by the parts of the request and those of the response."""
+    sent = RequestForm(api.request, request, asked)
+    answer = ResponseForm(api.response, RESPONSE_OF[request], told)
+    client, server = ClientSide(sent.write, answer.read), ServerSide(sent.read, answer.write)
+    return Translation(request, api, client, server, oldest, needed)
