@@ -7,7 +7,6 @@ facts and of the state machine, which is the list of committed batches that hold
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
@@ -24,7 +23,6 @@ from replica.raft.inputs import (
     Append,
     Failed,
     Flushed,
-    Input,
     Proposal,
     Propose,
     Request,
@@ -44,8 +42,9 @@ from replica.raft.messages import (
 )
 from replica.raft.raft import Raft
 from replica.raft.roles import Leader
-from replica.raft.transitions import Role, TransitionCause
+from replica.raft.transitions import TransitionCause
 from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
+from tests.replica.raft.step import Step
 
 
 def key(node_id, directory="a"):
@@ -128,19 +127,6 @@ class Disk:
 
     def lose_unflushed(self):
         self.batches = [b for b in self.batches if b.end_offset <= self.flushed]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a core: the time (ms), the input, the effects, and the core's state
-    afterwards."""
-
-    now: int
-    event: Input
-    effects: Effects
-    role: Role
-    voters: VoterSet
-    illegal: Mapping[str, int]
 
 
 class Host:

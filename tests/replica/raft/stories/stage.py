@@ -16,8 +16,9 @@ from replica.raft.inputs import Clean, Failed, Request, Resign, Response, Shutdo
 from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteResponse
 from replica.raft.roles import Leader
 from replica.raft.snapshots import SnapshotPolicy
-from tests.replica.raft.host import Disk, Host, Step, batch, voter
+from tests.replica.raft.host import Disk, Host, batch, voter
 from tests.replica.raft.quorum import Letter, Quorum, is_inquiry, node_of
+from tests.replica.raft.step import Step
 from tests.replica.raft.stories.files import files_of
 from tests.replica.raft.stories.script import Command
 from tests.replica.raft.stories.transcript import letter_text, role_text, text, told
