@@ -1,5 +1,4 @@
-"""Judges whether snapshots are whole, in their place, and equal to a replay of the log
-(KIP-630)."""
+"""Judges whether snapshots are whole, in their place, and equal to a replay (KIP-630)."""
 
 from __future__ import annotations
 
@@ -144,8 +143,8 @@ def _verdict(
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """The findings about header, footer and the epoch of the batches. There is none where a damaged
-    place explains the fault, because the damage has a finding of its own."""
+    """The findings about header, footer and the batches' epoch. There is none where a damaged place
+    explains the fault, because the damage has its own."""
     batches = snapshot.scan.batches
     if not batches:
         return
