@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Column, Contract, required
 from pipelines.tables.keys import FINDING_KEYS
 
 REPLICA = (
-    Column("cluster_id", "string", "cluster.id of meta.properties", nullable=False),
-    Column("node_id", "int", "node.id of meta.properties", nullable=False),
-    Column(
+    required("cluster_id", "string", "cluster.id of meta.properties"),
+    required("node_id", "int", "node.id of meta.properties"),
+    required(
         "directory_id",
         "string",
         "directory.id of meta.properties; AAAAAAAAAAAAAAAAAAAAAA where there is none",
-        nullable=False,
     ),
 )
 REPLICA_KEYS = tuple(column.name for column in REPLICA)
 
 BATCH_KEY = (
     *REPLICA,
-    Column("base_offset", "bigint", "offset of the batch's first record", nullable=False),
-    Column("leader_epoch", "int", "partition leader epoch of the batch", nullable=False),
-    Column(
+    required("base_offset", "bigint", "offset of the batch's first record"),
+    required("leader_epoch", "int", "partition leader epoch of the batch"),
+    required(
         "crc",
         "bigint",
         "the CRC-32C stored in the batch, unsigned; of a batch that may hold a secret 32 bits that "
         "are told by it and the lake's key",
-        nullable=False,
     ),
 )
 BATCH_KEYS = tuple(column.name for column in BATCH_KEY)
 
 _RECORD = (
     Column("timestamp", "timestamp", "the record's time, NULL where Kafka has none"),
-    Column("is_control", "boolean", "whether the Raft layer wrote it", nullable=False),
-    Column("record_type", "string", "Kafka's name, such as TOPIC_RECORD", nullable=False),
+    required("is_control", "boolean", "whether the Raft layer wrote it"),
+    required("record_type", "string", "Kafka's name, such as TOPIC_RECORD"),
     Column("record_version", "int", "the record's schema version, NULL where unreadable"),
     Column("payload", "variant", "the record in kafka-dump-log's JSON shape, secrets redacted"),
     Column("value", "binary", "the record's bytes; NULL where they hold a secret"),
@@ -47,50 +45,43 @@ CAPTURES = Contract(
     name="bronze.captures",
     description="One row for each replica of each capture group: a look at its directory.",
     columns=(
-        Column("capture_id", "string", "hash of replica and sealed file hashes", nullable=False),
-        Column(
-            "capture_group",
-            "string",
-            "the captures of a cluster that were looked at together",
-            nullable=False,
+        required("capture_id", "string", "hash of replica and sealed file hashes"),
+        required(
+            "capture_group", "string", "the captures of a cluster that were looked at together"
         ),
         *REPLICA,
-        Column(
+        required(
             "captured_at",
             "timestamp",
             "when the directory was looked at; where nothing told that, when it was ingested",
-            nullable=False,
         ),
-        Column(
+        required(
             "ingest_seq",
             "bigint",
             "order of ingestion, from 1; the same for all clusters that were looked at together",
-            nullable=False,
         ),
         Column(
             "round_name",
             "string",
             "the name of ingest --order that the capture belongs to; NULL without --order",
         ),
-        Column(
+        required(
             "has_own_time",
             "boolean",
             "whether capture.json or --captured-at told captured_at; false: it is the time of the "
             "ingest",
-            nullable=False,
         ),
-        Column("source", "string", "the directory as it was named to ingest", nullable=False),
-        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
-        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
+        required("source", "string", "the directory as it was named to ingest"),
+        required("log_start_offset", "bigint", "offsets below it may be gone"),
+        required("log_end_offset", "bigint", "LEO, exclusive"),
         Column("first_offset", "bigint", "first offset in .log files, NULL in an empty log"),
-        Column(
+        required(
             "uncovered",
             "array<struct<start:bigint,end:bigint>>",
             "offset ranges that damage may hide, end exclusive and NULL where open: a batch "
             "missing there has not been seen to vanish",
-            nullable=False,
         ),
-        Column(
+        required(
             "files",
             "array<struct<path:string,size_bytes:bigint,sha256:string,known:struct<"
             "sound_bytes:bigint,next_offset:bigint,record_count:bigint,chunk_hash:string,"
@@ -98,7 +89,6 @@ CAPTURES = Contract(
             "every file, by its path below the node's log directory; sha256: as content_sha256 of "
             "bronze.snapshots; known: what the next ingest need not read again, NULL where it "
             "reads the whole file",
-            nullable=False,
         ),
     ),
     keys=("capture_group", "capture_id"),
@@ -109,16 +99,16 @@ LOG_BATCHES = Contract(
     description="Every record batch that a replica was ever seen to hold.",
     columns=(
         *BATCH_KEY,
-        Column("last_offset", "bigint", "offset of the last record, inclusive", nullable=False),
-        Column("is_control", "boolean", "a batch of the Raft layer", nullable=False),
-        Column("record_count", "int", "records by the batch's header", nullable=False),
-        Column("size_bytes", "bigint", "the whole batch, header included", nullable=False),
-        Column("position", "bigint", "its first byte in `file`", nullable=False),
-        Column("crc_valid", "boolean", "whether any capture held it undamaged", nullable=False),
+        required("last_offset", "bigint", "offset of the last record, inclusive"),
+        required("is_control", "boolean", "a batch of the Raft layer"),
+        required("record_count", "int", "records by the batch's header"),
+        required("size_bytes", "bigint", "the whole batch, header included"),
+        required("position", "bigint", "its first byte in `file`"),
+        required("crc_valid", "boolean", "whether any capture held it undamaged"),
         Column("base_timestamp", "timestamp", "time that record deltas count from"),
         Column("max_timestamp", "timestamp", "largest time of its records"),
-        Column("file", "string", "the file it was first seen in", nullable=False),
-        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
+        required("file", "string", "the file it was first seen in"),
+        required("first_seen", "timestamp", "captured_at of the first capture"),
         Column(
             "last_seen",
             "timestamp",
@@ -134,16 +124,15 @@ LOG_BATCHES = Contract(
             "timestamp",
             "the same where the offset lies below that capture's log start",
         ),
-        Column(
+        required(
             "in_log",
             _SPANS,
             "spans of captured_at, both ends inclusive, over which every capture held it "
             "undamaged in a .log file (not .log.deleted); the last one's `to` is NULL while the "
             "replica's newest capture holds it so",
-            nullable=False,
         ),
-        Column("undamaged", _SPANS, "the same in a .log or .log.deleted file", nullable=False),
-        Column("seen", _SPANS, "the same in any of them, undamaged or not", nullable=False),
+        required("undamaged", _SPANS, "the same in a .log or .log.deleted file"),
+        required("seen", _SPANS, "the same in any of them, undamaged or not"),
     ),
     keys=BATCH_KEYS,
 )
@@ -153,7 +142,7 @@ LOG_RECORDS = Contract(
     description="Every record of every undamaged batch.",
     columns=(
         *BATCH_KEY,
-        Column("offset", "bigint", "the record's offset", nullable=False),
+        required("offset", "bigint", "the record's offset"),
         *_RECORD,
     ),
     keys=(*BATCH_KEYS, "offset"),
@@ -161,13 +150,12 @@ LOG_RECORDS = Contract(
 
 SNAPSHOT_KEY = (
     *REPLICA,
-    Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
-    Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-    Column(
+    required("end_offset", "bigint", "exclusive end of what it contains"),
+    required("epoch", "int", "epoch of the last contained record, by its name"),
+    required(
         "content_sha256",
         "string",
         "hash of the file's bytes, sealed by the lake's key unless the lake keeps secrets",
-        nullable=False,
     ),
 )
 SNAPSHOT_KEYS = tuple(column.name for column in SNAPSHOT_KEY)
@@ -177,29 +165,23 @@ SNAPSHOTS = Contract(
     description="Every snapshot file that a replica was ever seen to hold.",
     columns=(
         *SNAPSHOT_KEY,
-        Column("file", "string", "the file it was last seen as", nullable=False),
-        Column("size_bytes", "bigint", "the file's size", nullable=False),
-        Column("state", "string", "complete, part or deleted, when last seen", nullable=False),
-        Column(
+        required("file", "string", "the file it was last seen as"),
+        required("size_bytes", "bigint", "the file's size"),
+        required("state", "string", "complete, part or deleted, when last seen"),
+        required(
             "is_whole",
             "boolean",
             "undamaged, header first, footer last, one epoch; whatever its state",
-            nullable=False,
         ),
         Column(
             "last_contained_log_timestamp",
             "timestamp",
             "append time of the last record contained, by the header",
         ),
-        Column("record_count", "bigint", "records, delimiters included", nullable=False),
-        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
-        Column("last_seen", "timestamp", "captured_at of the last capture", nullable=False),
-        Column(
-            "captures",
-            "array<string>",
-            "capture_id of each capture that held it complete",
-            nullable=False,
-        ),
+        required("record_count", "bigint", "records, delimiters included"),
+        required("first_seen", "timestamp", "captured_at of the first capture"),
+        required("last_seen", "timestamp", "captured_at of the last capture"),
+        required("captures", "array<string>", "capture_id of each capture that held it complete"),
     ),
     keys=SNAPSHOT_KEYS,
 )
@@ -209,7 +191,7 @@ SNAPSHOT_RECORDS = Contract(
     description="Every record of every snapshot.",
     columns=(
         *SNAPSHOT_KEY,
-        Column("index", "bigint", "the record's place in the snapshot, from 0", nullable=False),
+        required("index", "bigint", "the record's place in the snapshot, from 0"),
         *_RECORD,
     ),
     keys=(*SNAPSHOT_KEYS, "index"),
@@ -219,7 +201,7 @@ REPLICA_STATE = Contract(
     name="bronze.replica_state",
     description="The small files of a directory: quorum-state, checkpoint, indexes and so on.",
     columns=(
-        Column("capture_id", "string", "the capture", nullable=False),
+        required("capture_id", "string", "the capture"),
         *REPLICA,
         Column("quorum_version", "int", "data_version of quorum-state, NULL without the file"),
         Column("leader_id", "int", "leader by quorum-state, -1 unknown"),
@@ -240,12 +222,9 @@ REPLICA_STATE = Contract(
         Column("meta_version", "int", "version of meta.properties"),
         Column("meta_properties", "map<string,string>", "meta.properties, key to value"),
         Column("topic_id", "string", "topic id by partition.metadata"),
-        Column("index_entries", "bigint", "entries of all .index files", nullable=False),
-        Column(
-            "index_mismatches",
-            "bigint",
-            "of them, those that point at no batch with their offset",
-            nullable=False,
+        required("index_entries", "bigint", "entries of all .index files"),
+        required(
+            "index_mismatches", "bigint", "of them, those that point at no batch with their offset"
         ),
     ),
     keys=("capture_id",),
@@ -256,35 +235,33 @@ DAMAGE = Contract(
     description="Every place that could not be read, with its bytes.",
     columns=(
         Column("capture_id", "string", "the capture; NULL where no replica is known"),
-        Column("file", "string", "the file as it was named to ingest", nullable=False),
-        Column("position", "bigint", "first damaged byte of the file", nullable=False),
-        Column("length", "bigint", "damaged bytes; 0 for an absence", nullable=False),
-        Column("kind", "string", "see replica.format.damage", nullable=False),
-        Column("detail", "string", "one line for a person", nullable=False),
+        required("file", "string", "the file as it was named to ingest"),
+        required("position", "bigint", "first damaged byte of the file"),
+        required("length", "bigint", "damaged bytes; 0 for an absence"),
+        required("kind", "string", "see replica.format.damage"),
+        required("detail", "string", "one line for a person"),
         Column(
-            "raw",
-            "binary",
-            "the bytes, at most 64 KiB; a fingerprint where they may hold a secret",
+            "raw", "binary", "the bytes, at most 64 KiB; a fingerprint where they may hold a secret"
         ),
     ),
     keys=("capture_id", "file", "position", "kind"),
 )
 
 FINDING = (
-    Column("rule", "string", "its id; `kraftlake explain` says what it means", nullable=False),
-    Column("severity", "string", "info, warning or error", nullable=False),
-    Column("file", "string", "the file, or directory, as it was named to ingest", nullable=False),
+    required("rule", "string", "its id; `kraftlake explain` says what it means"),
+    required("severity", "string", "info, warning or error"),
+    required("file", "string", "the file, or directory, as it was named to ingest"),
     Column("position", "bigint", "byte of the batch, line or entry; NULL where there is none"),
     Column("offset", "bigint", "offset in the log, NULL where the finding has none"),
     Column("epoch", "int", "leader epoch there"),
-    Column("message", "string", "one line, what was found", nullable=False),
+    required("message", "string", "one line, what was found"),
 )
 
 FINDINGS = Contract(
     name="bronze.findings",
     description="What the rules of `kraftlake check` say of a directory without replaying its log.",
     columns=(
-        Column("capture_id", "string", "the capture", nullable=False),
+        required("capture_id", "string", "the capture"),
         *REPLICA,
         *FINDING,
         Column(

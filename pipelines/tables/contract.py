@@ -68,7 +68,7 @@ class Column:
     "array<int>" or "variant".
 
     description: one sentence with the unit; it becomes the column's comment in the table. nullable:
-    False makes Delta refuse a row without a value.
+    whether a row may lack a value; `required` makes columns in which none may.
     """
 
     name: str
@@ -85,6 +85,11 @@ class Column:
     def field(self) -> StructField:
         """The column as Spark's schema has it, its description as the comment."""
         return StructField(self.name, self.data_type, self.nullable, {"comment": self.description})
+
+
+def required(name: str, kind: str, description: str) -> Column:
+    """A column that has a value in every row: Delta refuses a row without one. kind: the type."""
+    return Column(name, kind, description, nullable=False)
 
 
 @dataclass(frozen=True)

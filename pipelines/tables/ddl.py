@@ -33,7 +33,7 @@ _SIMPLE: Mapping[str, Callable[[], DataType]] = {
     "timestamp": TimestampType,
     "variant": VariantType,
 }
-_TOKEN = re.compile(r"\s*(?P<name>\w+)|\s*(?P<mark>[<>:,])")
+_PARTS = re.compile(r"\s*(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
 
 
 def data_type(ddl: str) -> DataType:
@@ -41,68 +41,29 @@ def data_type(ddl: str) -> DataType:
 
     ValueError: the text is no such type, or names one that no contract has.
     """
-    reader = _Reader(ddl)
-    found = reader.type()
-    reader.end()
-    return found
-
-
-class _Reader:
-    """Reads one type after another from the left."""
-
-    def __init__(self, ddl: str) -> None:
-        self._ddl = ddl
-        self._at = 0
-
-    def type(self) -> DataType:
-        """The type that begins here."""
-        name = self._next("name")
-        if name == "array":
-            self._expect("<")
-            element = self.type()
-            self._expect(">")
-            return ArrayType(element)
-        if name == "map":
-            self._expect("<")
-            key = self.type()
-            self._expect(",")
-            value = self.type()
-            self._expect(">")
-            return MapType(key, value)
-        if name == "struct":
-            return self._struct()
-        if name not in _SIMPLE:
-            raise self._refusal()
+    found = _PARTS.fullmatch(ddl)
+    name, inner = ("", None) if found is None else found.groups()
+    if name in _SIMPLE and inner is None:
         return _SIMPLE[name]()
+    arguments = [] if inner is None else _arguments(inner)
+    if name == "array" and len(arguments) == 1:
+        return ArrayType(data_type(arguments[0]))
+    if name == "map" and len(arguments) == 2:
+        key, value = map(data_type, arguments)
+        return MapType(key, value)
+    if name == "struct" and arguments and all(":" in one for one in arguments):
+        fields = (one.split(":", 1) for one in arguments)
+        return StructType([StructField(field.strip(), data_type(of)) for field, of in fields])
+    raise ValueError(f"{ddl!r}: no type that a table of a lake has")
 
-    def end(self) -> None:
-        """ValueError where something is left."""
-        if self._ddl[self._at :].strip():
-            raise self._refusal()
 
-    def _struct(self) -> StructType:
-        self._expect("<")
-        fields = []
-        mark = ","
-        while mark == ",":
-            name = self._next("name")
-            self._expect(":")
-            fields.append(StructField(name, self.type()))
-            mark = self._next("mark")
-        if mark != ">":
-            raise self._refusal()
-        return StructType(fields)
-
-    def _expect(self, mark: str) -> None:
-        if self._next("mark") != mark:
-            raise self._refusal()
-
-    def _next(self, group: str) -> str:
-        found = _TOKEN.match(self._ddl, self._at)
-        if found is None or found[group] is None:
-            raise self._refusal()
-        self._at = found.end()
-        return str(found[group])
-
-    def _refusal(self) -> ValueError:
-        return ValueError(f"{self._ddl!r}: no type that a table of a lake has, at {self._at}")
+def _arguments(inner: str) -> list[str]:
+    """The parts between commas, but for commas within angle brackets."""
+    found, depth = [""], 0
+    for sign in inner:
+        depth += (sign == "<") - (sign == ">")
+        if sign == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Contract, required
 
 LAKE_VERSIONS = Contract(
     name="bronze.lake_versions",
     description="Each release of kraftlake that wrote the lake.",
     columns=(
-        Column("at", "timestamp", "when it was noted", nullable=False),
-        Column(
-            "action",
-            "string",
-            "created, or written (by another release than before)",
-            nullable=False,
-        ),
-        Column("schema_version", "int", "of the tables from then on", nullable=False),
-        Column("release", "string", "of kraftlake, as `kraftlake --version`", nullable=False),
+        required("at", "timestamp", "when it was noted"),
+        required("action", "string", "created, or written (by another release than before)"),
+        required("schema_version", "int", "of the tables from then on"),
+        required("release", "string", "of kraftlake, as `kraftlake --version`"),
     ),
     keys=("at",),
 )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Column, Contract, required
 from pipelines.tables.silver import VOTERS
 
-_CLUSTER = Column("cluster_id", "string", "the cluster", nullable=False)
+_CLUSTER = required("cluster_id", "string", "the cluster")
 _HOUR = Column("hour", "timestamp", "start of the hour; NULL where the time isn't known")
 _LOOK = (
-    Column("capture_group", "string", "the captures looked at together", nullable=False),
-    Column("capture_id", "string", "the capture", nullable=False),
-    Column(
+    required("capture_group", "string", "the captures looked at together"),
+    required("capture_id", "string", "the capture"),
+    required(
         "captured_at",
         "timestamp",
         "when the directory was looked at; where nothing told that, when it was ingested",
-        nullable=False,
     ),
     Column("round_name", "string", "the capture's name in ingest --order; NULL without --order"),
-    Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+    required("is_latest", "boolean", "the cluster's newest capture group"),
 )
 
 REPLICA_STATUS = Contract(
@@ -38,8 +37,8 @@ REPLICA_STATUS = Contract(
         Column("leader_epoch", "int", "its epoch by quorum-state"),
         Column("voted_id", "int", "whom it voted for in that epoch, NULL: nobody"),
         Column("voted_directory_id", "string", "directory of that vote, NULL: not told"),
-        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
-        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
+        required("log_start_offset", "bigint", "offsets below it may be gone"),
+        required("log_end_offset", "bigint", "LEO, exclusive"),
         Column("last_epoch", "int", "epoch of its last batch; NULL for an empty log"),
         Column("last_append_time", "timestamp", "newest record time of its log"),
         Column("snapshot_end_offset", "bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
@@ -74,14 +73,13 @@ ELECTIONS = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("elections", "bigint", "leader epochs that began", nullable=False),
-        Column("leaders", "array<int>", "node ids of their leaders", nullable=False),
-        Column(
+        required("elections", "bigint", "leader epochs that began"),
+        required("leaders", "array<int>", "node ids of their leaders"),
+        required(
             "leaderless_epochs",
             "bigint",
             "epochs that no log knows: nobody won, or who won wrote nothing; in the hour of the "
             "next leader, or of the first capture whose quorum-state is past them",
-            nullable=False,
         ),
         Column("shortest_ms", "bigint", "the shortest of the epochs that have ended, ms"),
     ),
@@ -93,22 +91,20 @@ VOTES = Contract(
     description="Every vote that a LEADER_CHANGE record or a quorum-state tells of.",
     columns=(
         _CLUSTER,
-        Column("epoch", "int", "the epoch voted in", nullable=False),
-        Column("voter_id", "int", "node id of who voted", nullable=False),
-        Column("candidate_id", "int", "node id of whom it voted for", nullable=False),
-        Column(
+        required("epoch", "int", "the epoch voted in"),
+        required("voter_id", "int", "node id of who voted"),
+        required("candidate_id", "int", "node id of whom it voted for"),
+        required(
             "voter_directory_ids",
             "array<string>",
             "directories of the voter; empty where only a static quorum's record tells",
-            nullable=False,
         ),
-        Column("sources", "array<string>", "leader_change, quorum_state", nullable=False),
+        required("sources", "array<string>", "leader_change, quorum_state"),
         Column("is_elected", "boolean", "whether the candidate led; NULL where no leader is known"),
-        Column(
+        required(
             "is_double",
             "boolean",
             "the voter voted for another one in this epoch too, which Raft forbids",
-            nullable=False,
         ),
     ),
     keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
@@ -120,17 +116,16 @@ VOTER_BELIEFS = Contract(
     columns=(
         *REPLICA,
         *_LOOK,
-        Column(
+        required(
             "source",
             "string",
             "configuration: controller.quorum.voters; quorum_state; log: its newest voters "
             "record, else LEADER_CHANGE; snapshot: its newest whole one; meta_properties: which "
             "voter it could be itself",
-            nullable=False,
         ),
         Column("offset", "bigint", "the record's offset; a snapshot's end offset; else NULL"),
         Column("epoch", "int", "epoch of the record, snapshot or quorum-state"),
-        Column("voters", VOTERS, "the voters by id", nullable=False),
+        required("voters", VOTERS, "the voters by id"),
         Column(
             "agrees",
             "boolean",
@@ -148,14 +143,13 @@ LOG_GROWTH = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("record_type", "string", "Kafka's name, such as NO_OP_RECORD", nullable=False),
-        Column("records", "bigint", "records of the type", nullable=False),
-        Column(
+        required("record_type", "string", "Kafka's name, such as NO_OP_RECORD"),
+        required("records", "bigint", "records of the type"),
+        required(
             "bytes",
             "bigint",
             "their part of their batches, headers included: by length, a secret record's "
             "unknown length counted as 0",
-            nullable=False,
         ),
     ),
     keys=("cluster_id", "hour", "record_type"),
@@ -166,10 +160,10 @@ SNAPSHOT_CADENCE = Contract(
     description="Each snapshot that a replica was seen to hold, and what came since the last one.",
     columns=(
         *REPLICA,
-        Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
-        Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-        Column("size_bytes", "bigint", "the file's size", nullable=False),
-        Column("record_count", "bigint", "records, delimiters included", nullable=False),
+        required("end_offset", "bigint", "exclusive end of what it contains"),
+        required("epoch", "int", "epoch of the last contained record, by its name"),
+        required("size_bytes", "bigint", "the file's size"),
+        required("record_count", "bigint", "records, delimiters included"),
         Column("last_contained_log_timestamp", "timestamp", "append time of its last record"),
         Column("previous_end_offset", "bigint", "of the replica's snapshot before, 0-0 apart"),
         Column("records_since", "bigint", "offsets since that one"),
@@ -192,11 +186,11 @@ BATCH_SIZES = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("batches", "bigint", "batches by their newest record", nullable=False),
-        Column("records", "bigint", "records in them", nullable=False),
-        Column("bytes", "bigint", "bytes in them, headers included", nullable=False),
+        required("batches", "bigint", "batches by their newest record"),
+        required("records", "bigint", "records in them"),
+        required("bytes", "bigint", "bytes in them, headers included"),
         *(
-            Column(f"{name}_bytes", "bigint", f"{text}, bytes", nullable=False)
+            required(f"{name}_bytes", "bigint", f"{text}, bytes")
             for name, text in (
                 ("p50", "median of a batch"),
                 ("p95", "95th percentile"),
@@ -204,8 +198,8 @@ BATCH_SIZES = Contract(
                 ("max", "the largest; Kafka's limit is 8 MiB"),
             )
         ),
-        Column("max_records", "bigint", "records of the batch with the most", nullable=False),
-        Column("largest_offset", "bigint", "base offset of the largest batch", nullable=False),
+        required("max_records", "bigint", "records of the batch with the most"),
+        required("largest_offset", "bigint", "base offset of the largest batch"),
     ),
     keys=("cluster_id", "hour"),
 )
@@ -215,10 +209,10 @@ RETENTION_FORECAST = Contract(
     description="When each replica's log head goes, by Kafka's default retention.",
     columns=(
         *REPLICA,
-        Column("capture_id", "string", "its newest capture", nullable=False),
-        Column("log_bytes", "bigint", "bytes of its .log files", nullable=False),
-        Column("snapshots", "bigint", "complete snapshots, 0-0 included", nullable=False),
-        Column("snapshot_bytes", "bigint", "bytes of them", nullable=False),
+        required("capture_id", "string", "its newest capture"),
+        required("log_bytes", "bigint", "bytes of its .log files"),
+        required("snapshots", "bigint", "complete snapshots, 0-0 included"),
+        required("snapshot_bytes", "bigint", "bytes of them"),
         Column(
             "log_bytes_per_day",
             "bigint",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Column, Contract, required
 
 LEADER_VOTERS = "array<struct<voter_id:int,directory_id:string>>"
 VOTERS = (
@@ -17,8 +17,8 @@ LEADER_EPOCHS = Contract(
     description="The leader epochs that one capture of one replica knows, from three sources.",
     columns=(
         *REPLICA,
-        Column("capture_id", "string", "the capture", nullable=False),
-        Column("epoch", "int", "leader epoch", nullable=False),
+        required("capture_id", "string", "the capture"),
+        required("epoch", "int", "leader epoch"),
         Column(
             "start_offset",
             "bigint",
@@ -30,10 +30,10 @@ LEADER_EPOCHS = Contract(
         Column("voters", LEADER_VOTERS, "voters by that record"),
         Column("granting_voters", LEADER_VOTERS, "voters who granted their vote, by that record"),
         Column("started_at", "timestamp", "time of that record"),
-        Column("in_batches", "boolean", "batches carry the epoch", nullable=False),
-        Column("in_control_record", "boolean", "its LEADER_CHANGE record is here", nullable=False),
-        Column("in_checkpoint", "boolean", "leader-epoch-checkpoint has it", nullable=False),
-        Column("agrees", "boolean", "the three sources don't contradict", nullable=False),
+        required("in_batches", "boolean", "batches carry the epoch"),
+        required("in_control_record", "boolean", "its LEADER_CHANGE record is here"),
+        required("in_checkpoint", "boolean", "leader-epoch-checkpoint has it"),
+        required("agrees", "boolean", "the three sources don't contradict"),
     ),
     keys=(*REPLICA_KEYS, "capture_id", "epoch"),
 )
@@ -48,19 +48,13 @@ VOTER_SETS = Contract(
             "bigint",
             "the record's offset; a snapshot's end offset; NULL for quorum-state",
         ),
-        Column("epoch", "int", "epoch of the record, snapshot or quorum-state", nullable=False),
-        Column(
+        required("epoch", "int", "epoch of the record, snapshot or quorum-state"),
+        required(
             "voters",
             VOTERS,
             "the voters by id; directory, endpoints and versions NULL in a static quorum",
-            nullable=False,
         ),
-        Column(
-            "source",
-            "string",
-            "kraft_voters, snapshot, leader_change or quorum_state",
-            nullable=False,
-        ),
+        required("source", "string", "kraft_voters, snapshot, leader_change or quorum_state"),
     ),
     keys=(*REPLICA_KEYS, "source", "offset", "epoch"),
 )
@@ -69,15 +63,14 @@ COMMITTED_LOG = Contract(
     name="silver.committed_log",
     description="The branch that a cluster's replicas agree on, to its end: one row an offset.",
     columns=(
-        Column("cluster_id", "string", "the cluster", nullable=False),
-        Column("offset", "bigint", "the record's offset", nullable=False),
-        Column("leader_epoch", "int", "epoch of its batch", nullable=False),
-        Column("crc", "bigint", "crc of its batch in bronze.log_batches", nullable=False),
-        Column(
+        required("cluster_id", "string", "the cluster"),
+        required("offset", "bigint", "the record's offset"),
+        required("leader_epoch", "int", "epoch of its batch"),
+        required("crc", "bigint", "crc of its batch in bronze.log_batches"),
+        required(
             "commitment",
             "string",
             "proven: a majority or a snapshot shows that it is committed; unproven: nothing does",
-            nullable=False,
         ),
     ),
     keys=("cluster_id", "offset"),
