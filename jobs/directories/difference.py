@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replica.check.examined import Examined, replica_log
+from replica.check.examined import Examined, examine, replica_log
 from replica.check.partition import partition_of
 from replica.errors import UsageError
+from replica.format.discovery import DirectoryPath, discover
 from replica.history.commitment import Losses, classify_compared, compare_group, losses
 from replica.history.divergence import Comparison, Divergence, diverge
 from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
+from replica.scan.file_room import FileRoom
 
 
 @dataclass(frozen=True)
@@ -93,3 +95,19 @@ def as_row(difference: LogDifference) -> dict[str, Any]:
         "unproven_lost": None if lost is None else lost.unproven,
         "superseded_lost": None if lost is None else lost.superseded,
     }
+
+
+def examine_one(path: str) -> Examined:
+    """Read the one metadata directory at or below `path`. Raises UsageError if there isn't exactly
+    one."""
+    found = discover([path])
+    directories = [one for one in found if isinstance(one, DirectoryPath)]
+    if len(directories) != len(found):
+        raise UsageError(f"{path}: a file; name a metadata directory, or a folder above one")
+    if len(directories) > 1:
+        names = ", ".join(one.shown for one in directories[:4])
+        raise UsageError(
+            f"{path}: {len(directories)} metadata directories below it ({names}"
+            f"{', ...' if len(directories) > 4 else ''}); name one of them"
+        )
+    return examine(directories[0], room=FileRoom.of_environment())

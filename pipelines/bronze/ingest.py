@@ -19,8 +19,7 @@ from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
-from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
-from pipelines.bronze.snapshot_records import write_snapshot_records
+from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
 from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
 from pipelines.lake.delta_rs import open_if_there

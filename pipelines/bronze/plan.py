@@ -14,7 +14,7 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
 from pipelines.bronze.coverage import uncovered
 from pipelines.bronze.nothing_new import new_damages
-from pipelines.bronze.seen_snapshots import new_snapshots
+from pipelines.bronze.snapshot_records import new_snapshots
 from pipelines.bronze.wanted import Keys, KnownKeys, WantedSegment, known_batches, wanted_segments
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake

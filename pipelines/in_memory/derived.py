@@ -17,7 +17,6 @@ from pipelines.gold.rules.looks import looks
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.branch import branch_batches, tails_of
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.capture_groups import group_findings
 from pipelines.in_memory.committed import AgreedBranch, committed_log, proven_ranges
 from pipelines.in_memory.control import (
     BatchKey,
@@ -27,6 +26,7 @@ from pipelines.in_memory.control import (
     snapshot_voter_sets,
 )
 from pipelines.in_memory.epochs import known_epochs
+from pipelines.in_memory.group_finding import group_findings
 from pipelines.in_memory.health import Health, health
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations

@@ -4,7 +4,6 @@ expectation  what an expectation and a suite are
 suites       one suite for each table, as data
 predicates   conditions that only Spark's SQL can express, as functions of a value
 suite_sql    the rows that a suite judges, with facts about their neighbours, as SQL
-rows         these rows by Spark
 unbroken     how many rows break each expectation, without Spark
 in_parts     the same for large tables, some clusters at a time
 admitted     the rows that the gate admits, for any process

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import VariantType
 
 from pipelines import delta
-from pipelines.delta.replacing import replace_values
+from pipelines.delta.writing import replace_values
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.quality.results import forget_quarantined, of_tables
 from pipelines.tables.contract import Contract

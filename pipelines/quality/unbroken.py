@@ -1,6 +1,6 @@
 """How many rows of a layer's tables break their suites, counted without Spark.
 
-The counts are those of pipelines.quality.rows, by delta-rs's SQL engine, DataFusion: some
+The counts are those of pipelines.quality.gate, by delta-rs's SQL engine, DataFusion: some
 milliseconds for each small table. Where a suite's SQL doesn't run on DataFusion, the expectation
 has a predicate, and the values pass through this process's memory.
 """

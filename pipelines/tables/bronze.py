@@ -295,3 +295,16 @@ DERIVED_FROM = (
     FINDINGS,
 )
 """The tables that silver and gold are made from."""
+
+
+LAKE_VERSIONS = Contract(
+    name="bronze.lake_versions",
+    description="Each release of kraftlake that wrote the lake.",
+    columns=(
+        required("at", "timestamp", "when it was noted"),
+        required("action", "string", "created, or written (by another release than before)"),
+        required("schema_version", "int", "of the tables from then on"),
+        required("release", "string", "of kraftlake, as `kraftlake --version`"),
+    ),
+    keys=("at",),
+)

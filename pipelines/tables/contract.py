@@ -7,7 +7,7 @@ fails in that function, naming the column, and not in a reader months later.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,8 +19,11 @@ from pyspark.sql import functions as F  # pyspark's own idiom
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     ByteType,
     DataType,
+    DateType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -31,9 +34,56 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
+    VariantType,
 )
 
-from pipelines.tables.ddl import data_type
+_SIMPLE: Mapping[str, Callable[[], DataType]] = {
+    "bigint": LongType,
+    "binary": BinaryType,
+    "boolean": BooleanType,
+    "date": DateType,
+    "double": DoubleType,
+    "int": IntegerType,
+    "string": StringType,
+    "timestamp": TimestampType,
+    "variant": VariantType,
+}
+_PARTS = re.compile(r"\s*(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
+
+
+def data_type(ddl: str) -> DataType:
+    """The type of DDL such as "array<struct<start:bigint,end:bigint>>".
+
+    ValueError: the text is no such type, or names one that no contract has.
+    """
+    found = _PARTS.fullmatch(ddl)
+    name, inner = ("", None) if found is None else found.groups()
+    if name in _SIMPLE and inner is None:
+        return _SIMPLE[name]()
+    arguments = [] if inner is None else _arguments(inner)
+    if name == "array" and len(arguments) == 1:
+        return ArrayType(data_type(arguments[0]))
+    if name == "map" and len(arguments) == 2:
+        key, value = map(data_type, arguments)
+        return MapType(key, value)
+    if name == "struct" and arguments and all(":" in one for one in arguments):
+        fields = (one.split(":", 1) for one in arguments)
+        return StructType([StructField(field.strip(), data_type(of)) for field, of in fields])
+    raise ValueError(f"{ddl!r}: no type that a table of a lake has")
+
+
+def _arguments(inner: str) -> list[str]:
+    """The parts between commas, but for commas within angle brackets."""
+    found, depth = [""], 0
+    for sign in inner:
+        depth += (sign == "<") - (sign == ">")
+        if sign == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
 
 _NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
 

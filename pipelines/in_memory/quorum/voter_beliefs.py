@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from pipelines.in_memory.aggregates import grouped
-from pipelines.in_memory.capture_groups import newest_group
+from pipelines.in_memory.aggregates import both, equal, every, grouped, some
+from pipelines.in_memory.group_finding import newest_group
 from pipelines.in_memory.quorum.stated_voters import SOURCES
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.in_memory.three_valued import both, equal, every, some
 from pipelines.in_memory.voters import known_directory
 from pipelines.tables.keys import REPLICA_KEYS
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipelines.in_memory.aggregates import distinct, grouped
+from pipelines.in_memory.aggregates import distinct, equal, grouped
 from pipelines.in_memory.rows import Row
-from pipelines.in_memory.three_valued import equal
 from pipelines.in_memory.voters import known_directory
 
 
