@@ -27,7 +27,6 @@ from jobs.commands import (
     restoring,
     sharing,
     shell,
-    state,
 )
 from jobs.commands.help_pages import CommandPage, GroupedCommands
 from jobs.outcome import run
@@ -124,7 +123,7 @@ _GROUPS = {
         _Command(asking.sql, "Query the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
         _Command(happening.history, "List the changes of a topic, broker, principal or config."),
-        _Command(state.state, "Show a cluster's metadata at an offset or a moment."),
+        _Command(asking.state, "Show a cluster's metadata at an offset or a moment."),
     ),
     "A lake for others": (
         _Command(sharing.report, "Write an incident as one HTML file, the verdict first."),

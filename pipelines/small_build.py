@@ -24,9 +24,8 @@ from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import Building, LastBuild, StepProgress, last_build, nobody_asks
-from pipelines.quality.in_parts import Parts
 from pipelines.quality.small_gate import SmallGate
-from pipelines.quality.unbroken import QueryableTables, opened
+from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD

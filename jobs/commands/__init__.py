@@ -6,9 +6,8 @@
   rehearsing    rehearse
   restoring     restore
   lake          ingest, build, quality, lake, maintain, forget, demo
-  asking        sql
+  asking        sql, state
   planning      plan
-  state         state
   sharing       report, export, mcp, register, publish
   engine        simulate, replica
   reading       consume

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.lake import held as lake_content
-from jobs.lake.held import HeldLog, Offsets
+from jobs.lake.held import HeldLog
 from jobs.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
 from pipelines.lake import Lake
@@ -104,4 +104,4 @@ def _shown(value: Any, row: Mapping[str, Any], labels: _Labels) -> Any:
 
 
 def _ranges_text(ranges: Iterable[dict[str, int]]) -> str:
-    return ", ".join(str(Offsets(**one)) for one in ranges) or "none"
+    return ", ".join(f"{one['start']} to {one['end']}" for one in ranges) or "none"

@@ -21,8 +21,7 @@ from pipelines import delta
 from pipelines.bronze import log_batches
 from pipelines.bronze.batch_spans import FOLDED_COLUMNS, FoldedCapture, Later
 from pipelines.bronze.batch_windows import FoldWindow, has_deleted, held_by, windows
-from pipelines.bronze.captured import Captured
-from pipelines.bronze.coverage import uncovered
+from pipelines.bronze.captured import Captured, uncovered
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of

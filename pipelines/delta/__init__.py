@@ -2,11 +2,10 @@
 
 creation     makes tables, and checks them against their contracts, by delta-rs
 tables       thin functions over delta-spark: read, overwrite, merge, remove
-committing   one commit of files that tasks or the driver wrote, by delta-rs
+committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
-actions      the statistics of a file's rows in a commit
 changing     replaces the content of a table with a change data feed by the rows that change
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """

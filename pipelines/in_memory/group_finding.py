@@ -18,6 +18,7 @@ from replica.history.commitment import (
     GroupComparison,
     classify_compared,
     compare_group,
+    divergence_columns,
     losses,
 )
 from replica.history.divergence import diverge
@@ -74,7 +75,6 @@ def _pair(
 ) -> dict[str, Any]:
     (capture_a, a), (capture_b, b) = one, other
     found = diverge(a, b, group.between(a.key, b.key))
-    lost = losses(found, commitment)
     conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
     return {
         "node_a": a.key.node_id,
@@ -83,18 +83,7 @@ def _pair(
         "directory_b": b.key.directory_id,
         "capture_a": capture_a,
         "capture_b": capture_b,
-        "relation": found.relation.value,
-        "divergence_offset": found.divergence_offset,
-        "epoch_a": found.epoch_a,
-        "epoch_b": found.epoch_b,
-        "truncating_node": found.truncating and found.truncating.node_id,
-        "truncation_offset": found.truncation_offset,
-        "fetch_rounds": found.fetch_rounds,
-        "draft_fetch_rounds": found.draft_fetch_rounds,
-        "records_lost": found.records_lost,
-        "committed_lost": lost and lost.committed,
-        "unproven_lost": lost and lost.unproven,
-        "superseded_lost": lost and lost.superseded,
+        **divergence_columns(found, losses(found, commitment)),
         "conflict_offset": found.conflict_offset,
         "conflict_epoch": conflict and conflict.epoch,
     }

@@ -30,13 +30,12 @@ from pipelines.in_memory.metadata import (
 )
 from pipelines.in_memory.plan import Planned, Surveyed, WholeSnapshot, surveyed
 from pipelines.in_memory.plan import planned as planned_of
-from pipelines.in_memory.replay import BranchRange, rows_of
+from pipelines.in_memory.replay import BranchRange, rows_of, walk
 from pipelines.in_memory.rows import Row
 from pipelines.lake import Lake
 from pipelines.large.log import ClusterLog
 from pipelines.replay.compared import REPLAYED, folded
 from pipelines.replay.parts import Part
-from pipelines.replay.walk import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from pipelines.tables import gold
 from pipelines.tables.contract import Contract

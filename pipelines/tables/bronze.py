@@ -285,15 +285,7 @@ BRONZE = (
     FINDINGS,
 )
 
-DERIVED_FROM = (
-    CAPTURES,
-    LOG_BATCHES,
-    LOG_RECORDS,
-    SNAPSHOTS,
-    SNAPSHOT_RECORDS,
-    REPLICA_STATE,
-    FINDINGS,
-)
+DERIVED_FROM = tuple(one for one in BRONZE if one is not DAMAGE)
 """The tables that silver and gold are made from."""
 
 
