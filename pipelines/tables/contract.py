@@ -118,7 +118,7 @@ class Column:
     "array<int>" or "variant".
 
     description: one sentence with the unit; it becomes the column's comment in the table. nullable:
-    whether a row may lack a value; `required` makes columns in which none may.
+    whether a row may lack a value.
     """
 
     name: str
@@ -137,9 +137,17 @@ class Column:
         return StructField(self.name, self.data_type, self.nullable, {"comment": self.description})
 
 
-def required(name: str, kind: str, description: str) -> Column:
-    """A column that has a value in every row: Delta refuses a row without one. kind: the type."""
+def required(ddl: str, description: str) -> Column:
+    """A column that has a value in every row: Delta refuses a row without one. ddl: its name and
+    its type, such as "epoch int"."""
+    name, _, kind = ddl.partition(" ")
     return Column(name, kind, description, nullable=False)
+
+
+def optional(ddl: str, description: str) -> Column:
+    """A column in which a row may lack a value. ddl: as of `required`."""
+    name, _, kind = ddl.partition(" ")
+    return Column(name, kind, description)
 
 
 @dataclass(frozen=True)
