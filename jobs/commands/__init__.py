@@ -3,8 +3,7 @@
 
   directories   dump, diff, check, recover, capture, prune, redact, explain
   happening     timeline, history
-  rehearsing    rehearse
-  restoring     restore
+  recovering    rehearse, restore
   lake          ingest, build, quality, lake, maintain, forget, demo
   asking        sql, state
   planning      plan

@@ -61,7 +61,7 @@ def _round_fields(of: Round) -> dict[str, Any]:
     return {
         "cluster_id": of.cluster_id,
         "capture_group": of.capture_group,
-        "round_name": of.name,
+        "round_name": of.round_name,
         "has_own_time": of.has_own_time,
         "captured_at": of.captured_at if of.has_own_time else None,
         "newest_record_at": of.newest_record_ms,

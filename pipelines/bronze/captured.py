@@ -2,22 +2,29 @@
 offsets a look proves that a missing batch is really gone.
 
 Damage may hide offsets. These are not covered: a batch that is missing there may still exist.
+
+A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
+without Spark whether a lake has all that an ingest has looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
+from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.capture.looks import CaptureGroup, Look, next_free
-from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
+from pipelines.capture.looks import CaptureGroup, Look, Looks, next_free
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, rows_of
+from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE, REPLICA_KEYS
 from pipelines.tables.keys import replica_of
 from replica.errors import UsageError
-from replica.format.damage import DamageKind
+from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import FileKind, classify
 from replica.model.keys import ReplicaId
@@ -196,3 +203,44 @@ def _moment_of(group: CaptureGroup, known: Iterable[KnownCapture], now: datetime
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}
     return next_free(max([now, *taken]), taken)
+
+
+_GROUPS = "SELECT DISTINCT capture_group FROM t"
+_DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
+
+
+def holds_all(lake: Lake, looks: Looks) -> bool:
+    """Whether every capture group and every damage is in the lake.
+
+    False, too, where a table of bronze is absent or can't be read: the ingest itself reports why.
+    """
+    groups = {group.group_id for groups in looks.rounds for group in groups}
+    try:
+        tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
+        captures, damage = tables[CAPTURES], tables[DAMAGE]
+        if captures is None or damage is None or None in tables.values():
+            return False
+        known = {row["capture_group"] for row in rows_of(captures, _GROUPS)}
+        new = _not_told(damage, looks.damages)
+    except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+        return False
+    return groups <= known and not new
+
+
+def new_damages(lake: Lake, damages: Sequence[Damage]) -> list[Damage]:
+    """The damages without a replica that the lake lacks. The lake has bronze.damage."""
+    table = open_if_there(lake, DAMAGE.name)
+    assert table is not None, f"{lake} has no {DAMAGE.name}"
+    return _not_told(table, damages)
+
+
+def _not_told(table: DeltaTable, damages: Sequence[Damage]) -> list[Damage]:
+    if not damages:
+        return []
+    told = {tuple(row.values()) for row in rows_of(table, _DAMAGES)}
+    return [damage for damage in damages if _key(damage) not in told]
+
+
+def _key(damage: Damage) -> tuple[Any, ...]:
+    """The key of a damage without a replica: the keys of bronze.damage without the capture."""
+    return damage.file, damage.position, damage.kind.value

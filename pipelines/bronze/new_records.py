@@ -19,8 +19,8 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
-from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
+from pipelines.delta.small import of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from pipelines.tasks import Tasks
 from replica.format.directory import SegmentFile
@@ -224,7 +224,7 @@ def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) 
     known: Keys = {}
     names = ", ".join(_HEADER_KEYS)
     for replica, lowest in _lowest_offsets(captured).items():
-        where = f"{sql_of_replica(replica)} AND base_offset >= {lowest}"
+        where = f"{of_replica(replica)} AND base_offset >= {lowest}"
         query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
         found = delta.answer(lake, LOG_RECORDS, query, version)
         columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines import delta
-from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place, uncovered
+from pipelines.bronze.captured import (
+    Captured,
+    KnownCapture,
+    known_captures,
+    new_damages,
+    place,
+    uncovered,
+)
 from pipelines.bronze.new_records import (
     Keys,
     KnownKeys,
@@ -19,7 +26,6 @@ from pipelines.bronze.new_records import (
     known_batches,
     wanted_segments,
 )
-from pipelines.bronze.nothing_new import new_damages
 from pipelines.bronze.snapshot_records import new_snapshots
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake

@@ -23,7 +23,7 @@ from pipelines.bronze.new_records import APPLICATION, DecodedPart, Keep
 from pipelines.delta import PendingAppend, WriteTarget
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
-from pipelines.sources.kraft_snapshot import SNAPSHOT_COLUMNS
+from pipelines.sources.kraft_log import SNAPSHOT_COLUMNS
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, range_source
 from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOT_RECORDS, SNAPSHOTS
 from pipelines.tasks import Tasks

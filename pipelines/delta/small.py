@@ -6,8 +6,8 @@ it computes from several partitions: for some thousand rows this takes far longe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from pipelines.delta.tables import open_newest, read
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
+from replica.model.keys import ReplicaId
 
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 16 * 1024 * 1024
@@ -133,6 +134,15 @@ def of_clusters(clusters: Iterable[str]) -> str:
     """SQL condition: the rows of these clusters; no rows where there are none."""
     ids = ", ".join(map(text, clusters))
     return f"cluster_id IN ({ids})" if ids else "false"
+
+
+def of_replica(replica: ReplicaId, text: Callable[[str], str] = text) -> str:
+    """SQL condition: the rows of one replica, by which Delta leaves files out. text: writes a text
+    as a literal of the engine's SQL. By default the engine is delta-rs."""
+    return " AND ".join(
+        f"{name} = {text(value) if isinstance(value, str) else value}"
+        for name, value in asdict(replica).items()
+    )
 
 
 def size_of(table: DeltaTable) -> TableSize:

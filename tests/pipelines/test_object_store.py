@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipelines import object_store
-from pipelines.object_store import check_lake_place, check_place, meaning, s3a_settings, storage_options
+from pipelines.object_store import (
+    check_lake_place,
+    check_place,
+    meaning,
+    s3a_settings,
+    storage_options,
+)
 from replica.errors import UnreadableFileError, UsageError
 
 ENVIRONMENT = {
