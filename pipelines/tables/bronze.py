@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Contract, optional, required
 from pipelines.tables.keys import FINDING_KEYS
 
 REPLICA = (
-    Column("cluster_id", "string", "cluster.id of meta.properties", nullable=False),
-    Column("node_id", "int", "node.id of meta.properties", nullable=False),
-    Column(
-        "directory_id",
-        "string",
+    required("cluster_id string", "cluster.id of meta.properties"),
+    required("node_id int", "node.id of meta.properties"),
+    required(
+        "directory_id string",
         "directory.id of meta.properties; AAAAAAAAAAAAAAAAAAAAAA where there is none",
-        nullable=False,
     ),
 )
 REPLICA_KEYS = tuple(column.name for column in REPLICA)
 
 BATCH_KEY = (
     *REPLICA,
-    Column("base_offset", "bigint", "offset of the batch's first record", nullable=False),
-    Column("leader_epoch", "int", "partition leader epoch of the batch", nullable=False),
-    Column(
-        "crc",
-        "bigint",
+    required("base_offset bigint", "offset of the batch's first record"),
+    required("leader_epoch int", "partition leader epoch of the batch"),
+    required(
+        "crc bigint",
         "the CRC-32C stored in the batch, unsigned; of a batch that may hold a secret 32 bits that "
         "are told by it and the lake's key",
-        nullable=False,
     ),
 )
 BATCH_KEYS = tuple(column.name for column in BATCH_KEY)
 
 _RECORD = (
-    Column("timestamp", "timestamp", "the record's time, NULL where Kafka has none"),
-    Column("is_control", "boolean", "whether the Raft layer wrote it", nullable=False),
-    Column("record_type", "string", "Kafka's name, such as TOPIC_RECORD", nullable=False),
-    Column("record_version", "int", "the record's schema version, NULL where unreadable"),
-    Column("payload", "variant", "the record in kafka-dump-log's JSON shape, secrets redacted"),
-    Column("value", "binary", "the record's bytes; NULL where they hold a secret"),
+    optional("timestamp timestamp", "the record's time, NULL where Kafka has none"),
+    required("is_control boolean", "whether the Raft layer wrote it"),
+    required("record_type string", "Kafka's name, such as TOPIC_RECORD"),
+    optional("record_version int", "the record's schema version, NULL where unreadable"),
+    optional("payload variant", "the record in kafka-dump-log's JSON shape, secrets redacted"),
+    optional("value binary", "the record's bytes; NULL where they hold a secret"),
 )
 
 _SPANS = "array<struct<from:timestamp,to:timestamp>>"
@@ -47,58 +43,42 @@ CAPTURES = Contract(
     name="bronze.captures",
     description="One row for each replica of each capture group: a look at its directory.",
     columns=(
-        Column("capture_id", "string", "hash of replica and sealed file hashes", nullable=False),
-        Column(
-            "capture_group",
-            "string",
-            "the captures of a cluster that were looked at together",
-            nullable=False,
-        ),
+        required("capture_id string", "hash of replica and sealed file hashes"),
+        required("capture_group string", "the captures of a cluster that were looked at together"),
         *REPLICA,
-        Column(
-            "captured_at",
-            "timestamp",
+        required(
+            "captured_at timestamp",
             "when the directory was looked at; where nothing told that, when it was ingested",
-            nullable=False,
         ),
-        Column(
-            "ingest_seq",
-            "bigint",
+        required(
+            "ingest_seq bigint",
             "order of ingestion, from 1; the same for all clusters that were looked at together",
-            nullable=False,
         ),
-        Column(
-            "round_name",
-            "string",
+        optional(
+            "round_name string",
             "the name of ingest --order that the capture belongs to; NULL without --order",
         ),
-        Column(
-            "has_own_time",
-            "boolean",
+        required(
+            "has_own_time boolean",
             "whether capture.json or --captured-at told captured_at; false: it is the time of the "
             "ingest",
-            nullable=False,
         ),
-        Column("source", "string", "the directory as it was named to ingest", nullable=False),
-        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
-        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
-        Column("first_offset", "bigint", "first offset in .log files, NULL in an empty log"),
-        Column(
-            "uncovered",
-            "array<struct<start:bigint,end:bigint>>",
+        required("source string", "the directory as it was named to ingest"),
+        required("log_start_offset bigint", "offsets below it may be gone"),
+        required("log_end_offset bigint", "LEO, exclusive"),
+        optional("first_offset bigint", "first offset in .log files, NULL in an empty log"),
+        required(
+            "uncovered array<struct<start:bigint,end:bigint>>",
             "offset ranges that damage may hide, end exclusive and NULL where open: a batch "
             "missing there has not been seen to vanish",
-            nullable=False,
         ),
-        Column(
-            "files",
-            "array<struct<path:string,size_bytes:bigint,sha256:string,known:struct<"
+        required(
+            "files array<struct<path:string,size_bytes:bigint,sha256:string,known:struct<"
             "sound_bytes:bigint,next_offset:bigint,record_count:bigint,chunk_hash:string,"
             f"headers_hash:string,landmarks:{_PLACES},places:{_PLACES}>>>",
             "every file, by its path below the node's log directory; sha256: as content_sha256 of "
             "bronze.snapshots; known: what the next ingest need not read again, NULL where it "
             "reads the whole file",
-            nullable=False,
         ),
     ),
     keys=("capture_group", "capture_id"),
@@ -109,41 +89,35 @@ LOG_BATCHES = Contract(
     description="Every record batch that a replica was ever seen to hold.",
     columns=(
         *BATCH_KEY,
-        Column("last_offset", "bigint", "offset of the last record, inclusive", nullable=False),
-        Column("is_control", "boolean", "a batch of the Raft layer", nullable=False),
-        Column("record_count", "int", "records by the batch's header", nullable=False),
-        Column("size_bytes", "bigint", "the whole batch, header included", nullable=False),
-        Column("position", "bigint", "its first byte in `file`", nullable=False),
-        Column("crc_valid", "boolean", "whether any capture held it undamaged", nullable=False),
-        Column("base_timestamp", "timestamp", "time that record deltas count from"),
-        Column("max_timestamp", "timestamp", "largest time of its records"),
-        Column("file", "string", "the file it was first seen in", nullable=False),
-        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
-        Column(
-            "last_seen",
-            "timestamp",
+        required("last_offset bigint", "offset of the last record, inclusive"),
+        required("is_control boolean", "a batch of the Raft layer"),
+        required("record_count int", "records by the batch's header"),
+        required("size_bytes bigint", "the whole batch, header included"),
+        required("position bigint", "its first byte in `file`"),
+        required("crc_valid boolean", "whether any capture held it undamaged"),
+        optional("base_timestamp timestamp", "time that record deltas count from"),
+        optional("max_timestamp timestamp", "largest time of its records"),
+        required("file string", "the file it was first seen in"),
+        required("first_seen timestamp", "captured_at of the first capture"),
+        optional(
+            "last_seen timestamp",
             "captured_at of the last capture; NULL while the replica's newest capture holds it",
         ),
-        Column(
-            "truncated_at",
-            "timestamp",
+        optional(
+            "truncated_at timestamp",
             "captured_at of the first later capture that covers its offset without it",
         ),
-        Column(
-            "removed_at",
-            "timestamp",
-            "the same where the offset lies below that capture's log start",
+        optional(
+            "removed_at timestamp", "the same where the offset lies below that capture's log start"
         ),
-        Column(
-            "in_log",
-            _SPANS,
+        required(
+            f"in_log {_SPANS}",
             "spans of captured_at, both ends inclusive, over which every capture held it "
             "undamaged in a .log file (not .log.deleted); the last one's `to` is NULL while the "
             "replica's newest capture holds it so",
-            nullable=False,
         ),
-        Column("undamaged", _SPANS, "the same in a .log or .log.deleted file", nullable=False),
-        Column("seen", _SPANS, "the same in any of them, undamaged or not", nullable=False),
+        required(f"undamaged {_SPANS}", "the same in a .log or .log.deleted file"),
+        required(f"seen {_SPANS}", "the same in any of them, undamaged or not"),
     ),
     keys=BATCH_KEYS,
 )
@@ -153,7 +127,7 @@ LOG_RECORDS = Contract(
     description="Every record of every undamaged batch.",
     columns=(
         *BATCH_KEY,
-        Column("offset", "bigint", "the record's offset", nullable=False),
+        required("offset bigint", "the record's offset"),
         *_RECORD,
     ),
     keys=(*BATCH_KEYS, "offset"),
@@ -161,13 +135,11 @@ LOG_RECORDS = Contract(
 
 SNAPSHOT_KEY = (
     *REPLICA,
-    Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
-    Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-    Column(
-        "content_sha256",
-        "string",
+    required("end_offset bigint", "exclusive end of what it contains"),
+    required("epoch int", "epoch of the last contained record, by its name"),
+    required(
+        "content_sha256 string",
         "hash of the file's bytes, sealed by the lake's key unless the lake keeps secrets",
-        nullable=False,
     ),
 )
 SNAPSHOT_KEYS = tuple(column.name for column in SNAPSHOT_KEY)
@@ -177,29 +149,21 @@ SNAPSHOTS = Contract(
     description="Every snapshot file that a replica was ever seen to hold.",
     columns=(
         *SNAPSHOT_KEY,
-        Column("file", "string", "the file it was last seen as", nullable=False),
-        Column("size_bytes", "bigint", "the file's size", nullable=False),
-        Column("state", "string", "complete, part or deleted, when last seen", nullable=False),
-        Column(
-            "is_whole",
-            "boolean",
+        required("file string", "the file it was last seen as"),
+        required("size_bytes bigint", "the file's size"),
+        required("state string", "complete, part or deleted, when last seen"),
+        required(
+            "is_whole boolean",
             "undamaged, header first, footer last, one epoch; whatever its state",
-            nullable=False,
         ),
-        Column(
-            "last_contained_log_timestamp",
-            "timestamp",
+        optional(
+            "last_contained_log_timestamp timestamp",
             "append time of the last record contained, by the header",
         ),
-        Column("record_count", "bigint", "records, delimiters included", nullable=False),
-        Column("first_seen", "timestamp", "captured_at of the first capture", nullable=False),
-        Column("last_seen", "timestamp", "captured_at of the last capture", nullable=False),
-        Column(
-            "captures",
-            "array<string>",
-            "capture_id of each capture that held it complete",
-            nullable=False,
-        ),
+        required("record_count bigint", "records, delimiters included"),
+        required("first_seen timestamp", "captured_at of the first capture"),
+        required("last_seen timestamp", "captured_at of the last capture"),
+        required("captures array<string>", "capture_id of each capture that held it complete"),
     ),
     keys=SNAPSHOT_KEYS,
 )
@@ -209,7 +173,7 @@ SNAPSHOT_RECORDS = Contract(
     description="Every record of every snapshot.",
     columns=(
         *SNAPSHOT_KEY,
-        Column("index", "bigint", "the record's place in the snapshot, from 0", nullable=False),
+        required("index bigint", "the record's place in the snapshot, from 0"),
         *_RECORD,
     ),
     keys=(*SNAPSHOT_KEYS, "index"),
@@ -219,33 +183,28 @@ REPLICA_STATE = Contract(
     name="bronze.replica_state",
     description="The small files of a directory: quorum-state, checkpoint, indexes and so on.",
     columns=(
-        Column("capture_id", "string", "the capture", nullable=False),
+        required("capture_id string", "the capture"),
         *REPLICA,
-        Column("quorum_version", "int", "data_version of quorum-state, NULL without the file"),
-        Column("leader_id", "int", "leader by quorum-state, -1 unknown"),
-        Column("leader_epoch", "int", "epoch by quorum-state"),
-        Column("voted_id", "int", "whom it voted for in that epoch, -1 nobody"),
-        Column("voted_directory_id", "string", "directory of that vote"),
-        Column("current_voters", "array<int>", "voters by quorum-state version 0"),
-        Column(
-            "configured_voters",
-            "array<struct<voter_id:int,host:string,port:int>>",
+        optional("quorum_version int", "data_version of quorum-state, NULL without the file"),
+        optional("leader_id int", "leader by quorum-state, -1 unknown"),
+        optional("leader_epoch int", "epoch by quorum-state"),
+        optional("voted_id int", "whom it voted for in that epoch, -1 nobody"),
+        optional("voted_directory_id string", "directory of that vote"),
+        optional("current_voters array<int>", "voters by quorum-state version 0"),
+        optional(
+            "configured_voters array<struct<voter_id:int,host:string,port:int>>",
             "controller.quorum.voters by a quorum.properties beside meta.properties, NULL without",
         ),
-        Column(
-            "leader_epochs",
-            "array<struct<epoch:int,start_offset:bigint>>",
+        optional(
+            "leader_epochs array<struct<epoch:int,start_offset:bigint>>",
             "leader-epoch-checkpoint, NULL without the file",
         ),
-        Column("meta_version", "int", "version of meta.properties"),
-        Column("meta_properties", "map<string,string>", "meta.properties, key to value"),
-        Column("topic_id", "string", "topic id by partition.metadata"),
-        Column("index_entries", "bigint", "entries of all .index files", nullable=False),
-        Column(
-            "index_mismatches",
-            "bigint",
-            "of them, those that point at no batch with their offset",
-            nullable=False,
+        optional("meta_version int", "version of meta.properties"),
+        optional("meta_properties map<string,string>", "meta.properties, key to value"),
+        optional("topic_id string", "topic id by partition.metadata"),
+        required("index_entries bigint", "entries of all .index files"),
+        required(
+            "index_mismatches bigint", "of them, those that point at no batch with their offset"
         ),
     ),
     keys=("capture_id",),
@@ -255,44 +214,41 @@ DAMAGE = Contract(
     name="bronze.damage",
     description="Every place that could not be read, with its bytes.",
     columns=(
-        Column("capture_id", "string", "the capture; NULL where no replica is known"),
-        Column("file", "string", "the file as it was named to ingest", nullable=False),
-        Column("position", "bigint", "first damaged byte of the file", nullable=False),
-        Column("length", "bigint", "damaged bytes; 0 for an absence", nullable=False),
-        Column("kind", "string", "see replica.format.damage", nullable=False),
-        Column("detail", "string", "one line for a person", nullable=False),
-        Column(
-            "raw",
-            "binary",
-            "the bytes, at most 64 KiB; a fingerprint where they may hold a secret",
+        optional("capture_id string", "the capture; NULL where no replica is known"),
+        required("file string", "the file as it was named to ingest"),
+        required("position bigint", "first damaged byte of the file"),
+        required("length bigint", "damaged bytes; 0 for an absence"),
+        required("kind string", "see replica.format.damage"),
+        required("detail string", "one line for a person"),
+        optional(
+            "raw binary", "the bytes, at most 64 KiB; a fingerprint where they may hold a secret"
         ),
     ),
     keys=("capture_id", "file", "position", "kind"),
 )
 
 FINDING = (
-    Column("rule", "string", "its id; `kraftlake explain` says what it means", nullable=False),
-    Column("severity", "string", "info, warning or error", nullable=False),
-    Column("file", "string", "the file, or directory, as it was named to ingest", nullable=False),
-    Column("position", "bigint", "byte of the batch, line or entry; NULL where there is none"),
-    Column("offset", "bigint", "offset in the log, NULL where the finding has none"),
-    Column("epoch", "int", "leader epoch there"),
-    Column("message", "string", "one line, what was found", nullable=False),
+    required("rule string", "its id; `kraftlake explain` says what it means"),
+    required("severity string", "info, warning or error"),
+    required("file string", "the file, or directory, as it was named to ingest"),
+    optional("position bigint", "byte of the batch, line or entry; NULL where there is none"),
+    optional("offset bigint", "offset in the log, NULL where the finding has none"),
+    optional("epoch int", "leader epoch there"),
+    required("message string", "one line, what was found"),
 )
 
 FINDINGS = Contract(
     name="bronze.findings",
     description="What the rules of `kraftlake check` say of a directory without replaying its log.",
     columns=(
-        Column("capture_id", "string", "the capture", nullable=False),
+        required("capture_id string", "the capture"),
         *REPLICA,
         *FINDING,
-        Column(
-            "snapshot_end_offset",
-            "bigint",
+        optional(
+            "snapshot_end_offset bigint",
             "end offset of the complete snapshot that the finding is about, NULL for others",
         ),
-        Column("snapshot_epoch", "int", "epoch of that snapshot, by its name"),
+        optional("snapshot_epoch int", "epoch of that snapshot, by its name"),
     ),
     keys=FINDING_KEYS,
 )
@@ -308,13 +264,18 @@ BRONZE = (
     FINDINGS,
 )
 
-DERIVED_FROM = (
-    CAPTURES,
-    LOG_BATCHES,
-    LOG_RECORDS,
-    SNAPSHOTS,
-    SNAPSHOT_RECORDS,
-    REPLICA_STATE,
-    FINDINGS,
-)
+DERIVED_FROM = tuple(one for one in BRONZE if one is not DAMAGE)
 """The tables that silver and gold are made from."""
+
+
+LAKE_VERSIONS = Contract(
+    name="bronze.lake_versions",
+    description="Each release of kraftlake that wrote the lake.",
+    columns=(
+        required("at timestamp", "when it was noted"),
+        required("action string", "created, or written (by another release than before)"),
+        required("schema_version int", "of the tables from then on"),
+        required("release string", "of kraftlake, as `kraftlake --version`"),
+    ),
+    keys=("at",),
+)

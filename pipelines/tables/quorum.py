@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Contract, optional, required
 from pipelines.tables.silver import VOTERS
 
-_CLUSTER = Column("cluster_id", "string", "the cluster", nullable=False)
-_HOUR = Column("hour", "timestamp", "start of the hour; NULL where the time isn't known")
+_CLUSTER = required("cluster_id string", "the cluster")
+_HOUR = optional("hour timestamp", "start of the hour; NULL where the time isn't known")
 _LOOK = (
-    Column("capture_group", "string", "the captures looked at together", nullable=False),
-    Column("capture_id", "string", "the capture", nullable=False),
-    Column(
-        "captured_at",
-        "timestamp",
+    required("capture_group string", "the captures looked at together"),
+    required("capture_id string", "the capture"),
+    required(
+        "captured_at timestamp",
         "when the directory was looked at; where nothing told that, when it was ingested",
-        nullable=False,
     ),
-    Column("round_name", "string", "the capture's name in ingest --order; NULL without --order"),
-    Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+    optional("round_name string", "the capture's name in ingest --order; NULL without --order"),
+    required("is_latest boolean", "the cluster's newest capture group"),
 )
 
 REPLICA_STATUS = Contract(
@@ -27,43 +25,40 @@ REPLICA_STATUS = Contract(
     columns=(
         *REPLICA,
         *_LOOK,
-        Column(
-            "role",
-            "string",
+        optional(
+            "role string",
             "leader, follower, observer, candidate or unattached, by quorum-state and its own "
             "voters; NULL without a quorum-state to read",
         ),
-        Column("is_voter", "boolean", "whether its own newest voters name it; NULL: unknown"),
-        Column("leader_id", "int", "its leader by quorum-state, NULL where it knows none"),
-        Column("leader_epoch", "int", "its epoch by quorum-state"),
-        Column("voted_id", "int", "whom it voted for in that epoch, NULL: nobody"),
-        Column("voted_directory_id", "string", "directory of that vote, NULL: not told"),
-        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
-        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
-        Column("last_epoch", "int", "epoch of its last batch; NULL for an empty log"),
-        Column("last_append_time", "timestamp", "newest record time of its log"),
-        Column("snapshot_end_offset", "bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
-        Column("snapshot_epoch", "int", "epoch of that snapshot"),
-        Column(
-            "high_watermark",
-            "bigint",
+        optional("is_voter boolean", "whether its own newest voters name it; NULL: unknown"),
+        optional("leader_id int", "its leader by quorum-state, NULL where it knows none"),
+        optional("leader_epoch int", "its epoch by quorum-state"),
+        optional("voted_id int", "whom it voted for in that epoch, NULL: nobody"),
+        optional("voted_directory_id string", "directory of that vote, NULL: not told"),
+        required("log_start_offset bigint", "offsets below it may be gone"),
+        required("log_end_offset bigint", "LEO, exclusive"),
+        optional("last_epoch int", "epoch of its last batch; NULL for an empty log"),
+        optional("last_append_time timestamp", "newest record time of its log"),
+        optional("snapshot_end_offset bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
+        optional("snapshot_epoch int", "epoch of that snapshot"),
+        optional(
+            "high_watermark bigint",
             "a lower bound, exclusive: all below is proven committed; NULL where nothing is",
         ),
-        Column(
-            "high_watermark_evidence",
-            "string",
+        optional(
+            "high_watermark_evidence string",
             "majority: voters hold an entry of an epoch beyond which none of them knows any; "
             "snapshot: one contains it",
         ),
-        Column(
-            "evidence_offset", "bigint", "the entry that proves it, or the snapshot's last offset"
+        optional(
+            "evidence_offset bigint", "the entry that proves it, or the snapshot's last offset"
         ),
-        Column("evidence_epoch", "int", "epoch of that entry"),
-        Column("evidence_holders", "array<int>", "node ids of who holds it; empty for a snapshot"),
-        Column("agreed_end_offset", "bigint", "end of what it shares with the agreed branch"),
-        Column("own_records", "bigint", "records from there on, which the branch has not"),
-        Column("lag_records", "bigint", "offsets of the agreed branch that it lacks at the end"),
-        Column("lag_ms", "bigint", "the same between the times of the last shared records, ms"),
+        optional("evidence_epoch int", "epoch of that entry"),
+        optional("evidence_holders array<int>", "node ids of who holds it; empty for a snapshot"),
+        optional("agreed_end_offset bigint", "end of what it shares with the agreed branch"),
+        optional("own_records bigint", "records from there on, which the branch has not"),
+        optional("lag_records bigint", "offsets of the agreed branch that it lacks at the end"),
+        optional("lag_ms bigint", "the same between the times of the last shared records, ms"),
     ),
     keys=("cluster_id", "capture_group", "capture_id"),
 )
@@ -74,16 +69,14 @@ ELECTIONS = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("elections", "bigint", "leader epochs that began", nullable=False),
-        Column("leaders", "array<int>", "node ids of their leaders", nullable=False),
-        Column(
-            "leaderless_epochs",
-            "bigint",
+        required("elections bigint", "leader epochs that began"),
+        required("leaders array<int>", "node ids of their leaders"),
+        required(
+            "leaderless_epochs bigint",
             "epochs that no log knows: nobody won, or who won wrote nothing; in the hour of the "
             "next leader, or of the first capture whose quorum-state is past them",
-            nullable=False,
         ),
-        Column("shortest_ms", "bigint", "the shortest of the epochs that have ended, ms"),
+        optional("shortest_ms bigint", "the shortest of the epochs that have ended, ms"),
     ),
     keys=("cluster_id", "hour"),
 )
@@ -93,22 +86,18 @@ VOTES = Contract(
     description="Every vote that a LEADER_CHANGE record or a quorum-state tells of.",
     columns=(
         _CLUSTER,
-        Column("epoch", "int", "the epoch voted in", nullable=False),
-        Column("voter_id", "int", "node id of who voted", nullable=False),
-        Column("candidate_id", "int", "node id of whom it voted for", nullable=False),
-        Column(
-            "voter_directory_ids",
-            "array<string>",
+        required("epoch int", "the epoch voted in"),
+        required("voter_id int", "node id of who voted"),
+        required("candidate_id int", "node id of whom it voted for"),
+        required(
+            "voter_directory_ids array<string>",
             "directories of the voter; empty where only a static quorum's record tells",
-            nullable=False,
         ),
-        Column("sources", "array<string>", "leader_change, quorum_state", nullable=False),
-        Column("is_elected", "boolean", "whether the candidate led; NULL where no leader is known"),
-        Column(
-            "is_double",
-            "boolean",
+        required("sources array<string>", "leader_change, quorum_state"),
+        optional("is_elected boolean", "whether the candidate led; NULL where no leader is known"),
+        required(
+            "is_double boolean",
             "the voter voted for another one in this epoch too, which Raft forbids",
-            nullable=False,
         ),
     ),
     keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
@@ -120,20 +109,17 @@ VOTER_BELIEFS = Contract(
     columns=(
         *REPLICA,
         *_LOOK,
-        Column(
-            "source",
-            "string",
+        required(
+            "source string",
             "configuration: controller.quorum.voters; quorum_state; log: its newest voters "
             "record, else LEADER_CHANGE; snapshot: its newest whole one; meta_properties: which "
             "voter it could be itself",
-            nullable=False,
         ),
-        Column("offset", "bigint", "the record's offset; a snapshot's end offset; else NULL"),
-        Column("epoch", "int", "epoch of the record, snapshot or quorum-state"),
-        Column("voters", VOTERS, "the voters by id", nullable=False),
-        Column(
-            "agrees",
-            "boolean",
+        optional("offset bigint", "the record's offset; a snapshot's end offset; else NULL"),
+        optional("epoch int", "epoch of the record, snapshot or quorum-state"),
+        required(f"voters {VOTERS}", "the voters by id"),
+        optional(
+            "agrees boolean",
             "same ids, and directories where both name them, as the newest log of the group has; "
             "NULL for an older set that its own newer one replaced, and for meta_properties of who "
             "is no voter",
@@ -148,14 +134,12 @@ LOG_GROWTH = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("record_type", "string", "Kafka's name, such as NO_OP_RECORD", nullable=False),
-        Column("records", "bigint", "records of the type", nullable=False),
-        Column(
-            "bytes",
-            "bigint",
+        required("record_type string", "Kafka's name, such as NO_OP_RECORD"),
+        required("records bigint", "records of the type"),
+        required(
+            "bytes bigint",
             "their part of their batches, headers included: by length, a secret record's "
             "unknown length counted as 0",
-            nullable=False,
         ),
     ),
     keys=("cluster_id", "hour", "record_type"),
@@ -166,18 +150,17 @@ SNAPSHOT_CADENCE = Contract(
     description="Each snapshot that a replica was seen to hold, and what came since the last one.",
     columns=(
         *REPLICA,
-        Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
-        Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-        Column("size_bytes", "bigint", "the file's size", nullable=False),
-        Column("record_count", "bigint", "records, delimiters included", nullable=False),
-        Column("last_contained_log_timestamp", "timestamp", "append time of its last record"),
-        Column("previous_end_offset", "bigint", "of the replica's snapshot before, 0-0 apart"),
-        Column("records_since", "bigint", "offsets since that one"),
-        Column("ms_since", "bigint", "append time since that one, ms"),
-        Column("log_bytes_since", "bigint", "bytes of the log since; NULL where some are gone"),
-        Column(
-            "reached",
-            "string",
+        required("end_offset bigint", "exclusive end of what it contains"),
+        required("epoch int", "epoch of the last contained record, by its name"),
+        required("size_bytes bigint", "the file's size"),
+        required("record_count bigint", "records, delimiters included"),
+        optional("last_contained_log_timestamp timestamp", "append time of its last record"),
+        optional("previous_end_offset bigint", "of the replica's snapshot before, 0-0 apart"),
+        optional("records_since bigint", "offsets since that one"),
+        optional("ms_since bigint", "append time since that one, ms"),
+        optional("log_bytes_since bigint", "bytes of the log since; NULL where some are gone"),
+        optional(
+            "reached string",
             "which of Kafka's defaults that is: bytes "
             "(metadata.log.max.record.bytes.between.snapshots, 20 MiB), interval "
             "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL where not known",
@@ -192,11 +175,11 @@ BATCH_SIZES = Contract(
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("batches", "bigint", "batches by their newest record", nullable=False),
-        Column("records", "bigint", "records in them", nullable=False),
-        Column("bytes", "bigint", "bytes in them, headers included", nullable=False),
+        required("batches bigint", "batches by their newest record"),
+        required("records bigint", "records in them"),
+        required("bytes bigint", "bytes in them, headers included"),
         *(
-            Column(f"{name}_bytes", "bigint", f"{text}, bytes", nullable=False)
+            required(f"{name}_bytes bigint", f"{text}, bytes")
             for name, text in (
                 ("p50", "median of a batch"),
                 ("p95", "95th percentile"),
@@ -204,8 +187,8 @@ BATCH_SIZES = Contract(
                 ("max", "the largest; Kafka's limit is 8 MiB"),
             )
         ),
-        Column("max_records", "bigint", "records of the batch with the most", nullable=False),
-        Column("largest_offset", "bigint", "base offset of the largest batch", nullable=False),
+        required("max_records bigint", "records of the batch with the most"),
+        required("largest_offset bigint", "base offset of the largest batch"),
     ),
     keys=("cluster_id", "hour"),
 )
@@ -215,38 +198,33 @@ RETENTION_FORECAST = Contract(
     description="When each replica's log head goes, by Kafka's default retention.",
     columns=(
         *REPLICA,
-        Column("capture_id", "string", "its newest capture", nullable=False),
-        Column("log_bytes", "bigint", "bytes of its .log files", nullable=False),
-        Column("snapshots", "bigint", "complete snapshots, 0-0 included", nullable=False),
-        Column("snapshot_bytes", "bigint", "bytes of them", nullable=False),
-        Column(
-            "log_bytes_per_day",
-            "bigint",
+        required("capture_id string", "its newest capture"),
+        required("log_bytes bigint", "bytes of its .log files"),
+        required("snapshots bigint", "complete snapshots, 0-0 included"),
+        required("snapshot_bytes bigint", "bytes of them"),
+        optional(
+            "log_bytes_per_day bigint",
             "growth of the agreed branch over its newest 7 days; NULL without a span of time",
         ),
-        Column("measured_ms", "bigint", "the span of record times that growth was measured over"),
-        Column(
-            "snapshot_bytes_per_day",
-            "bigint",
+        optional("measured_ms bigint", "the span of record times that growth was measured over"),
+        optional(
+            "snapshot_bytes_per_day bigint",
             "the newest snapshot's size by the time since the one before; NULL without one",
         ),
-        Column(
-            "bytes_reached_at",
-            "timestamp",
+        optional(
+            "bytes_reached_at timestamp",
             "when log and snapshots exceed metadata.max.retention.bytes (100 MiB) at that growth; "
             "NULL without growth, or beyond 1000 years",
         ),
-        Column(
-            "ms_reached_at",
-            "timestamp",
+        optional(
+            "ms_reached_at timestamp",
             "when the oldest snapshot is older than metadata.max.retention.ms (7 days)",
         ),
-        Column(
-            "head_goes_at",
-            "timestamp",
+        optional(
+            "head_goes_at timestamp",
             "the earlier one; NULL while there are no two snapshots: Kafka keeps the last one",
         ),
-        Column("next_log_start_offset", "bigint", "the second oldest snapshot's end, from then on"),
+        optional("next_log_start_offset bigint", "the second oldest snapshot's end, from then on"),
     ),
     keys=REPLICA_KEYS,
 )

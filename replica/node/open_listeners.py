@@ -1,4 +1,4 @@
-"""A replica refuses to start if anybody on the network could pass for a voter or an
+"""Refuses to start a replica if anybody on the network could pass for a voter or an
 administrator."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def check_open_listeners(settings: NodeSettings) -> None:
 
 
 def _check_voters(settings: NodeSettings) -> None:
-    """Without named voters, voters are known by their processes, which works on one machine
-    only."""
+    """Raise UsageError where the settings name no voters, but voters are on other machines: without
+    names, a replica knows voters by their processes, which works on one machine only."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

@@ -1,6 +1,6 @@
 """When a metadata log gets a snapshot, and where it may start. The keys are Kafka's
-(MetadataLogConfig) and those of KIP-630's text, which Kafka never implemented. A file that has one
-of the latter chooses KIP-630's rule."""
+(MetadataLogConfig) and those of KIP-630's text, which Kafka never implemented. A file with a key of
+KIP-630's text chooses KIP-630's rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BYTES = "metadata.log.max.record.bytes.between.snapshots"
 INTERVAL = "metadata.log.max.snapshot.interval.ms"
 RATIO = "metadata.snapshot.min.changed_records.ratio"
 OLDER_BYTES = "metadata.snapshot.min.new_records.size"
-"""The name of BYTES in earlier versions of KIP-630."""
+"""The name that earlier versions of KIP-630 gave the key BYTES."""
 START_LAG = "metadata.start.offset.lag.time.max.ms"
 
 _DEFAULT_BYTES = 20 * 1024 * 1024
@@ -19,9 +19,10 @@ _DEFAULT_RATIO = 0.5
 
 
 def snapshot_policy(properties: Properties) -> SnapshotPolicy:
-    """KIP-630's rule, which wants both bytes and ratio, where RATIO or OLDER_BYTES is set. Else
-    Kafka's rule, bytes or interval. Raises UsageError, also where the two names of the bytes have
-    different values."""
+    """When the node makes snapshots. Where RATIO or OLDER_BYTES is set, it is KIP-630's rule:
+    enough new bytes and a large enough share of changed records. Else it is Kafka's rule: enough
+    new bytes or enough time. Raises UsageError for an unusable value, and where the two names of
+    the bytes have different values."""
     new_bytes = properties.number(BYTES, _DEFAULT_BYTES, 1)
     interval_ms = properties.number(INTERVAL, 3_600_000)
     if not (properties.text(RATIO) or properties.text(OLDER_BYTES)):
@@ -33,6 +34,6 @@ def snapshot_policy(properties: Properties) -> SnapshotPolicy:
 
 
 def start_lag_ms(properties: Properties) -> int | None:
-    """The value of START_LAG in ms, which chooses KIP-630's policy of the log start instead of
-    metadata.max.retention.*. None where it isn't set."""
+    """The value of START_LAG in ms; None where it isn't set. A value chooses KIP-630's policy for
+    the log start instead of metadata.max.retention.*."""
     return properties.number(START_LAG, 0) if properties.text(START_LAG) else None

@@ -14,8 +14,7 @@ def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
 
 
 def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
-    """Remove all files of a segment, Kafka's producer snapshot among them. After a crash they stay
-    removed."""
+    """Remove all files of a segment durably. Kafka's producer snapshot is one of them."""
     there = set(files.names(folder))
     for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
         if segment_file_name(base_offset, kind) in there:

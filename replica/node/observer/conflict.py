@@ -1,4 +1,5 @@
-"""Whether another node uses the observer's node id, by what the leader says of the quorum.
+"""Finds whether another node uses the observer's node id, by the leader's description of the
+quorum.
 
 A leader counts a fetch for the node whose id it names. With a voter's id, an observer would be
 counted as that voter, and the high watermark would rise over records that no majority holds
@@ -13,7 +14,8 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.raft.messages import DescribeQuorumResponse, ReplicaState
 
 RECENT_MS = 5_000
-"""A replica that fetched within this time is alive; an observer fetches at least every 500 ms."""
+"""A replica that fetched within this time (ms) is alive; an observer fetches at least every 500
+ms."""
 
 
 def conflict(
@@ -21,8 +23,9 @@ def conflict(
 ) -> str | None:
     """Why this node must not fetch as `key`. None where no other node has its id.
 
-    node_ids: the registered brokers and controllers. Another observer with the id counts, unless
-    its directory id is the one of `key`, or unknown: see `may_be_alive`.
+    node_ids: the node ids of the registered brokers and controllers. An observer with the same node
+    id is in conflict too, unless its directory id is the one of `key` or unknown (see
+    `may_be_alive`).
     """
     node_id = key.node_id
     if any(state.replica.node_id == node_id for state in quorum.voters):

@@ -1,4 +1,4 @@
-"""Whether other users of the machine may read files with secrets."""
+"""Finds files with secrets that other users of the machine may read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
-    """A line for each file with secrets that other users may read: the properties file, if it holds
-    a password or key, and `others`."""
+    """A line for each file with secrets that other users may read. Such files are the properties
+    file, if it holds a password or key, and `others`."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(

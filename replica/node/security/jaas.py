@@ -1,4 +1,5 @@
-"""sasl.jaas.config: a login module and its options. Kafka keeps users and passwords there."""
+"""Reads sasl.jaas.config: a login module and its options, in which Kafka keeps users and
+passwords."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """mechanism: PLAIN or SCRAM, by the login module. options: passwords are among them."""
+    """What sasl.jaas.config says. mechanism: PLAIN or SCRAM, as the class of the login module
+    shows. options: the module's options, among them passwords."""
 
     mechanism: str
     options: dict[str, str] = field(repr=False)
@@ -32,7 +34,7 @@ class Login:
 
 def login_in(properties: Properties, key: str = KEY) -> Login:
     """The one login module at `key`: `MODULE required NAME="VALUE" ...;` (Kafka: JaasConfig).
-    Raises UsageError, which names no option's value."""
+    Raises UsageError, which quotes no value of an option."""
     text = properties.required(key, "org.apache...PlainLoginModule required ...;")
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
@@ -61,7 +63,8 @@ def _options(properties: Properties, key: str, tokens: list[tuple[str, bool]]) -
 
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """(text, whether it is a sign) for each token. None where a quote doesn't end."""
+    """(text, whether the token is one of the signs = and ;) for each token. None where a quotation
+    mark has no end."""
     found = []
     position, end = 0, len(text.rstrip())
     while position < end:

@@ -1,4 +1,5 @@
-"""The sasl. keys of a properties file: under which identity this process connects."""
+"""The sasl. keys of a properties file, which say by which mechanism and as which user this process
+logs in."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ MECHANISMS = ("PLAIN", *scram.HASHES)
 
 
 def mechanism_in(properties: Properties, key: str) -> str:
-    """The mechanism at `key`. Raises UsageError, also where the key is missing: Kafka's default is
-    GSSAPI (Kerberos), which isn't supported here."""
+    """The mechanism at `key`. Raises UsageError for an unknown mechanism, and where the key is
+    missing: Kafka's default is GSSAPI (Kerberos), which isn't supported here."""
     found = properties.text(key)
     if not found:
         raise properties.error(key, f"missing; expected one of {', '.join(MECHANISMS)}")
@@ -26,7 +27,8 @@ def known_mechanism(properties: Properties, key: str, name: str) -> str:
 
 
 def identity_in(properties: Properties, mechanism: str, key: str = KEY) -> Mechanism:
-    """The mechanism with username and password of the login module at `key`. Raises UsageError."""
+    """The mechanism with the username and the password that the login module at `key` holds. Raises
+    UsageError."""
     login = login_in(properties, key)
     if login.mechanism != mechanism.partition("-")[0]:
         raise properties.error(

@@ -1,4 +1,5 @@
-"""Searches the log for a time, in steps; other requests are answered between the steps."""
+"""Searches the log for the first record at or after a time. The search goes in steps, and other
+requests are answered between the steps."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.apis.fetching import Timestamp
 
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
-"""How much one step reads: it ends at the first of both bounds, after some milliseconds."""
+"""The bounds of one step, in batches and in bytes. A step ends at whichever bound it reaches first,
+after some milliseconds."""
 
 
 class At(NamedTuple):
@@ -19,14 +21,14 @@ class At(NamedTuple):
 
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:
-    """The first committed record at or after `timestamp` (ms), or the newest record for
-    NEWEST_RECORD.
+    """The first committed record whose time is `timestamp` (ms) or later; for NEWEST_RECORD the
+    newest record. None where there is none.
 
     All records of a KRaft batch have one append time, so a batch is found by its largest timestamp,
     and the offset is the batch's base offset.
 
-    The log is read up to the high watermark at the start of the search. Each further step waits for
-    another turn of `address`.
+    The log is read up to the high watermark as it was at the start of the search. Each further step
+    waits for the next turn of the reader at `address` (see Turns).
     """
     newest: At | None = None
     position, end = partition.readable.start, partition.readable.end

@@ -1,5 +1,5 @@
-"""Requests that the consensus core answers: each is translated for the core, and its answer
-back."""
+"""Requests that the consensus core answers: each request is translated for the core, and the core's
+answer is translated back."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 LONGEST_WAIT_MS = 60_000
-"""The longest wait of a fetch in ms, whatever it asks for: only an answer shows whether the client
-is still connected."""
+"""The longest time (ms) that a fetch waits, whatever it asks for: only when an answer is sent does
+it show whether the client is still connected."""
 
 
 def core_rpc(
@@ -40,7 +40,8 @@ def core_rpc(
 
 
 async def _answer(partition: ServedPartition, side: ServerSide, request: WireRequest) -> Message:
-    """The response to a peer or an administrator. Raises DataError for a malformed request."""
+    """The core's response to a peer or an administrator. Raises DataError for a malformed
+    request."""
     raft = partition.raft
     listener = partition.config.default_listener
     about = ReplicatedPartition(partition.topic.name, partition.topic.id, listener, raft.log.voters)

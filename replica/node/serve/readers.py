@@ -1,5 +1,5 @@
-"""OffsetForLeaderEpoch and ListOffsets of clients that read the log from any replica (KIP-320,
-KIP-392). Fetch has its own module.
+"""Answers OffsetForLeaderEpoch and ListOffsets of clients, which may read the log from any replica
+(KIP-320, KIP-392). Fetch is in `reader_fetch`.
 
 Readers see only what is committed: for them the log ends at the high watermark.
 """
@@ -23,7 +23,7 @@ _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
 
 
 class _NotSearchedError(Exception):
-    """The answer needs a search of the log for this timestamp first."""
+    """The log has to be searched for this timestamp before the request can be answered."""
 
     def __init__(self, timestamp: int) -> None:
         super().__init__(timestamp)
@@ -31,11 +31,12 @@ class _NotSearchedError(Exception):
 
 
 def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
-    """Where an epoch ends; for a consumer at most at the high watermark (KIP-392).
+    """The answer to OffsetForLeaderEpoch: the offset (exclusive) where an epoch ends. For a
+    consumer it is at most the high watermark (KIP-392).
 
-    (-1, -1) where the log has no such epoch. While the high watermark is unknown a consumer gets
-    OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude that its position was
-    truncated.
+    Epoch and offset are (-1, -1) where the log has no such epoch. While the high watermark is
+    unknown, a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude
+    that its position was truncated.
     """
     replica_id = request.get("replicaId", CONSUMER)
 
@@ -62,14 +63,15 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
 async def list_offsets(
     partition: ServedPartition, request: Message, version: int, address: str = ""
 ) -> Message:
-    """The earliest offset of this replica; the latest offset, or an offset by timestamp, if it
-    leads.
+    """The answer to ListOffsets. Any replica answers with its earliest offset. Only the leader
+    answers with the latest offset, or with an offset for a timestamp.
 
-    Every replica answers for the earliest offset, because a consumer starts anew at the earliest
-    offset of the replica that it reads (KIP-392). OFFSET_NOT_AVAILABLE while a new leader doesn't
-    know its high watermark. Questions about tiered storage get -1, as in Kafka without it
-    (KIP-1005, KIP-1023). UNSUPPORTED_VERSION for a timestamp that the version doesn't know.
-    address: of the client; a search by time waits for its turns.
+    Any replica answers with its earliest offset, because a consumer that starts anew needs the
+    earliest offset of the replica from which it reads (KIP-392). The error is OFFSET_NOT_AVAILABLE
+    while a new leader doesn't know its high watermark, and UNSUPPORTED_VERSION for a special
+    timestamp that this version of the request doesn't know. Questions about tiered storage get -1,
+    as in a Kafka that doesn't use it (KIP-1005, KIP-1023). address: the client's address; a search
+    by time waits for the turns of this address.
     """
     searched: dict[int, At | None] = {}
 
@@ -112,8 +114,8 @@ def _listed(
 
 
 def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
-    """The error of a replica that doesn't lead. Any replica reports a wrong epoch first
-    (KIP-320)."""
+    """The error for a question that only the leader answers: NONE where this replica leads. A wrong
+    epoch is reported first, by any replica (KIP-320)."""
     error = partition.epoch_error(asked_epoch)
     if error is ErrorCode.NONE and not partition.leads:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -10,13 +10,14 @@ _MAX_INT = 2**31 - 1
 
 
 def unlimited() -> int:
-    """As many bytes as a fetch can ask for: this node doesn't limit its answers."""
+    """The most bytes that a fetch can ask for: the default for a node that doesn't limit its
+    answers."""
     return _MAX_INT
 
 
 def with_room(request: WireRequest, room: int) -> WireRequest:
-    """The same fetch, which asks for at most `room` bytes. Its answer still holds at least one
-    whole batch."""
+    """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
+    at least one whole batch."""
     message = request.message
     asked = message.get("maxBytes", _MAX_INT)
     return request if asked <= room else replace(request, message={**message, "maxBytes": room})

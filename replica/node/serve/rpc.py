@@ -14,23 +14,27 @@ from replica.wire.schema import Api, Message
 from replica.wire.server import Client
 
 Answer = Callable[[ServedPartition, Client, WireRequest], Awaitable[Message | None]]
-"""Makes the answer to a request. None sends no answer."""
+"""A function that makes the answer to a request. None means that no answer is sent."""
 Refusal = Callable[[ServedPartition, WireRequest, ErrorCode], Message]
-"""Makes the response that says the same error about everything that the request asked."""
+"""A function that makes the response which gives the same error for everything that the request
+asked."""
 
 
 def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
-    """A refusal for responses that have one error code."""
+    """The refusal for an API whose responses have a single error code."""
     return {"errorCode": int(error)}
 
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """One request with its response.
+    """One API as a replica serves it.
 
-    versions: the served ones. is_forwarded: a replica that doesn't lead forwards the request to the
-    leader. is_fetch: the answer takes as many bytes as there is room for, and clients send the
-    request again and again. translation: for requests that the consensus core answers.
+    callers: the clients that may send the request. answer: makes the answer. refusal: makes the
+    answer to a client that may not ask. versions: the versions that are served. is_forwarded:
+    whether a replica that doesn't lead forwards the request to the leader. is_fetch: whether the
+    request is a kind of fetch: its answer takes as many bytes as there is room for, and clients
+    send it again and again. translation: the translation of a request that the consensus core
+    answers; None for other requests.
     """
 
     api: Api

@@ -11,9 +11,9 @@ from replica.metadata.changes import CHANGES
 _HEAD = """\
 # The tables of a lake
 
-Made from the contracts in `pipelines/tables` by `python -m pipelines.tables.reference`; a test
-holds this page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times
-`timestamp` in UTC, open ends NULL. In every table of a replica, `(cluster_id, node_id,
+Made from the contracts in `pipelines/tables` by tests/docs/test_tables.py, which also holds this
+page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times `timestamp` in
+UTC, open ends NULL. In every table of a replica, `(cluster_id, node_id,
 directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the same of a lake.
 """
 
@@ -56,9 +56,3 @@ def _properties(contract: Contract) -> str:
 def _meaning(column: Column) -> str:
     text = column.description.replace("|", "\\|")
     return text if column.nullable else f"{text}; never NULL"
-
-
-if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(markdown())
