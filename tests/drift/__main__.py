@@ -1,4 +1,4 @@
-"""Prints what kraftlake's tables lack of a Kafka release or have otherwise.
+"""Prints what kraftlake's tables lack of a Kafka release or have otherwise, with the file to edit.
 
     python -m tests.drift 4.5.0
 

@@ -1,37 +1,60 @@
-"""What our tables lack of a Kafka release or have otherwise, a line for each."""
+"""What our tables lack of a Kafka release or have otherwise: a line for each, which begins with the
+file to edit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tests.drift import known
 from tests.drift.layouts import by_kafka, of_record, of_structure, without_left_out_texts
 from tests.drift.messages import differences, fields_of, spelled
-from tests.drift.tables import Tables
+from tests.drift.tables import SNAPSHOT_QUESTIONS, Tables
 
 Facts = Mapping[str, Any]
-"""What KafkaFacts.java prints."""
+"""What KafkaFacts.java prints, and the release, such as "4.5"."""
 
 _OLDEST_LEVEL = 7
 """3.3-IV3: KRaft was no more than a preview below it."""
+
+_RECORDS = "replica/metadata/records.py"
+_APIS = "replica/wire/apis/"
+_CONTROL_TYPES = "replica/format/control.py"
+_CONTROL_RECORDS = "replica/format/control_records.py"
+_QUORUM_STATE = "replica/format/quorum_state.py"
+_ERRORS = "replica/model/kafka_errors.py"
+_RELEASES = "replica/metadata/changes/releases.py"
+_SNAPSHOT = "replica/metadata/image/snapshot.py"
+_KNOWN = "tests/drift/known.py"
+_SETTINGS = "replica/node/settings.py"
+_REDACTION = "replica/metadata/redact.py"
+_KEPT_CONFIGS = "replica/metadata/image/kept_configs.py"
+_KNOWN_CONFIGS = "replica/metadata/known_configs.py"
 
 
 def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
     """is_newest: the facts are of the newest release known, or of one after it. Our tables hold
     what any release up to that has; so an older one may lack what they have."""
     return [
-        *_records(facts, tables, is_newest),
-        *_apis(facts, tables, is_newest),
-        *_control_records(facts, tables, is_newest),
-        *_errors(facts, tables, is_newest),
-        *_levels(facts, tables, is_newest),
-        *_features(facts, tables, is_newest),
-        *_configs(facts, tables, is_newest),
-        *_passwords(facts, tables),
-        *_kept_configs(facts, tables),
-        *_known_configs(facts, tables),
+        *_in(_RECORDS, _records(facts, tables, is_newest)),
+        *_in(_APIS, _apis(facts, tables, is_newest)),
+        *_in(_CONTROL_TYPES, _control_types(facts, tables, is_newest)),
+        *_in(_CONTROL_RECORDS, _written(facts["controlMessages"], tables)),
+        *_in(_QUORUM_STATE, _written(facts["files"], tables)),
+        *_in(_ERRORS, _errors(facts, tables, is_newest)),
+        *_in(_RELEASES, _levels(facts, tables)),
+        *_questions(facts, tables, is_newest),
+        *_in(_KNOWN, _features(facts, tables, is_newest)),
+        *_in(_SETTINGS, _configs(facts, tables, is_newest)),
+        *_in(_REDACTION, _passwords(facts, tables)),
+        *_in(_KEPT_CONFIGS, _kept_configs(facts, tables)),
+        *_in(_KNOWN_CONFIGS, _known_configs(facts, tables)),
     ]
+
+
+def _in(place: str, lines: Iterable[str]) -> Iterator[str]:
+    """The lines, each behind the file whose edit ends the difference."""
+    return (f"{place}: {line}" for line in lines)
 
 
 def _records(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
@@ -50,6 +73,8 @@ def _records(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
         yield from differences(name, kafka, of_record(schema), is_newest=is_newest)
     for schema in ours.values() if is_newest else ():
         yield f"{schema.name}: a record of ours, and none of Kafka's"
+    if is_newest and tables.newest_kafka != facts["release"]:
+        yield f"NEWEST_KAFKA is {tables.newest_kafka}, and the release is {facts['release']}"
 
 
 def _apis(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
@@ -75,12 +100,16 @@ def _apis(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
         yield f"{api.name}: a request of ours, and none of Kafka's"
 
 
-def _control_records(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """Control records and quorum-state, of which no table of ours has types and defaults."""
-    yield from _numbers(
+def _control_types(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    return _numbers(
         "control record", facts["controlTypes"], tables.controls, is_newest, but=("UNKNOWN",)
     )
-    for name, row in (facts["controlMessages"] | facts["files"]).items():
+
+
+def _written(messages: Mapping[str, Any], tables: Tables) -> Iterator[str]:
+    """Fields that our code writes of control records and of quorum-state, for which no table of
+    ours has types and defaults."""
+    for name, row in messages.items():
         kafka, ours = by_kafka(row), tables.written[name]
         for version in kafka.versions:
             if version not in ours:
@@ -114,15 +143,28 @@ def _numbers(
         yield f"{what} {ours[name]} {name}: in our table, and not in Kafka"
 
 
-def _levels(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """Names of metadata.version's levels, and what hangs on them."""
-    levels = {int(level): row for level, row in facts["levels"].items() if int(level) > 0}
+def _by_level(facts: Facts) -> dict[int, Mapping[str, Any]]:
+    return {int(level): row for level, row in facts["levels"].items() if int(level) > 0}
+
+
+def _levels(facts: Facts, tables: Tables) -> Iterator[str]:
+    """Names of metadata.version's levels, and the newest that a cluster of the release has."""
+    levels = _by_level(facts)
     for level, row in levels.items():
         ours = tables.releases.get(level)
         if ours is None:
             yield f"metadata.version {level} {row['version']}: not in our table"
         elif ours != row["version"]:
             yield f"metadata.version {level}: {row['version']} in Kafka, {ours} in our table"
+    release, stable = facts["release"], [at for at, row in levels.items() if row["isProduction"]]
+    known_newest = tables.newest_levels.get(release)
+    if known_newest != max(stable):
+        yield f"NEWEST_LEVELS, {release}: {max(stable)} in Kafka, {known_newest} in our table"
+
+
+def _questions(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    """What each level of metadata.version is and may. Lines with the file to edit."""
+    levels = _by_level(facts)
     answers = dict(tables.answers)
     answers["didMetadataChange"] = {level: level in known.METADATA_CHANGES for level in levels}
     if not is_newest:  # which changes a level that is unstable in it as it likes
@@ -131,9 +173,10 @@ def _levels(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
         answers["isProduction"] = {level: level not in known.UNSTABLE for level in levels}
         for question in {question for row in levels.values() for question in row} - answers.keys():
             if question not in ("featureLevel", "version"):
-                yield from _unknown_question(question, levels)
+                yield from _in(_KNOWN, _unknown_question(question, levels))
     for question, since in answers.items():
-        yield from _answers(question, since, levels)
+        place = _SNAPSHOT if question in SNAPSHOT_QUESTIONS else _KNOWN
+        yield from _in(place, _answers(question, since, levels))
 
 
 def _answers(
@@ -174,9 +217,12 @@ def _configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
     for name, row in facts["configs"].items():
         is_raft = name.startswith(known.RAFT_CONFIGS)
         if is_raft and name not in tables.configs and name not in known.UNREAD:
-            yield f"config {name}: a replica does not read it; default {row['default']}"
+            yield (
+                f"config {name}: a replica does not read it, and it is not left out by choice "
+                + (f"(UNREAD in tests/drift/known.py); default {row['default']}")
+            )
         elif name in tables.configs and name not in known.OTHERWISE:
-            kafka, ours = _written(row["default"]), tables.configs[name]
+            kafka, ours = _as_text(row["default"]), tables.configs[name]
             if kafka != ours:
                 yield f"config {name}: default {kafka!r} in Kafka, {ours!r} in ours"
     for name in tables.configs.keys() - facts["configs"].keys() if is_newest else ():
@@ -184,7 +230,7 @@ def _configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
             yield f"config {name}: a replica reads it, and Kafka does not have it"
 
 
-def _written(default: str | None) -> str:
+def _as_text(default: str | None) -> str:
     """As a properties file would have it; an empty list is no text."""
     return "" if default in (None, "[]") else default
 

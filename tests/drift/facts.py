@@ -28,4 +28,4 @@ def facts_of(version: str) -> dict[str, Any]:
         text=True,
     )
     found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    return found | {"release": ".".join(version.split(".")[:2])}

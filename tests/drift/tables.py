@@ -20,11 +20,11 @@ from replica.format.control_records import CONTROL_RECORDS
 from replica.format.quorum_state import MANDATORY as QUORUM_STATE_FIELDS
 from replica.format.quorum_state import new_state
 from replica.message.schema import RecordSchema
-from replica.metadata.changes.releases import RELEASES
+from replica.metadata.changes.releases import NEWEST_LEVELS, RELEASES
 from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.known_configs import KNOWN_CONFIGS
-from replica.metadata.records import RECORDS
+from replica.metadata.records import NEWEST_KAFKA, RECORDS
 from replica.metadata.redact import is_secret_config
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -77,6 +77,9 @@ _RECORD_TYPES = {
     "isControllerRegistrationSupported": "REGISTER_CONTROLLER_RECORD",
 }
 
+SNAPSHOT_QUESTIONS = frozenset({*_RECORD_VERSIONS, *_RECORD_TYPES})
+"""Methods of MetadataVersion that are answered by the table of what a snapshot holds."""
+
 _VOTER = LeaderVoter(1, ZERO_UUID)
 _CONTROL_MESSAGES: dict[str, tuple[ControlType, Callable[[int], ControlMessage]]] = {
     "LeaderChangeMessage": (
@@ -124,7 +127,7 @@ def _paths(value: object, above: str = "") -> frozenset[str]:
 @dataclass(frozen=True)
 class Tables:
     """Each with its content, so that a test can take something away. error_names: by number;
-    releases: by level; controls: the numbers of control record types;
+    releases: by level; newest_levels: by release; controls: the numbers of control record types;
     is_secret: whether the value of a config is redacted; kept_configs: by resource type;
     known_configs: whose values are shown."""
 
@@ -136,6 +139,8 @@ class Tables:
         }
     )
     releases: Mapping[int, str] = field(default_factory=lambda: dict(RELEASES))
+    newest_kafka: str = NEWEST_KAFKA
+    newest_levels: Mapping[str, int] = field(default_factory=lambda: dict(NEWEST_LEVELS))
     features: Mapping[str, int] = field(default_factory=lambda: dict(FEATURES))
     answers: Mapping[str, Mapping[int, object]] = field(default_factory=answers)
     controls: Mapping[str, int] = field(

@@ -28,20 +28,27 @@ ROWS = {
 
 def hold(version: str, row: str, cell: str) -> None:
     """Fails where the table says anything else of a release."""
-    title, column = ROWS[row], VERSIONS.index(version)
-    table = written()
+    title, cells = ROWS[row], _by_version()
     if os.environ.get(REWRITE):
-        _rewrite(title, column, cell)
+        cells.setdefault(title, {})[version] = cell
+        _rewrite(cells)
         return
-    found = table[title][column]
+    found = cells[title].get(version)
+    seen = "no cell" if found is None else repr(found)
     advice = f"run with {REWRITE}=1, and read the diff of {PAGE.name}"
-    assert found == cell, f"{title}, Kafka {version}: {found!r}, but it was {cell!r}: {advice}"
+    assert found == cell, f"{title}, Kafka {version}: {seen}, but it was {cell!r}: {advice}"
 
 
 def written() -> dict[str, list[str]]:
-    """The cells of each row, by its title, in the order of VERSIONS."""
+    """The cells of each row, by its title; those of the header have the title ""."""
     rows = (_cells(line) for line in _lines() if line.startswith("| "))
     return {title: cells for title, *cells in rows}
+
+
+def _by_version() -> dict[str, dict[str, str]]:
+    """The table's cells by row and release."""
+    table = written()
+    return {title: dict(zip(table[""], cells, strict=True)) for title, cells in table.items()}
 
 
 def _lines() -> list[str]:
@@ -52,10 +59,14 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def _rewrite(title: str, column: int, cell: str) -> None:
+def _rewrite(cells: dict[str, dict[str, str]]) -> None:
+    """Write the table with a column for each of VERSIONS and a line for each of ROWS. What nobody
+    saw yet is an empty cell."""
     lines = _lines()
-    (at,) = (i for i, line in enumerate(lines) if line.startswith(f"| {title} |"))
-    cells = _cells(lines[at])
-    cells[column + 1] = cell
-    lines[at] = f"| {' | '.join(cells)} |"
+    at = [number for number, line in enumerate(lines) if line.startswith("|")]
+    rows = [["", *VERSIONS]]
+    for title in ROWS.values():
+        rows.append([title, *(cells.get(title, {}).get(version, "") for version in VERSIONS)])
+    header, *others = (f"| {' | '.join(row)} |" for row in rows)
+    lines[at[0] : at[-1] + 1] = [header, "|---" * (len(VERSIONS) + 1) + "|", *others]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
