@@ -139,7 +139,8 @@ def check(
     each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
     no log was there to compare a snapshot with. voter: by the newest voters record; in a static
     quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
-    that is no voter.
+    that is no voter. Where the directories of some voters were not given, a line says so: what is
+    sound alone may diverge from the others.
 
     --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
     file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
@@ -148,13 +149,14 @@ def check(
     that count for the exit code, shown or not), exit_code; directories with directory, cluster_id,
     node_id, directory_id, role (voter, observer), partition, verdict (sound, no-fault-found,
     warning, error), errors, warnings, notes, log_start_offset, log_end_offset, epoch, snapshots
-    (how many are valid, invalid, unverifiable); and health with cluster_id, directory, end_offset,
+    (how many are valid, invalid, unverifiable); health with cluster_id, directory, end_offset,
     is_whole (the state is known to the log's end), verdict (healthy, warning, error, null where no
-    state is known), errors, warnings, notes.
+    state is known), errors, warnings, notes; and quorums with cluster_id, voters and not_checked
+    (voters whose directory was not given), both with node_id and directory_id.
 
     \b
     Examples:
-      kraftlake check /var/kafka/metadata
+      kraftlake check node1/ node2/ node3/
       kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/

@@ -23,8 +23,10 @@ from jobs.directories.check_text import (
     describe_counts,
     describe_group,
     describe_member,
+    describe_missing_voters,
     finding_row,
     member_summary,
+    quorum_summary,
     reaches,
     severity_of,
     summary,
@@ -82,6 +84,7 @@ class _Checking:
         self.counts = dict.fromkeys(Severity, 0)
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
+        self.quorums: list[dict[str, Any]] = []
 
     def group(self, found: Iterable[Found]) -> None:
         """Read, judge and print what was looked at together."""
@@ -102,6 +105,7 @@ class _Checking:
         self.between("between the directories", judged.findings)
         for health in health_of(judged, self.options.families, self.options.broker_defaults):
             self._cluster(health)
+        self._quorums(judged)
 
     def _members(self, judged: JudgedGroup) -> None:
         for member in judged.members:
@@ -116,6 +120,13 @@ class _Checking:
                 continue
             for line in describe_member(member, shown, self.least):
                 write_line(line)
+
+    def _quorums(self, judged: JudgedGroup) -> None:
+        """Print which voters were not checked. It doesn't change the exit code."""
+        for quorum in judged.quorums:
+            self.quorums.append(quorum_summary(quorum))
+            if quorum.missing and not self.options.json_output:
+                write_line(describe_missing_voters(quorum))
 
     def between(self, title: str, findings: Iterable[Finding]) -> None:
         """Print findings that belong to no directory."""
@@ -164,7 +175,7 @@ class _Checking:
         """Print the last line. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
-            write_json(summary(self.members, self.counts, self.health, exit_code))
+            write_json(summary(self.members, self.counts, self.health, self.quorums, exit_code))
         else:
             if self.options.families.health_counts and not self.health:
                 write_line("health: not known, for no log or snapshot here tells a state")

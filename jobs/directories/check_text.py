@@ -15,9 +15,11 @@ from jobs.output import coloured, counted, one_line
 from pipelines import finding_rows
 from replica.check.examined import Examined
 from replica.check.group import JudgedDirectory
+from replica.check.quorums import LookedAtQuorum
 from replica.check.rule import Finding, Rule
 from replica.check.snapshots import Validity
 from replica.errors import UsageError
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.severity import Severity
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -93,12 +95,28 @@ def summary(
     members: Sequence[dict[str, Any]],
     counts: Mapping[Severity, int],
     health: Sequence[dict[str, Any]],
+    quorums: Sequence[dict[str, Any]],
     exit_code: int,
 ) -> dict[str, Any]:
     """The last line of --json: an object with one field, which no finding has. counts: of the
     findings that decide about the exit code."""
     told = {"checked": len(members), **severity_counts(counts), "exit_code": exit_code}
-    return {"summary": {**told, "directories": list(members), "health": list(health)}}
+    clusters = {"health": list(health), "quorums": list(quorums)}
+    return {"summary": {**told, "directories": list(members), **clusters}}
+
+
+def quorum_summary(quorum: LookedAtQuorum) -> dict[str, Any]:
+    """The quorum of a cluster in the summary of --json."""
+    return {
+        "cluster_id": quorum.cluster_id,
+        "voters": [_voter_row(voter) for voter in sorted(quorum.voters)],
+        "not_checked": [_voter_row(voter) for voter in sorted(quorum.missing)],
+    }
+
+
+def _voter_row(voter: ReplicaKey) -> dict[str, Any]:
+    directory_id = None if voter.directory_id == ZERO_UUID else voter.directory_id
+    return {"node_id": voter.node_id, "directory_id": directory_id}
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
@@ -147,6 +165,26 @@ def describe_group(title: str, shown: Sequence[Finding]) -> Iterator[str]:
     if title and shown:
         yield f"{title}: {severities(shown) or _sound()}"
     yield from _by_rule(shown, "")
+
+
+def describe_missing_voters(quorum: LookedAtQuorum) -> str:
+    """A line that says which voters were not checked. A voter whose node is there with another
+    directory has its directory id."""
+    *others, last = (
+        f"{voter.node_id} (directory {voter.directory_id})"
+        if voter.node_id in quorum.nodes
+        else str(voter.node_id)
+        for voter in sorted(quorum.missing)
+    )
+    named = (
+        f"directories of nodes {', '.join(others)} and {last}"
+        if others
+        else (f"directory of node {last}")
+    )
+    count = len(quorum.voters)
+    seen = coloured(f"{count - len(quorum.missing)} of {count} checked", "yellow")
+    told = f"voters of {one_line(quorum.cluster_id)}: {seen}; give the {named} too"
+    return f"{told}, for a divergence shows only between logs"
 
 
 def describe_counts(directories: int, counts: Mapping[Severity, int], least: Severity) -> str:

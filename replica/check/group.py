@@ -15,6 +15,7 @@ from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
 from replica.check.partition import PartitionFolder, by_partition
+from replica.check.quorums import LookedAtQuorum, looked_at_quorums
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
 from replica.check.role import QuorumRole, role_of
@@ -42,12 +43,13 @@ class JudgedDirectory:
 @dataclass(frozen=True)
 class JudgedGroup:
     """The judgement of several directories. findings: the findings of the rules that compare
-    directories, sorted with the worst first; they name files as the user does. states: the newest
-    state of each cluster, in the order of the directories; empty where the caller doesn't want
-    them."""
+    directories, sorted with the worst first; they name files as the user does. quorums: see
+    looked_at_quorums. states: the newest state of each cluster, in the order of the directories;
+    empty where the caller doesn't want them."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
+    quorums: tuple[LookedAtQuorum, ...]
     states: tuple[ClusterState, ...] = ()
 
 
@@ -90,7 +92,8 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
         if is_among(facts.examined, telling)
     )
-    return JudgedGroup(members, tuple(sorted(between, key=by_severity)), states)
+    compared = tuple(sorted(between, key=by_severity))
+    return JudgedGroup(members, compared, looked_at_quorums(gathered), states)
 
 
 def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:
