@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.gold.rules.health import (
+from pipelines.in_memory.health_rules import (
     EXPOSURE,
     FINDING,
     HISTORY,
@@ -36,7 +36,7 @@ class Health(NamedTuple):
 
 
 def health(written: pa.Table, looks: Iterable[Row]) -> Health:
-    """written: of Replayed; looks: from pipelines.gold.rules.health."""
+    """written: of Replayed; looks: from pipelines.in_memory.health_rules."""
     judged: list[Row] = []
     for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))

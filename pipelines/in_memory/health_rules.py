@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.finding_rows import finding_row
+from pipelines.in_memory.rows import Row, milliseconds
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
@@ -77,15 +78,13 @@ JUDGEMENT = pa.schema(
 )
 """A row of gold.findings (what: FINDING) or of gold.failure_exposure (what: EXPOSURE)."""
 
-_Row = dict[str, Any]
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
 """The kinds of entities that have steps."""
 
 
-def told(look: _Row, history: Iterable[_Row]) -> Iterator[_Row]:
-    """The rows of JUDGEMENT of one cluster. look: of pipelines.gold.rules.health. history: rows of
-    HISTORY."""
+def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
+    """The rows of JUDGEMENT of one cluster. look: of `looks`. history: rows of HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
     assert what == STATE, "a cluster that is looked at has a state"
@@ -153,7 +152,7 @@ def _key(entity: str, text: str) -> Any:
     return tuple(json.loads(text)) if entity == "config" else text
 
 
-def _finding_row(look: _Row, finding: Finding) -> _Row:
+def _finding_row(look: Row, finding: Finding) -> Row:
     shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
@@ -164,7 +163,7 @@ def _finding_row(look: _Row, finding: Finding) -> _Row:
     }
 
 
-def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
+def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
     unknown = min_isr_unknown(cluster)
     brokers = len(cluster.live_brokers)
     for one in exposures(cluster):
@@ -186,14 +185,12 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
         }
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
 def looks(
-    status: Sequence[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Iterable[_Row]
-) -> Iterator[_Row]:
+    status: Sequence[Row], captures: Iterable[Row], ranges: Iterable[Row], epochs: Iterable[Row]
+) -> Iterator[Row]:
     """A row about the newest state of a cluster; no row where the lake knows no state of it.
 
     status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
@@ -218,26 +215,26 @@ def looks(
         "from_offset": known["from_offset"],
         "is_whole": max(map(_agreed_end, status)) <= end,
         "voters": _voters(epochs, end),
-        "now_ms": None if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
+        "now_ms": None if at is None else milliseconds(at),
     }
 
 
-def _places(captures: Iterable[_Row]) -> dict[str, str]:
+def _places(captures: Iterable[Row]) -> dict[str, str]:
     """The place from which each capture was first ingested."""
     ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
     return {row["capture_id"]: row["source"] for row in ordered}
 
 
-def _agreed_end(row: _Row) -> int:
+def _agreed_end(row: Row) -> int:
     """The end (exclusive) of the agreed branch in the capture's log or newest snapshot."""
     return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
 
 
-def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
+def _preference(row: Row, end: int) -> tuple[int, datetime, int, str]:
     return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
 
 
-def _voters(epochs: Iterable[_Row], end: int) -> list[int]:
+def _voters(epochs: Iterable[Row], end: int) -> list[int]:
     """The voters of the newest epoch below the end whose voters are known."""
     named = [
         row
