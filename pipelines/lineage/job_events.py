@@ -85,12 +85,12 @@ class _RunEvents:
             self._events = None
 
     def start(self, file: str, paths: Sequence[str], tables: str | None) -> None:
-        from pipelines.lineage import events, lake
+        from pipelines.lineage import events
 
-        self._before = lake.versions(self._lake)
+        self._before = events.versions(self._lake)
         read = [
-            lake.TableState(one, self._before[one.name])
-            for one in lake.TABLES
+            events.TableState(one, self._before[one.name])
+            for one in events.TABLES
             if tables in (one.name, one.schema_name) and one.name in self._before
         ]
         self._inputs = [
@@ -101,11 +101,11 @@ class _RunEvents:
         self._events.start(self._inputs)
 
     def end(self, failure: str | None) -> None:
-        from pipelines.lineage import events, lake
+        from pipelines.lineage import events
 
         if self._events is None:
             return
-        changed = lake.changed(self._lake, self._before)
+        changed = events.changed(self._lake, self._before)
         outputs = [
             *(events.written_table(self._lake, one) for one in changed),
             *(events.written_path(path) for path in self._writes),
@@ -114,14 +114,9 @@ class _RunEvents:
             self._events.complete(self._inputs, outputs)
         else:
             self._events.fail(self._inputs, outputs, failure)
-        found = lake.assertions(self._lake, self._run_id)
+        found = events.assertions(self._lake, self._run_id)
         if found:
-            names = {one.table for one in found}
-            newest = lake.versions(self._lake)
-            judged = [
-                lake.TableState(one, newest[one.name]) for one in lake.TABLES if one.name in names
-            ]
-            self._events.quality(judged, found)
+            self._events.quality(found)
         self._events.close()
 
 

@@ -15,8 +15,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pipelines.lake import Lake
+from pipelines.lineage.events import rows_written
 from pipelines.lineage.job_events import job_events, wanted_transport
-from pipelines.lineage.lake import rows_written
 from replica.errors import UsageError
 
 
