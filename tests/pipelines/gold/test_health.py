@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.in_memory import health as in_memory
-from pipelines.in_memory.health_rules import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING, looks
+from pipelines.in_memory.health import looks
+from pipelines.in_memory.health_rules import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
 from pipelines.in_memory.metadata import metadata_history, state_ranges
 from pipelines.large.health import health
 from pipelines.tables.gold import METADATA_HISTORY
