@@ -98,10 +98,11 @@ def plan(
     each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
     """
     from jobs.asking import preflight as job
-    from jobs.asking.asked_cluster import asked_cluster
+    from jobs.asking.about import AskedCluster
     from jobs.asking.cluster_source import Wanted
     from jobs.asking.state_of_cluster import source_of
     from jobs.directories.broker_defaults import defaults_in
+    from jobs.moments import asked_moment
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
     lake = None if bootstrap else options.lake_unless(paths, lake, "plan")
@@ -118,8 +119,8 @@ def plan(
 
         with live_quorum(bootstrap, timeout, command_config) as live:
             return judge(lambda: live.cluster(defaults))
-    at = at_offset, at_time
-    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
+    moment = asked_moment(at_offset, at_time)
+    asked = AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)
     return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
 
 
