@@ -28,7 +28,7 @@ def markdown(contracts: Iterable[Contract] = TABLES) -> str:
 def _changes() -> Iterator[str]:
     yield "## The types of gold.metadata_changes\n"
     yield "Where no fields are named here, `old` and `new` are the whole entity as JSON. Where one"
-    yield "field is named, they are its value; where several are named, they are an object of them.\n"
+    yield "field is named, they are its value; where several are named, an object of them.\n"
     yield "| change | entity | fields | |"
     yield "|---|---|---|---|"
     for one in CHANGES:
