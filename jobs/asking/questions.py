@@ -272,7 +272,7 @@ ORDER BY cluster_id, hour""",
     ),
     Question(
         "retention",
-        "When will Kafka's default retention delete the head of each log?",
+        "When will the head of each log go, by Kafka's default retention?",
         """\
 SELECT cluster_id, node_id AS node, log_bytes, snapshots, snapshot_bytes, log_bytes_per_day,
        measured_ms, head_goes_at, next_log_start_offset

@@ -249,7 +249,7 @@ BATCH_SIZES = Contract(
 
 RETENTION_FORECAST = Contract(
     name="gold.retention_forecast",
-    description="When Kafka's default retention will delete the head of each replica's log.",
+    description="When the head of each replica's log will go, by Kafka's default retention.",
     columns=(
         *REPLICA,
         required("capture_id string", "capture_id of the replica's newest capture"),
