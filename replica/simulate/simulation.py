@@ -53,13 +53,11 @@ class Fork(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a run. events: how many were carried out. broken: the invariant and what broke
-    it.
+    """events: how many were carried out. broken: the invariant and what broke it, None for none.
 
-    trace: the SHA-256 of all events in order, equal for equal seeds. committed: the end offset
-    (exclusive) of the committed log. acknowledged: how many batches were acknowledged to clients.
-    number: the run's place in its campaign. reached: see Coverage.texts. counts: see
-    replica.simulate.counts.
+    trace: SHA-256 of all events in order, equal for equal seeds. committed: the end offset of the
+    committed log. acknowledged: how many batches were acknowledged to clients. number: the run's
+    place in its campaign. reached: see Coverage.texts. counts: see replica.simulate.counts.
     """
 
     seed: int
