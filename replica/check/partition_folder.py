@@ -1,4 +1,4 @@
-"""Which partition a folder on disk holds. It reads only names and the first records."""
+"""Finds which partition a folder on disk holds. This reads only names and the first records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from replica.format.reading import (
 from replica.format.segment import scan
 
 LOOKED_AT_BYTES = 1024 * 1024
-"""The bytes of each segment or snapshot that are read until enough records were seen."""
+"""The most bytes that are read of each segment or snapshot, until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
 def partition_at(folder: str) -> PartitionFolder:
-    """The partition whose folder this is, by the files that can be read."""
+    """The partition that this folder holds, as far as its files can be read."""
     return _partition(folder, None)
 
 

@@ -1,4 +1,4 @@
-"""Whether the node of a directory is one of the voters, by what its own files say."""
+"""Finds by the files of a directory whether its node is one of the voters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.model.voters import VoterKeys
 
 
 class QuorumRole(StrEnum):
-    """What a node is to its quorum. The values are part of the output of `check --json`."""
+    """The role of a node in its quorum. The values are part of the output of `check --json`."""
 
     VOTER = "voter"
     """A controller that votes."""
@@ -22,7 +22,8 @@ class QuorumRole(StrEnum):
 
 
 def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
-    """The role of a directory's node; None where nobody knows whose it is, or who the voters are.
+    """The role of a directory's node. None where no file says which node it is, or who the voters
+    are.
 
     changes: the LeaderChange records of the log, in its order.
     """
@@ -34,8 +35,9 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumR
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
-    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
-    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
+    """The voters that the newest voters record of the log and the snapshots names. A static quorum
+    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names the voters."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters
