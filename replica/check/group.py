@@ -13,7 +13,13 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
-from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
+from replica.check.newest import (
+    ClusterState,
+    cluster_id_of,
+    cluster_state,
+    is_among,
+    newest_directories,
+)
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
@@ -71,7 +77,7 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = tells_newest(group) if newest and replay else []
+    telling = newest_directories(group) if newest and replay else []
     replays = [
         replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata

@@ -1,6 +1,8 @@
-"""A machine for bytes nobody looks into: how many batches, and a hash over all of them in order.
+"""A state machine for records whose bytes nobody looks into: it counts the batches, and hashes them
+in order.
 
-Two replicas that committed the same have the same state, so comparing states compares histories.
+Two replicas that have committed the same batches have the same state. So to compare two states is
+to compare two histories.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ _STATE = struct.Struct(">q32s")
 
 @dataclass(frozen=True, slots=True)
 class OpaqueState:
-    """batches: committed ones that are no control batches; digest: SHA-256 over the digest before
-    and the batch's bytes, zeros in the beginning."""
+    """The state. batches: the number of committed batches, without control batches. digest: the
+    SHA-256 over the digest before and the bytes of the last batch; zeros at the beginning."""
 
     batches: int = 0
     digest: bytes = bytes(32)
@@ -35,7 +37,7 @@ class OpaqueState:
 
 
 class OpaqueMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in `state`."""
+    """The state machine. next_offset: every record below this offset is in `state`."""
 
     def __init__(self) -> None:
         self.state = OpaqueState()
@@ -68,11 +70,11 @@ class OpaqueMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """One: the state."""
+        """The value of a single record, which holds the state."""
         return (_STATE.pack(self.state.batches, self.state.digest),)
 
     def changed_ratio(self) -> float:
-        """A hash is changed as a whole."""
+        """Always 1, because a hash changes as a whole."""
         return 1.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:

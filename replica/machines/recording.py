@@ -1,5 +1,5 @@
-"""A state machine without state, for a recorder: it keeps the log as it is, whatever its records
-mean."""
+"""A state machine without state. A recorder uses it, because it keeps the log as it is and doesn't
+read the records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _EVERYTHING = 2**63 - 1
 
 
 class RecordingMachine(StateMachine):
-    """next_offset: behind all offsets, so that the host reads back no committed batches for this
-    machine."""
+    """The state machine. next_offset: an offset behind all others, so that the host reads no
+    committed batches for this machine."""
 
     def __init__(self) -> None:
         self.next_offset = _EVERYTHING
