@@ -32,7 +32,13 @@ from replica.raft.roles import Follower, SnapshotFetch
 
 def poll_follower(core: Core, role: Follower) -> int:
     """Fetch from the leader. A voter starts a pre-vote once the fetch timeout is over. Returns when
-    (ms) the next step is due."""
+    (ms) the next step is due.
+
+    Kafka's voter also asks another server who leads each time a fetch fails, and doesn't fetch from
+    the leader again before the answer (KafkaRaftClient.maybeSendFetchToBestNode). Where that server
+    is down, it waits for the request timeout, and the commits of a quorum of three wait with it. A
+    new leader tells all voters of its epoch, so this voter doesn't ask.
+    """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if not core.may_stand:
