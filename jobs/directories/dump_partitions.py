@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from jobs.directories.dump_files import DumpFile
-from replica.check.partition import PartitionFolder
-from replica.check.partition_folder import partition_at, partition_of_file
+from replica.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.metadata.redact import Redactor
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import (
+from replica.check.replaying import (
     FoldedImages,
     LogFold,
     Refused,

@@ -12,11 +12,17 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
-from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
+from replica.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_state,
+    is_among,
+    role_of,
+    tells_newest,
+)
 from replica.check.partition import PartitionFolder, by_partition
-from replica.check.replay_fold import FoldedImages, Watch
-from replica.check.replaying import replay_log
-from replica.check.role import QuorumRole, role_of
+from replica.check.replaying import FoldedImages, Watch, replay_log
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict

@@ -1,19 +1,55 @@
-"""Which directory of a cluster tells its newest state, and what that state is."""
+"""Which directory of a cluster tells its newest state, and what that state is; who votes by a
+directory's own files."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from replica.check.epochs import leader_changes
-from replica.check.examined import Examined
+from replica.check.epochs import LeaderChangeBatch, leader_changes
+from replica.check.examined import Examined, leaders_of, voter_sets
 from replica.check.partition import partition_of
-from replica.check.replay_fold import FoldedImages, NewestState, Watch
-from replica.check.replaying import replay_log
-from replica.check.role import stated_voters
+from replica.check.replaying import FoldedImages, NewestState, Watch, replay_log
+from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VoterKeys
+
+
+class QuorumRole(StrEnum):
+    """What a node is to its quorum. The values are part of the output of `check --json`."""
+
+    VOTER = "voter"
+    """A controller that votes."""
+    OBSERVER = "observer"
+    """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
+
+
+def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
+    """The role of a directory's node; None where nobody knows whose it is, or who the voters are.
+
+    changes: the LeaderChange records of the log, in its order.
+    """
+    replica = examined.replica
+    voters = stated_voters(examined, changes)
+    if replica is None or not voters:
+        return None
+    return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
+
+
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
+    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
+    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
+    if newest is not None:
+        return newest.voters
+    if changes:
+        return leaders_of(changes[-1].message)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """State machines behind the consensus core's port StateMachine.
 
-- `opaque`: bytes nobody looks into, counted and hashed.
+- `opaque`: bytes nobody looks into, counted and hashed; or no state, and no snapshots.
 - `metadata`: Kafka's metadata records, replayed to an image.
-- `recording`: no state; it writes no snapshots.
 """

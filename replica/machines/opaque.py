@@ -1,7 +1,5 @@
-"""A machine for bytes nobody looks into: how many batches, and a hash over all of them in order.
-
-Two replicas that committed the same have the same state, so comparing states compares histories.
-"""
+"""Machines for bytes nobody looks into: one counts and hashes all batches in their order; the
+other, for a recorder, has no state."""
 
 from __future__ import annotations
 
@@ -35,7 +33,8 @@ class OpaqueState:
 
 
 class OpaqueMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in `state`."""
+    """next_offset: everything below (exclusive) is in `state`. Two replicas that committed the same
+    have the same state, so comparing states compares histories."""
 
     def __init__(self) -> None:
         self.state = OpaqueState()
@@ -80,3 +79,37 @@ class OpaqueMachine(StateMachine):
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
         self.leader = leader
+
+
+_EVERYTHING = 2**63 - 1
+
+
+class RecordingMachine(StateMachine):
+    """next_offset: behind all offsets, so that the host reads back no committed batches for this
+    machine."""
+
+    def __init__(self) -> None:
+        self.next_offset = _EVERYTHING
+
+    @property
+    def can_snapshot(self) -> bool:
+        return False
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        """Never called."""
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        """Does nothing: the machine has no state."""
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """Never called."""
+        raise AssertionError("can_snapshot forbids it")
+
+    def changed_ratio(self) -> float:
+        return 0.0
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Never called."""
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        """Does nothing: the machine doesn't depend on the leader."""

@@ -11,8 +11,7 @@ from random import SystemRandom
 from replica.errors import UsageError
 from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
-from replica.machines.opaque import OpaqueMachine
-from replica.machines.recording import RecordingMachine
+from replica.machines.opaque import OpaqueMachine, RecordingMachine
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ReplicaId
 from replica.node.descriptors import fitting, open_files_limit

@@ -24,7 +24,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
-from replica.node.serve.quorum import LONGEST_WAIT_MS
+from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
 from replica.wire.schema import Message

@@ -2,7 +2,7 @@
 replica.node knows which version of a request says what. Pure functions.
 
 A module for each family of APIs: `votes`, `fetches`, `membership`, `describing`, `draft`, and
-`clients` for ordinary clients. replica.node.rpcs names the translation of each API. `forms` has the
-tables of which most translations are made. On the wire, a request has arrays of topics and
-partitions, of which a quorum uses one entry: `partition`.
+`clients` for ordinary clients. replica.node.rpcs names the translation of each API. `translation`
+has what most are made of. On the wire, a request has arrays of topics and partitions, of which a
+quorum uses one entry: `partition`.
 """
