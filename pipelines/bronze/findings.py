@@ -17,7 +17,7 @@ from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVER
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.landmarks import known_files
-from replica.check.replaying import FoldedImages
+from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
 from replica.format.content import FileContent
 from replica.format.directory import MetadataDirectory, SegmentFile

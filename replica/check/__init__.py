@@ -8,7 +8,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   damaged           rules of catalogue.log about bytes that the readers could not read
   epochs            leader epochs by LeaderChange records and batches; batch sizes, epoch churn
   records           records by themselves
-  replaying         records that can't be applied; bulk_replaying: the same for large files
+  replaying         records that can't be applied, by the fold of replay_fold;
+                    bulk_replaying: the same for large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   members, membership, lineage, same_snapshots   rules of catalogue.groups

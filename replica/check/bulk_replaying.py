@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from replica.check.examined import Examined
-from replica.check.replaying import (
+from replica.check.replay_fold import (
     FoldedImages,
     LogFold,
     Refused,

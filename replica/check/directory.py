@@ -21,7 +21,7 @@ from replica.check.examined import Examined
 from replica.check.indexes import judge_indexes, judge_leftovers
 from replica.check.partition import PartitionFolder, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records
-from replica.check.replaying import FoldedImages
+from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
 from replica.check.snapshots import (
     SnapshotVerdict,

@@ -22,7 +22,8 @@ from replica.check.newest import (
     tells_newest,
 )
 from replica.check.partition import PartitionFolder, by_partition
-from replica.check.replaying import FoldedImages, Watch, replay_log
+from replica.check.replay_fold import FoldedImages, Watch
+from replica.check.replaying import replay_log
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict

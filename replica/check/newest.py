@@ -10,7 +10,8 @@ from enum import StrEnum
 from replica.check.epochs import LeaderChangeBatch, leader_changes
 from replica.check.examined import Examined, leaders_of, voter_sets
 from replica.check.partition import partition_of
-from replica.check.replaying import FoldedImages, NewestState, Watch, replay_log
+from replica.check.replay_fold import FoldedImages, NewestState, Watch
+from replica.check.replaying import replay_log
 from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE, ReplicaKey

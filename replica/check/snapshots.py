@@ -24,7 +24,7 @@ from replica.metadata.image import (
     dropped_configs,
     orphan_topic_configs,
 )
-from replica.metadata.image.zk_migration import ZK_MIGRATION
+from replica.metadata.image.settings import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT, is_newer_than_log
@@ -329,7 +329,7 @@ def compare_images(a: Image, b: Image) -> Differing:
 
 
 def _is_lone_migration(one: EntityDifference) -> bool:
-    return one.kind == ZK_MIGRATION and None in (one.value_a, one.value_b)
+    return one.kind == ZK_MIGRATION.name and None in (one.value_a, one.value_b)
 
 
 def _keys(*found: EntityDifference) -> set[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """How many records of each type a log holds, and how many bytes these have.
 
 The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
-all api keys are below 128, so they take one byte. Small segments are
-counted record by record, large ones by the bulk reader.
+all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import UnknownControl, decode_control, type_name
-from replica.format.directory import SegmentFile
 from replica.format.record import Record
 from replica.format.segment import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
-from replica.scan.segments import is_large
 
 UNKNOWN = "UNKNOWN_RECORD"
 TYPE_BYTE = 1
@@ -69,32 +65,3 @@ def type_named(api_key: int) -> str:
     """The name of a metadata record's type by its api key."""
     schema = RECORDS_BY_KEY.get(api_key) if api_key < _ONE_BYTE else None
     return UNKNOWN if schema is None else schema.name
-
-
-def content_of(examined: Examined) -> LogContent:
-    """The content of a directory's segments, as far as their records can be read."""
-    counts: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    times: list[int] = []
-    for segment in examined.directory.segments:
-        batches = segment.scan.batches
-        if batches:
-            times += (batches[0].header.base_timestamp, batches[-1].header.max_timestamp)
-        content = examined.content_of(segment)
-        if is_large(content.size):
-            from replica.health.large_log_content import count_large  # it needs numpy
-
-            count_large(content, segment.file.name.base_offset, counts, sizes)
-        else:
-            _count_small(content, segment, counts, sizes)
-    ends = (times[0], times[-1]) if times else (None, None)
-    return LogContent(counts, sizes, *ends)
-
-
-def _count_small(
-    content: FileContent, segment: SegmentFile, counts: Counter[str], sizes: Counter[str]
-) -> None:
-    inflation = Inflation(content.size)
-    for batch in segment.scan.batches:
-        if batch.crc_valid:
-            count_batch(content, batch, inflation, counts, sizes)

@@ -9,7 +9,8 @@ from typing import Any
 
 from replica.check.examined import Examined
 from replica.check.newest import ClusterState
-from replica.check.replaying import LogFold, snapshot_image
+from replica.check.replay_fold import LogFold
+from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
 from replica.health.past import WATCHED, VisibleChange

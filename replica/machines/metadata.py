@@ -15,7 +15,7 @@ from replica.metadata.image import (
     differences,
     to_records,
 )
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode

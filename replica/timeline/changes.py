@@ -12,13 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replaying import (
-    RecordReader,
-    Watch,
-    read_batch,
-    snapshot_image,
-    whole_snapshots,
-)
+from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_snapshots
+from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replaying import Watch
+from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from replica.check.replaying import Watch
+from replica.check.replay_fold import Watch
 from replica.metadata.changes import name_of
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch

@@ -11,7 +11,7 @@ from typing import IO
 
 from pipelines.java import find_java
 from replica.metadata.image import Image, Replay
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.writer import encode

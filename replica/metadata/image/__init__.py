@@ -7,8 +7,7 @@ texts       an entity back from the text that tables keep
 snapshot    an image -> the records of a snapshot
 partitioning    how a log is split into parts that can be replayed apart
 state       the tables that a replay works on; kind: how an entity is written as text
-topics (with partition), configs, brokers, controllers, features, acls, scram, client_quotas,
-delegation_tokens, producer_ids, zk_migration, voters     a module for each family; families
+topics (with partition), settings, registrations, access, voters     the entities that records make
 
 The facts are those of KIP-631 and later KIPs, read from Kafka 3.9 and 4.1.1. Where a fault of Kafka
 makes its image disagree with the log, the replay follows the log.

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from replica.check.bulk_replaying import large_snapshot_image, replay_large_log
 from replica.check.examined import Examined, examine
-from replica.check.replaying import FoldedImages, replay_log, snapshot_image
+from replica.check.replay_fold import FoldedImages
+from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import KraftlakeError
 from replica.format.discovery import discover
 from replica.model.epochs import OffsetAndEpoch

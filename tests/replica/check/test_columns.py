@@ -12,7 +12,7 @@ import pytest
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined, examine
 from replica.check.landmarks import known_files
-from replica.check.replaying import FoldedImages
+from replica.check.replay_fold import FoldedImages
 from replica.format.byte_source import Source
 from replica.format.discovery import discover
 from replica.format.segment import SegmentScan

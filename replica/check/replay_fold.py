@@ -1,0 +1,234 @@
+"""Folds the batches of a log into states: the state at each end that is asked for, and the records
+that are refused.
+
+A fold begins at offset 0, or where a whole snapshot of the directory ends. Behind a hole, a damaged
+batch or a record that can't be read, it begins again at the next such snapshot: no state spans such
+a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from replica.check.examined import Examined
+from replica.errors import CorruptDataError, DataError
+from replica.format.compression import Inflation
+from replica.format.content import FileContent
+from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.record import Record, records_of
+from replica.format.segment import LocatedBatch
+from replica.format.snapshot import SnapshotState
+from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meaning
+from replica.model.epochs import OffsetAndEpoch
+
+Watch = Callable[[str], None]
+"""Called now and then with a line that says how far a long work has come."""
+
+
+class RecordReader(Protocol):
+    """Turns a log record into a value for a replay: `meaning`, or the same without secrets."""
+
+    def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
+
+
+class AnyReplay(Protocol):
+    """A replay, scalar or by the bulk reader."""
+
+    def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None: ...
+
+    def image(self) -> Image: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The first record that can't be applied, and where its batch lies."""
+
+    path: str
+    position: int
+    epoch: int
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class NewestState:
+    """The newest state by a log, or by a snapshot beside it.
+
+    end: its end offset (exclusive) and epoch. is_whole: False where the log goes on behind the end
+    with records that can't be replayed.
+    """
+
+    image: Image
+    end: OffsetAndEpoch
+    is_whole: bool = True
+
+
+@dataclass(frozen=True)
+class FoldedImages:
+    """images: the states at those of the wanted ends that could be reached. first_refused: None
+    where every record could be applied. refused_count: how many records were refused. left_out: why
+    nothing was replayed; "" where something was. newest: None where nobody asked for it, or no
+    state is known."""
+
+    images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
+    first_refused: Refused | None = None
+    refused_count: int = 0
+    left_out: str = ""
+    newest: NewestState | None = None
+
+
+def read_batch(
+    batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader = meaning
+) -> Iterator[tuple[Record, ReplayedRecord]]:
+    """The records of a batch, decoded for a replay. Raises DataError where a record doesn't decode,
+    or where the batch isn't there any more.
+
+    content, inflation: of the batch's file. read: decodes a record, as `meaning` does.
+    """
+    whole = content.batch(batch)
+    if not whole:
+        raise CorruptDataError("the batch is gone", batch.position)
+    for record in records_of(batch.header, whole, inflation):
+        yield record, read(record, is_control=batch.header.is_control)
+
+
+def apply_batch(
+    replay: AnyReplay,
+    batch: LocatedBatch,
+    content: FileContent,
+    inflation: Inflation,
+    read: RecordReader = meaning,
+) -> Iterator[Refusal]:
+    """Apply the records of a batch. Gives a Refusal for each record that can't be applied. Takes
+    and raises what read_batch does."""
+    for record, message in read_batch(batch, content, inflation, read):
+        refusal = replay.apply(record.offset, message)
+        if refusal is not None:
+            yield refusal
+
+
+SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
+"""Reads the state of a snapshot; None where one of its records can't be read or applied."""
+
+
+class LogFold:
+    """Folds the batches of a log, which it takes one by one. end: of the last batch. images,
+    first_refused, refused_count: see FoldedImages.
+
+    new_replay: makes a replay that begins with a state. snapshot_image: reads the states with which
+    the fold may begin.
+    """
+
+    def __init__(
+        self,
+        examined: Examined,
+        wanted: Collection[OffsetAndEpoch],
+        new_replay: Callable[[Image], AnyReplay],
+        snapshot_image: SnapshotImage,
+    ) -> None:
+        self._examined = examined
+        self._wanted = frozenset(wanted)
+        self._new_replay = new_replay
+        self._snapshot_image = snapshot_image
+        self._bases = whole_snapshots(examined)
+        self._replay: AnyReplay | None = None  # None while no state is known
+        # the newest end at which the state was known, and the replay that had this state
+        self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
+        self.end = OffsetAndEpoch(-1, -1)
+        self.images: dict[OffsetAndEpoch, Image] = {}
+        self.first_refused: Refused | None = None
+        self.refused_count = 0
+        self._inflating: SegmentFile | None = None
+        self._inflation = Inflation(0)
+
+    def replayed(self, *, newest: bool = False) -> FoldedImages:
+        """The result of the batches so far. newest: whether the newest state is wanted too."""
+        state = self._newest() if newest else None
+        return FoldedImages(self.images, self.first_refused, self.refused_count, newest=state)
+
+    def _newest(self) -> NewestState | None:
+        """The newest state to which the log could be replayed, or that of the newest whole
+        snapshot, if that is newer: the node has fetched it, or the log has a hole before its
+        end."""
+        newest = None
+        if self._known is not None:
+            replay, end = self._known
+            newest = NewestState(replay.image(), end, is_whole=end == self.end)
+        for offset, snapshots in sorted(self._bases.items(), reverse=True):
+            if newest is not None and offset <= newest.end.offset:
+                break
+            for snapshot in snapshots:
+                image = self._snapshot_image(self._examined, snapshot)
+                if image is not None and snapshot.id is not None:
+                    return NewestState(image, snapshot.id, is_whole=offset >= self.end.offset)
+        return newest
+
+    def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
+        """Take the next batch of the log, record by record."""
+        header = batch.header
+        replay = self.enter(header.base_offset)
+        if replay is not None:
+            content = self._examined.content_of(segment)
+            try:
+                for refusal in apply_batch(replay, batch, content, self._inflation_of(segment)):
+                    place = segment.file.path, batch.position, header.leader_epoch
+                    self.refuse(1, Refused(*place, refusal))
+            except DataError:
+                self.break_off()
+        self.leave(OffsetAndEpoch(header.next_offset, header.leader_epoch))
+
+    def _inflation_of(self, segment: SegmentFile) -> Inflation:
+        if self._inflating is not segment:
+            self._inflating = segment
+            self._inflation = Inflation(self._examined.content_of(segment).size)
+        return self._inflation
+
+    def enter(self, base_offset: int) -> AnyReplay | None:
+        """The replay for the batch that begins at this offset; None where no state is known to
+        which its records could be applied."""
+        if base_offset != self.end.offset:
+            self._replay = self._new_replay(EMPTY) if base_offset == 0 else None
+            self.end = OffsetAndEpoch(base_offset, -1)
+        if self._replay is None:
+            self._replay = self._begin()
+        return self._replay
+
+    def refuse(self, count: int, first: Refused | None) -> None:
+        """Count more records that can't be applied. first: the first of them, if it is known."""
+        self.refused_count += count
+        if self.first_refused is None:
+            self.first_refused = first
+
+    def break_off(self) -> None:
+        """Note that a record of the batch can't be read, so that the state behind it is unknown."""
+        self._replay = None
+
+    def leave(self, end: OffsetAndEpoch) -> None:
+        """Note where the batch ends (exclusive), and its epoch."""
+        self.end = end
+        if self._replay is not None:
+            self._known = self._replay, end
+            if end in self._wanted:
+                self.images[end] = self._replay.image()
+
+    def _begin(self) -> AnyReplay | None:
+        """A replay that begins at a snapshot that ends here, if there is one. If a batch comes
+        before, the snapshot must have its epoch."""
+        for snapshot in self._bases.get(self.end.offset, ()):
+            assert snapshot.id is not None
+            if self.end.epoch in (-1, snapshot.id.epoch):
+                image = self._snapshot_image(self._examined, snapshot)
+                if image is not None:
+                    return self._new_replay(image)
+        return None
+
+
+def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
+    """The whole snapshots by end offset, including those that are about to be deleted."""
+    found: dict[int, list[SnapshotFile]] = {}
+    for snapshot in examined.directory.snapshots:
+        is_base = snapshot.state is not SnapshotState.PART and snapshot.is_whole
+        if is_base and snapshot.id is not None and snapshot.id.offset > 0:
+            found.setdefault(snapshot.id.offset, []).append(snapshot)
+    return found
