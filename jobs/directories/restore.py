@@ -22,7 +22,7 @@ from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
 from replica.health.sizes import entity_counts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.restore.checkpoint import checkpoint, voters_records
 from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
 

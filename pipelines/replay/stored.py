@@ -12,9 +12,9 @@ import zlib
 import pyarrow as pa
 
 from replica.format.control import ControlType, control_key, decode_control
+from replica.metadata.codec import decode
 from replica.metadata.image import PartitionKey, ReplayedRecord
-from replica.metadata.plain_reader import from_plain
-from replica.metadata.reader import decode
+from replica.metadata.json_text import from_plain
 from replica.metadata.record import UnknownRecord
 
 SPREAD = pa.schema(

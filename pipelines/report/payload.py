@@ -9,8 +9,7 @@ import json
 from typing import Any
 
 from replica.errors import DataError
-from replica.metadata.json_text import json_text
-from replica.metadata.plain_reader import from_plain
+from replica.metadata.json_text import from_plain, json_text
 
 _FIRST = ("version", "leaderId", "voters", "voterId", "voterDirectoryId", "name", "host", "port")
 """The order of control records' fields (KIP-595, KIP-853)."""

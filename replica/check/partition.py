@@ -31,7 +31,7 @@ from replica.format.reading import (
     read_own_file,
 )
 from replica.format.segment import LocatedBatch, scan
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
 from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64

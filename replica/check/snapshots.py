@@ -26,8 +26,7 @@ from replica.metadata.image import (
 )
 from replica.metadata.image.settings import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT, is_newer_than_log
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, is_newer_than_log
 from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3

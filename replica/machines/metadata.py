@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
+from replica.metadata.codec import decode, encode
 from replica.metadata.image import (
     EMPTY,
     Image,
@@ -16,12 +17,10 @@ from replica.metadata.image import (
     to_records,
 )
 from replica.metadata.image.settings import METADATA_VERSION
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 

@@ -12,8 +12,8 @@ from replica.errors import CorruptDataError
 from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 _STATE = struct.Struct(">q32s")

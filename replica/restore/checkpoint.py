@@ -23,8 +23,8 @@ from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.format.snapshot_content import inspect
 from replica.format.whole_batch import control_batch, value_batch
+from replica.metadata.codec import encode
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 
 _MOST_RECORDS = 500
 _MOST_BYTES = 512 * 1024

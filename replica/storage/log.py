@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch, last_epoch_of
-from replica.model.log_facts import LogFacts
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
+from replica.model.stored import LogFacts
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, CutTail
 from replica.storage.batches import batch_in, batches_of, bytes_of

@@ -22,8 +22,7 @@ from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
-from replica.model.epochs import Epochs, last_epoch_of
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import Epochs, is_newer_than_log, last_epoch_of
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in

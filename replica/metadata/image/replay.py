@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 from replica.errors import UnsupportedDataError
 from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.record import Record
+from replica.metadata.codec import decode
 from replica.metadata.image import access, registrations, settings, topics, voters
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage

@@ -13,7 +13,7 @@ import pytest
 from replica.errors import CorruptDataError
 from replica.format.file_names import FileKind
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import LogFacts
+from replica.model.stored import LogFacts
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog

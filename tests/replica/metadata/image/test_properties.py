@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format.control import KRaftVersion, KRaftVoters
+from replica.metadata.codec import decode, encode
 from replica.metadata.image import (
     BROADCAST,
     Entity,
@@ -25,10 +26,8 @@ from replica.metadata.image import (
 )
 from replica.metadata.image.kind import compact
 from replica.metadata.image.snapshot import ELR_VERSION
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.records import RECORDS
-from replica.metadata.writer import encode
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from tests.replica.metadata.image.made import ABORT, TOPIC, feature
