@@ -16,7 +16,7 @@ from replica.check.examined import Examined
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
 from replica.errors import DataError, UsageError
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
 from replica.metadata.image import Image, image_of

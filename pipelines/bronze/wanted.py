@@ -17,7 +17,7 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.replica_rows import sql_of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from replica.format.directory import SegmentFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of

@@ -19,7 +19,7 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.image import Image, Refusal
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan import frames

@@ -30,7 +30,8 @@ from replica.format.reading import (
     open_own_file,
     read_own_file,
 )
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.metadata.codec import decode
 from replica.model.topic import METADATA_TOPIC_ID
 

@@ -14,7 +14,7 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.image import Image, Replay, meaning
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError

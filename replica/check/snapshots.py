@@ -14,8 +14,9 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import LocatedBatch, chosen
+from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.metadata.image import (
     PLACE_OF,
     EntityDifference,
