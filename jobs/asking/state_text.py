@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from jobs.output import json_text
-from replica.metadata.changes import NamedChange
+from replica.metadata.changes.telling import NamedChange
 
 _WIDTH = 28
 

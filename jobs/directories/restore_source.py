@@ -19,7 +19,8 @@ from replica.errors import DataError, UsageError
 from replica.format.walk import LocatedBatch
 from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
-from replica.metadata.image import Image, image_of
+from replica.metadata.image.image import Image
+from replica.metadata.image.texts import image_of
 from replica.model.epochs import OffsetAndEpoch
 
 

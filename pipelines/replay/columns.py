@@ -19,7 +19,7 @@ from pipelines.replay.stored import (
 )
 from replica.message.primitives import uuid_text
 from replica.metadata.codec import decode
-from replica.metadata.image import BROADCAST, KEY_FIELDS, PartitionKey, key_of
+from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, PartitionKey, key_of
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.metadata.variant_reader import variant_json

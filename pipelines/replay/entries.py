@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.replay.stored import SPREAD, stored_record
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.scan.native import Longs
 from replica.scan.version_input import NOWHEN, VersionRows
 from replica.scan.version_input import rows_of as kernel_rows

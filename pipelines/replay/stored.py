@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from replica.format.control import ControlType, control_key, decode_control
 from replica.metadata.codec import decode
-from replica.metadata.image import PartitionKey, ReplayedRecord
+from replica.metadata.image.partitioning import PartitionKey
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.json_text import from_plain
 from replica.metadata.record import UnknownRecord
 

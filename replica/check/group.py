@@ -28,7 +28,7 @@ from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import Image
+from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
 
 

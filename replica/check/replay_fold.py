@@ -20,7 +20,8 @@ from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
 from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
-from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meaning
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord, meaning
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]

@@ -17,7 +17,7 @@ from replica.format.directory import MetadataDirectory, SnapshotFile
 from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
-from replica.metadata.image import (
+from replica.metadata.image.image import (
     PLACE_OF,
     EntityDifference,
     Image,

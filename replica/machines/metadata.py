@@ -8,15 +8,10 @@ from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
 from replica.metadata.codec import decode, encode
-from replica.metadata.image import (
-    EMPTY,
-    Image,
-    Replay,
-    ReplayedRecord,
-    differences,
-    to_records,
-)
+from replica.metadata.image.image import EMPTY, Image, differences
+from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch

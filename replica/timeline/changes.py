@@ -18,9 +18,11 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.directory import SnapshotFile
 from replica.format.record import Record
-from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
+from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch

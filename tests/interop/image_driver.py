@@ -11,7 +11,8 @@ from typing import IO
 
 from pipelines.java import find_java
 from replica.metadata.codec import decode, encode
-from replica.metadata.image import Image, Replay
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord
 from tests.interop.kafka_jars import NEWEST, class_path

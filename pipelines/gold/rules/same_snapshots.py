@@ -10,7 +10,7 @@ from pipelines.replay.compared import difference_of
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared
-from replica.metadata.image import EntityDifference
+from replica.metadata.image.image import EntityDifference
 from replica.model.epochs import OffsetAndEpoch
 
 

@@ -18,7 +18,7 @@ from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name
 from replica.metadata.codec import encode
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.variant import encode_variant

@@ -12,7 +12,8 @@ from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
 from pipelines.replay.stored import SPREAD, bucket_of
 from replica.format.control import encode_control, type_name
 from replica.metadata.codec import encode
-from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
+from replica.metadata.image.partitioning import BROADCAST, key_of
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"

@@ -13,7 +13,7 @@ from replica.format.byte_source import byte_source
 from replica.format.record import Record, records_of
 from replica.format.segment import scan
 from replica.format.walk import LocatedBatch
-from replica.metadata.image import Refusal, Replay, meaning
+from replica.metadata.image.replay import Refusal, Replay, meaning
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.bulk_replay import BulkReplay

@@ -6,7 +6,7 @@ import pytest
 
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.codec import decode, encode
-from replica.metadata.image import Replay
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import new_record
 from replica.simulate.workload import METADATA, OPAQUE
 from tests.replica.machines.batches import values
