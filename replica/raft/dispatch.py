@@ -1,7 +1,7 @@
-"""From a message to its handler.
+"""Hands each message to its handler.
 
-Of any response the core first looks at two things: whether it waits for the response, and what the
-response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
+With every response the core first checks two things: whether it waits for this response, and what
+the response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations
@@ -69,14 +69,16 @@ _WITHOUT_EPOCH = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.INVALID_REQUEST,
 )
-"""Errors with which a response may leave out epoch and leader."""
+"""A response with one of these errors may leave out epoch and leader."""
 _FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
-"""Kafka 4.4 answers this, without epoch and leader, in place of every refusal of FetchSnapshot: the
-refusal has no records, which FetchSnapshotResponseData.addSize takes for granted."""
+"""The error that Kafka 4.4 answers, without epoch and leader, in place of every refusal of
+FetchSnapshot: a refusal has no records, but FetchSnapshotResponseData.addSize fails without
+records."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
-    """A peer lets this replica ask nothing; no retry will change that."""
+    """A peer refuses all requests of this replica, because its principal lacks the right to send
+    them. No retry will change that."""
 
 
 def handle_request(core: Core, event: Request) -> None:
@@ -164,8 +166,9 @@ class _Learned(Enum):
 def _learn_from(core: Core, message: PeerResponse) -> _Learned:
     """Learn epoch and leader from an answer, whatever was asked.
 
-    A replica that learned nothing waits before it asks again, or it would spin. A replica that
-    knows no epoch yet believes any epoch that a node names which it asked: the quorum may be old.
+    A replica that learned nothing waits before it asks again, or it would ask without end. A
+    replica that knows no epoch yet believes every epoch that the answers to its requests name: the
+    quorum may be old, and its epoch high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         return _Learned.NOTHING

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from replica.wire.client import ClientConfig, Connection
 from tests.interop.class_archive import make_archive
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import free_ports, java_command
-from tests.kraftlake_process import command_line, logged
+from tests.kraftlake_process import Process, logged, started
 
 TOPIC, TOPIC_ID = "__raft_performance_test", "AAAAAAAAAAAAAAAAAAAAAg"
 """Those of TestRaftServer; its cluster id is the zero UUID."""
@@ -56,7 +55,7 @@ class Voter:
     port: int
     version: str
     workload: tuple[int, int] | None = None
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def partition(self) -> Path:
@@ -92,7 +91,13 @@ class Voter:
         return state.leader_epoch, state.leader_id
 
     def start(self) -> None:
-        self.process = logged(self.folder / "output.txt", self._command())
+        output = self.folder / "output.txt"
+        if self.kind == OURS:
+            rate, size = self.workload or (RATE, BYTES)
+            load = ("--workload", f"{rate},{size}")
+            self.process = started(output, "replica", "run", "-c", self.properties, *load)
+        else:
+            self.process = logged(output, self._command_of_kafka())
 
     def kill(self) -> None:
         """kill -9."""
@@ -109,11 +114,7 @@ class Voter:
         self.process = None
         return code
 
-    def _command(self) -> list[str]:
-        if self.kind == OURS:
-            rate, size = self.workload or (RATE, BYTES)
-            load = ("--workload", f"{rate},{size}")
-            return command_line("replica", "run", "-c", self.properties, *load)
+    def _command_of_kafka(self) -> list[str]:
         options = map(str, server_options(self.node_id, self.properties, self.workload))
         quick = self.workload is None
         return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)

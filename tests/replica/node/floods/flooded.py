@@ -9,14 +9,14 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from replica.format.quorum_state import decode
 from replica.wire.client import ClientConfig
-from tests.kraftlake_process import command_line, logged
+from tests.kraftlake_process import started
 from tests.process_status import status_of
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
 
 HOST = "127.0.0.1"
 FILES = 256
-"""How many files each voter may open (ulimit -Hn); it begins with fewer (ulimit -Sn)."""
+"""How many files each voter may open; it begins with fewer."""
 CLIENT = ClientConfig(timeout_s=5.0)
 LINES = "kraftlake.principals.administrator=*\n"
 _WITHIN_S = 30.0
@@ -26,10 +26,9 @@ class FloodedQuorum(SecureQuorum):
     """Without TLS and SASL."""
 
     def start(self, node_id):
-        limited = f'ulimit -n {FILES}; ulimit -Sn 64; exec "$@"'
-        words = command_line("replica", "run", "-c", self.properties(node_id))
         said = self.folder / f"said{node_id}.txt"
-        self.processes[node_id] = logged(said, ["sh", "-c", limited, "sh", *words])
+        command = ("replica", "run", "-c", self.properties(node_id))
+        self.processes[node_id] = started(said, *command, open_files=(64, FILES))
 
     def measured(self, node_id, name):
         """A metric without labels."""
