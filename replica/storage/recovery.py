@@ -43,7 +43,7 @@ from replica.storage.segment import (
     create_segment,
     scan_segment,
 )
-from replica.storage.segment_files import remove_segment, segment_path
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
@@ -124,7 +124,7 @@ class _Opening:
         for base in bases:
             # Before the checkpoint is written: only its old content may tell the log start.
             if base < kept[0]:
-                remove_segment(self.files, self.folder, base)
+                self._segment(base).remove()
         scanned.segment.renew()
         scanned.segment.cut()
         # The saved entries don't count as written: they may be in the machine's memory only.
@@ -141,14 +141,17 @@ class _Opening:
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
         ):
-            path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
+            path = self._segment(saved[0].start_offset).path()
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
         checkpoint = EpochCheckpoint(self.files, self.folder, (), None)
-        active = create_segment(self.files, self.folder, start, self.config)
+        active = create_segment(self._segment(start), self.config)
         log = self._log(checkpoint, [], active, start, start)
         self._clean(log)
         return log
+
+    def _segment(self, base_offset: int) -> SegmentFiles:
+        return SegmentFiles(self.files, self.folder, base_offset)
 
     def _log(
         self,
@@ -185,20 +188,19 @@ class _Opening:
         for base, following in pairwise(bases):
             checked = None
             if following <= self._covered and following != bases[-1]:
-                checked = trust_closed(self.files, self.folder, base, following)
+                checked = trust_closed(self._segment(base), following)
             try:
-                checked = checked or check_closed(self.files, self.folder, base, self.config)
+                checked = checked or check_closed(self._segment(base), self.config)
             except DataError as error:
                 raise _refusal(error) from error
             segment = checked.segment
             if segment.end_offset != following:
-                path = segment_path(self.folder, base, FileKind.SEGMENT)
                 reason = (
                     f"ends at offset {segment.end_offset}, the next segment starts at {following}"
                 )
-                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, path)
+                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, segment.files.path())
             if checked.rebuilt:
-                self.repairs.append(f"{segment.folder}: indexes of segment {base} made anew")
+                self.repairs.append(f"{self.folder}: indexes of segment {base} made anew")
             found.append(checked)
         return found
 
@@ -212,20 +214,14 @@ class _Opening:
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                self.files,
-                self.folder,
-                base,
-                self.config,
-                epoch=epoch,
-                visit=self._visit,
-                covered=covered,
+                self._segment(base), self.config, epoch=epoch, visit=self._visit, covered=covered
             )
             if scanned.trusted is None or _holds(saved, [scanned.trusted]):
                 break
             scanned.segment.close()
         if self.unread is not None:
             scanned.segment.close()
-            path = segment_path(self.folder, base, FileKind.SEGMENT)
+            path = scanned.segment.files.path()
             raise _refusal(self.unread.in_file(path)) from self.unread
         return scanned
 
@@ -244,17 +240,17 @@ class _Opening:
     def _judge_end(self, scanned: ScannedSegment) -> None:
         """Refuse damage at the newest segment's end that a crash can't cause."""
         segment, damage = scanned.segment, scanned.damage
-        path = segment_path(self.folder, segment.base_offset, FileKind.SEGMENT)
+        path = segment.files.path()
         if damage is None:
             damage = CorruptDataError("the file ends", segment.size, path)
-        synced = synced_end(self.files, self.folder, segment.base_offset)
+        synced = synced_end(segment.files)
         covered = self._covered
         if segment.end_offset < synced and covered < synced:
             reason = f"{damage.reason}, yet all below offset {synced} was synced once"
             raise _refusal(CorruptDataError(reason, damage.position, path))
         if scanned.damage is None:
             return
-        with self.files.open(path) as log:
+        with segment.files.open() as log:
             size = log.size()
             rest = log.read(segment.size, min(size - segment.size, _SEARCHED_BYTES))
         beyond = [
@@ -300,7 +296,7 @@ class _Opening:
         in no file."""
         newest = self.snapshots.newest
         if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
-            path = segment_path(self.folder, log_start, FileKind.SEGMENT)
+            path = self._segment(log_start).path()
             reason = f"no snapshot ends at or above the log start {log_start}"
             raise _refusal(CorruptDataError(reason, None, path))
         if (
