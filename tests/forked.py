@@ -25,15 +25,17 @@ _PIPE_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Wanted:
-    """arguments: behind `kraftlake`. variables: the whole environment. open_files: how many it may
-    open at first, and at most. is_bound_by_modes: whether the modes of files hold for it although
-    root starts it."""
+    """arguments: behind `kraftlake`. variables: the whole environment. limits: resource, soft and
+    hard limit of each, as setrlimit(2) takes them. is_bound_by_modes: whether the modes of files
+    hold for it although root starts it. opened_to: a file that is told of each path that it
+    opens."""
 
     arguments: tuple[str, ...]
     folder: str
     variables: Mapping[str, str]
-    open_files: tuple[int, int] | None = None
+    limits: tuple[tuple[int, int, int], ...] = ()
     is_bound_by_modes: bool = False
+    opened_to: str | None = None
 
 
 class Forked:

@@ -39,7 +39,7 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
 
-    assert main("not slow", ["replica"], [["replica/later"]]) == (1 if broken else 0)
+    assert main("not slow", ["replica"], [["replica/later"]], ".") == (1 if broken else 0)
 
     said = capfd.readouterr().out
     for folder in PARTS:
@@ -62,4 +62,4 @@ def test_a_mark_that_chooses_no_test_is_a_failure(
     (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
     monkeypatch.chdir(tmp_path)
-    assert main("slwo", ["replica"], []) != 0
+    assert main("slwo", ["replica"], [], ".") != 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pipelines.finding_rows import FINDING
-from pipelines.gold.rules import same_snapshots, snapshots
+from pipelines.gold.rules import snapshots
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first
@@ -84,7 +84,7 @@ def _beside_first(other: Row, first: Row, compared: dict[tuple[Any, ...], Row]) 
     if low == high or found is None or other["is_unreadable"] or first["is_unreadable"]:
         return
     names = ("different", "orphans", "dropped")
-    yield from same_snapshots.told(
+    yield from snapshots.of_same_id(
         {
             **other,
             **{name: found[name] for name in names},

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.replay.stored import (
+from pipelines.replay.entries import (
     KNOWN_CONTROL,
     SPREAD,
     STATEFUL_CONTROL,

@@ -1,5 +1,5 @@
-"""Which directory of a cluster tells its newest state, and what that state is; who votes by a
-directory's own files."""
+"""Finds the directory that holds the newest state of a cluster, and that state. Finds by the files
+of a directory whether its node is one of the voters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replica.model.voters import VoterKeys
 
 
 class QuorumRole(StrEnum):
-    """What a node is to its quorum. The values are part of the output of `check --json`."""
+    """The role of a node in its quorum. The values are part of the output of `check --json`."""
 
     VOTER = "voter"
     """A controller that votes."""
@@ -28,7 +28,8 @@ class QuorumRole(StrEnum):
 
 
 def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
-    """The role of a directory's node; None where nobody knows whose it is, or who the voters are.
+    """The role of a directory's node. None where no file says which node it is, or who the voters
+    are.
 
     changes: the LeaderChange records of the log, in its order.
     """
@@ -40,8 +41,9 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumR
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
-    """The voters by the newest voters record of log and snapshots. A static quorum has none: there
-    the newest LeaderChange record, quorum-state (version 0), or the configuration tell."""
+    """The voters that the newest voters record of the log and the snapshots names. A static quorum
+    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names the voters."""
     newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
     if newest is not None:
         return newest.voters
@@ -55,13 +57,13 @@ def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> V
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The newest state that the directories of one cluster tell.
+    """The newest state that the directories of one cluster hold.
 
     cluster_id: None where no meta.properties names it. examined: the directory whose log was
-    replayed. state: None where nothing could be replayed. voters: by the newest record or file that
-    names them, empty where none does. last_timestamp: of the log's newest batch, ms since the
-    epoch, None without a log. refused_at: the offset of the first record that can't be applied,
-    None where there is none.
+    replayed. state: the state; None where nothing could be replayed. voters: the voters that the
+    newest record or file names; empty where none names voters. last_timestamp: the time of the
+    log's newest batch, in ms since 1970 (UTC); None without a log. refused_at: the offset of the
+    first record that can't be applied; None where all could be.
     """
 
     cluster_id: str | None
@@ -73,9 +75,9 @@ class ClusterState:
 
 
 def tells_newest(group: Iterable[Examined]) -> list[Examined]:
-    """For each cluster the directory to replay: the one that an election would prefer, where
-    directories whose log can be read as a whole come first; of equal ones that of the lowest node
-    id."""
+    """The directory to replay for each cluster. Directories whose log can be read as a whole are
+    preferred to others; among them, the one whose log an election would prefer; among equal ones,
+    that of the lowest node id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
         if _position(examined) is None or not partition_of(examined).is_metadata:
@@ -87,8 +89,8 @@ def tells_newest(group: Iterable[Examined]) -> list[Examined]:
 
 
 def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list[ClusterState]:
-    """The newest state of each cluster of directories that were looked at together; nothing else
-    is judged. `watch` is told how far long work is."""
+    """The newest state of each cluster of directories that were looked at together. No rule is
+    judged. watch: is told how far long work has come."""
     return [
         cluster_state(examined, replay_log(examined, (), watch, newest=True))
         for examined in tells_newest(group)
@@ -96,7 +98,7 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
 
 
 def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
-    """The state of the directory's cluster. replayed: its log."""
+    """The state of the directory's cluster. replayed: the replay of the directory's log."""
     first = replayed.first_refused
     return ClusterState(
         cluster_id_of(examined),
@@ -109,7 +111,7 @@ def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
 
 
 def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
-    """Whether this directory, and not an equal one, was chosen."""
+    """Whether this very directory was chosen, and not only another one with equal content."""
     return any(examined is one for one in chosen)
 
 
@@ -126,7 +128,7 @@ def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
 
 
 def _position(examined: Examined) -> OffsetAndEpoch | None:
-    """The end of the log, or of a newer snapshot; None where there is neither."""
+    """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
     directory = examined.directory
     ends = [snapshot.id for snapshot in directory.snapshots if snapshot.id and snapshot.is_usable]
     for segment in reversed(directory.segments):

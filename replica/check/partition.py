@@ -1,6 +1,6 @@
-"""Which partition a directory or file is of: a metadata log, another one that a quorum replicates
-by KRaft, or an ordinary topic's. Only a metadata log's records are metadata records.
-Of a folder on disk, only the names and the first records are read."""
+"""Finds to which partition a directory or file belongs: a cluster's metadata log, another partition
+that a quorum replicates by KRaft, or a partition of an ordinary topic. Only the records of a
+metadata log are metadata records. Of a folder, this reads only names and the first records."""
 
 from __future__ import annotations
 
@@ -36,31 +36,33 @@ from replica.metadata.codec import decode
 from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
-"""How many of the first records are looked at. If fewer than half of them are metadata records, the
-log is no metadata log."""
+"""The number of first records that are looked at. If fewer than half of them are metadata records,
+the log is no metadata log."""
 _Directory = TypeVar("_Directory")
 _PARTITION = re.compile(r".+-[0-9]+")
 
 
 class PartitionKind(Enum):
-    """The kind of a partition's records, and which rules hold for the partition."""
+    """The kind of a partition, which decides what its records are and which rules hold for it."""
 
     METADATA = "metadata"
     """A cluster's metadata log."""
     QUORUM = "quorum"
-    """The log of another topic that is replicated by KRaft: kraftlake.topic.name, Kafka's
-    TestRaftServer."""
+    """The log of another topic that a quorum replicates by KRaft, such as that of
+    kraftlake.topic.name or of Kafka's TestRaftServer."""
     ORDINARY = "ordinary"
-    """The log of an ordinary topic, as brokers keep it. Nothing in it is KRaft's."""
+    """The log of an ordinary topic, as brokers keep it. Nothing in it belongs to KRaft."""
     UNKNOWN = "unknown"
-    """No metadata log; a file on its own doesn't tell more."""
+    """A log that is no metadata log. A file on its own doesn't show which of the other kinds it
+    is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFolder:
-    """name: of the folder, such as orders-0. key: what the replicas of one partition share.
-    is_proven: whether the name or the topic id says which topic it is, and not the records
-    alone, which could as well be metadata records that this release can't read."""
+    """A partition. name: the name of the folder, such as orders-0. key: a text that all replicas of
+    one partition share. is_proven: whether the name or the topic id shows which topic it is. It is
+    False where only the records show it, which could also be metadata records that this release
+    can't read."""
 
     name: str
     kind: PartitionKind
@@ -74,17 +76,19 @@ class PartitionFolder:
 
     @property
     def is_of_a_quorum(self) -> bool:
-        """Whether the rules of KRaft hold for it."""
+        """Whether a quorum replicates the partition, so that the rules of KRaft hold for it."""
         return self.kind in (PartitionKind.METADATA, PartitionKind.QUORUM)
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether it is known to be of an ordinary topic, of which compaction takes records out."""
+        """Whether the partition is known to belong to an ordinary topic, from which compaction may
+        remove records."""
         return self.kind is PartitionKind.ORDINARY
 
     @property
     def shown(self) -> str:
-        """The partition's name, whatever the folder of a metadata log is called."""
+        """The name of the partition for messages. For a metadata log it is always the same,
+        whatever its folder is called."""
         return METADATA_FOLDER if self.is_metadata else self.name
 
     @property
@@ -97,12 +101,12 @@ class PartitionFolder:
 
 
 def partition_of(examined: Examined) -> PartitionFolder:
-    """The partition of what was examined."""
+    """The partition to which the examined directory or file belongs."""
     directory = examined.directory
     values = (
         value
         for file in _logs(examined)
-        # of the batches that were known, not all bytes may be here (replica.format.known_file)
+        # not all bytes of batches that were known before may be here (replica.format.known_file)
         for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
     return partition_named(
@@ -129,9 +133,9 @@ def partition_named(
 ) -> PartitionFolder:
     """The partition of a folder of this name.
 
-    topic_id: by partition.metadata, None where nobody knows. values: of its data records, in their
-    order; looked at only where name and id leave it open. other: tells what it is where it is no
-    metadata log.
+    topic_id: the topic id in partition.metadata; None where it is unknown. values: the values of
+    the partition's data records, in order; they are looked at only if neither name nor id decides.
+    other: a function that gives the kind of a partition that is no metadata log.
     """
     has_other_id = topic_id not in (None, METADATA_TOPIC_ID)
     is_metadata = folder == METADATA_FOLDER or not (has_other_id or _are_foreign(values))
@@ -146,8 +150,8 @@ def partition_named(
 def by_partition(
     group: Iterable[_Directory], of: Callable[[_Directory], PartitionFolder]
 ) -> list[list[_Directory]]:
-    """Directories of partitions that a quorum replicates, those of one partition together, in the
-    order of the group; of: tells a directory's partition."""
+    """Lists of those directories that hold a partition which a quorum replicates: a list for each
+    partition, in the order of the group. of: a function that gives the partition of a directory."""
     parts: dict[str, list[_Directory]] = {}
     for one in group:
         partition = of(one)
@@ -157,13 +161,15 @@ def by_partition(
 
 
 def folder_of(found: Found) -> str:
-    """The name of the folder that is, or holds, what was found."""
+    """The name of the folder that was found, or of the folder that holds the file that was
+    found."""
     path = os.path.abspath(found.path)
     return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
 
 
 def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator[bytes]:
-    """The values of the data records in sound batches; content: of their file."""
+    """The values of the data records in sound batches. content: the bytes of the file with these
+    batches."""
     inflation = Inflation(content.size)
     for batch in batches:
         if batch.crc_valid and not batch.header.is_control:
@@ -172,7 +178,8 @@ def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator
 
 
 def is_of_raft(message: ControlMessage) -> bool:
-    """Whether a control record is one of KRaft's; an ordinary topic's are transaction markers."""
+    """Whether a control record belongs to KRaft. The control records of an ordinary topic are
+    markers of transactions."""
     return not isinstance(message, UnknownControl)
 
 
@@ -191,12 +198,12 @@ def _is_metadata(value: bytes) -> bool:
 
 
 LOOKED_AT_BYTES = 1024 * 1024
-"""The bytes of each segment or snapshot that are read until enough records were seen."""
+"""The most bytes that are read of each segment or snapshot, until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
 def partition_at(folder: str) -> PartitionFolder:
-    """The partition whose folder this is, by the files that can be read."""
+    """The partition that this folder holds, as far as its files can be read."""
     return _partition(folder, None)
 
 

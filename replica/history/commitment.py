@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
+from typing import Any
 
 from replica.errors import UsageError
 from replica.history.divergence import Comparison, Divergence, compare
@@ -169,6 +170,26 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
         counts[EntryCommitment.UNPROVEN],
         counts[EntryCommitment.SUPERSEDED],
     )
+
+
+def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]:
+    """The columns of gold.divergence_points about the relation of two logs. lost: from `losses`.
+    truncating_node: None also for a replica whose node id is unknown, and negative here."""
+    loser = found.truncating
+    return {
+        "relation": found.relation.value,
+        "divergence_offset": found.divergence_offset,
+        "epoch_a": found.epoch_a,
+        "epoch_b": found.epoch_b,
+        "truncating_node": None if loser is None or loser.node_id < 0 else loser.node_id,
+        "truncation_offset": found.truncation_offset,
+        "fetch_rounds": found.fetch_rounds,
+        "draft_fetch_rounds": found.draft_fetch_rounds,
+        "records_lost": found.records_lost,
+        "committed_lost": lost and lost.committed,
+        "unproven_lost": lost and lost.unproven,
+        "superseded_lost": lost and lost.superseded,
+    }
 
 
 def _majority_proof(

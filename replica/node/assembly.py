@@ -1,4 +1,4 @@
-"""Makes a node of its parts: its directory, its storage, the consensus core and the network."""
+"""Builds a node from its parts: its directory, its storage, the consensus core and the network."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _assembled(
     client: ClientConfig | None,
 ) -> Node:
     security = settings.security
-    # What can be wrong in the settings is checked first: no log has to be read for it.
+    # Everything that can be wrong in the settings is checked before the log is read.
     client = client or security.to_voters(settings.core.request_timeout_ms / 1000)
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
@@ -147,8 +147,8 @@ def _features(driver: Driver) -> Features:
 
 
 def _tell_refused_login(seldom: Seldom, client: Client, user: str) -> None:
-    """Report a login that was refused. The name comes from a stranger: the report quotes it, keeps
-    it on one line, and cuts it."""
+    """Report a login that was refused. A stranger may have chosen the name, so the report quotes it
+    on one line and cuts a long one."""
     shown = ascii(user[:64])
     facts: Fields = {"address": client.address, "listener": client.listener, "user": user[:64]}
     text = f"{client.listener}: login as {shown} from {client.address} refused"
@@ -220,8 +220,8 @@ def check_open_listeners(settings: NodeSettings) -> None:
 
 
 def _check_voters(settings: NodeSettings) -> None:
-    """Without named voters, voters are known by their processes, which works on one machine
-    only."""
+    """Raise UsageError where the settings name no voters, but voters are on other machines: without
+    names, a replica knows voters by their processes, which works on one machine only."""
     local = {settings.node_id}
     if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
         return

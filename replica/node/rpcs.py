@@ -30,7 +30,8 @@ from replica.wire.server import Client
 
 
 def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
-    """An answer without waiting, which depends on neither the version nor the client."""
+    """The Answer made of a function that doesn't wait, and needs neither the version nor the
+    client."""
 
     async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
         return answer_of(partition, request.message)
@@ -149,7 +150,7 @@ _OF_THE_NODE = (
 )
 
 READER_FETCH = Rpc(FETCH, ANYBODY, _fetch, refusals.of_topics(_FETCH_REFUSED), is_fetch=True)
-"""Fetch as readers send it. The row of FETCH in RPCS is for the fetches of replicas."""
+"""The row for fetches of readers. The row of FETCH in RPCS is for the fetches of replicas."""
 
 RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NODE)}
 """The rows by API key."""
@@ -158,8 +159,7 @@ TRANSLATIONS: dict[type[messages.PeerRequest], Translation] = {
     membership.API_VERSIONS.request: membership.API_VERSIONS,
     **{rpc.translation.request: rpc.translation for rpc in _OF_THE_CORE if rpc.translation},
 }
-"""The translations by the class of the core's request, for requests that a replica sends and
-answers that it gives."""
+"""The translations of the core's requests and their answers, by the class of the request."""
 
 
 def draft_rpc(key: int) -> Rpc:

@@ -128,7 +128,8 @@ class Core:
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only callers that know that this replica leads may ask."""
+        """The local role as a Leader. Only callers that know that this replica leads may ask. Which
+        node leads, `role.leader_id` says in every role."""
         assert isinstance(self.role, Leader)
         return self.role
 

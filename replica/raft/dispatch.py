@@ -267,7 +267,7 @@ def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
         case VoterChangeResponse():
             return handle_update_voter_response(core, message)
         case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():
-            return False  # this replica sends no request that these answer
+            return False  # ApiVersions is handled above; no replica asks for the others
         case _:
             assert_never(message)
 

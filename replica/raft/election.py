@@ -78,7 +78,7 @@ def handle_pre_vote_unsupported(core: Core) -> None:
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
-    """Wait for the election timeout. An observer asks other nodes who leads.
+    """Ask other nodes who leads, one after the other. A voter does so until its election timeout.
 
     Kafka's observer asks the bootstrap servers alone, and finds no leader where none of them is a
     voter any more. This one also asks the voters that its log names.

@@ -1,7 +1,7 @@
-"""Checks closed segments: they were complete and synced before the next segment was made.
+"""Checks closed segments, which were complete and synced before the next segment was made.
 
-Opening trusts them. It reads only what lies behind the last entry of their index, and a whole
-segment only where an index is missing or wrong.
+So opening a log trusts them. It reads only the batches behind the last entry of a segment's index,
+and reads a whole segment only where an index is missing or wrong.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from replica.storage.segment_index import (
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment. last: its last batch, None where a snapshot covers the whole segment and
-    nothing was read. rebuilt: whether its indexes were made anew."""
+    """A closed segment after the check. last: its last batch; None where a snapshot covers the
+    whole segment, so that nothing was read. rebuilt: whether its indexes were made anew."""
 
     segment: ClosedSegment
     last: Frame | None
@@ -38,8 +38,8 @@ class CheckedSegment:
 
 
 def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
-    """A closed segment that ends where the next begins, without reading it. None where an index is
-    missing."""
+    """The closed segment that begins at `base_offset` and ends at `end_offset`, where the next one
+    begins. It isn't read. None where an index is missing."""
     if files.missing(*INDEX_KINDS):
         return None
     with files.open() as log:
@@ -50,7 +50,8 @@ def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
 
 
 def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
-    """Find where a closed segment ends. Raises DataError, which names file and byte, for damage."""
+    """Find where a closed segment ends. Raises DataError, which names file and byte, for a damaged
+    segment."""
     with files.open() as log:
         if not files.missing(*INDEX_KINDS):
             offsets = ascending_prefix(files.offset_index())
@@ -70,7 +71,8 @@ def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
 
 
 def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
-    """The start offset of each leader epoch, by the headers of all batches."""
+    """The start offset of each leader epoch in these segments, by the headers of all their
+    batches."""
     entries: Epochs = ()
     for segment in segments:
         with segment.files.open() as log:

@@ -1,8 +1,8 @@
 """The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
 UnifiedLog).
 
-`replica.storage.recovery.open_log` makes it. It syncs on `flush`, before a new segment, and with a
-truncation; the host decides how many appends share one sync.
+`replica.storage.recovery.open_log` opens a log. The log is synced by `flush`, before a new segment
+is made, and by a truncation. So the host decides how many appends share one sync.
 
 After a failed write or sync, the content of the disk is unknown. Every later change raises that
 first error, until the log is opened again.
@@ -35,8 +35,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a log. archive: keeps batches that a truncation or a snapshot removes; None to
-    lose them."""
+    """Where a log lies. archive: keeps the batches that a truncation or a snapshot removes; None to
+    keep none."""
 
     files: FileSystem
     folder: str
@@ -47,8 +47,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFolder:
-    """The content of the folder when it was opened. closed: segments in the order of their offsets.
-    log_start: inclusive. control: the control batches from the offset `control_from` on."""
+    """The content of the folder when the log was opened. closed: the closed segments, in the order
+    of their offsets. active: the newest segment. log_start: inclusive. control: the control batches
+    from the offset `control_from` on."""
 
     checkpoint: EpochCheckpoint
     closed: list[ClosedSegment]
@@ -59,9 +60,9 @@ class OpenedFolder:
 
 
 class FileLog(Log):
-    """The port says what each method promises.
+    """The log as files. The port replica.raft.ports.Log says what each method promises.
 
-    log_start: inclusive. log_end: exclusive. repairs: what opening changed, a line each.
+    log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     """
 
     def __init__(self, place: Place, opened: OpenedFolder, repairs: list[str]) -> None:
@@ -89,7 +90,7 @@ class FileLog(Log):
         return sum(segment.size for segment in self._closed) + self._active.size
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log must restart at a snapshot."""
+        """Whether the log is older than this snapshot, and must restart at it."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
@@ -102,8 +103,8 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError and appends nothing where the data isn't one whole batch as
-        announced."""
+        """Raises CorruptDataError, and appends nothing, where a batch's data isn't exactly one
+        batch with the offsets and the epoch that its value names."""
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:
@@ -137,7 +138,8 @@ class FileLog(Log):
                 self._archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
-            # Before the checkpoint is written: only its old content may tell the log start.
+            # This comes before the checkpoint is written: its old content may be all that tells the
+            # log start.
             self._drop_leftovers()
             self._checkpoint.truncate_from_end(self.log_end)
             self._checkpoint.save()
@@ -153,7 +155,8 @@ class FileLog(Log):
                 self._active.sync_all()
                 self._archive.keep_log(self._folder, snapshot_id)
             self._active.close()
-            for segment in (self._active, *reversed(self._closed)):
+            self._active.files.remove()
+            for segment in reversed(self._closed):
                 segment.files.remove()
             self._checkpoint.clear()
             self._checkpoint.save()
@@ -165,8 +168,8 @@ class FileLog(Log):
             self.snapshots.delete_before(snapshot_id)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Raises CorruptDataError, which names file and byte, instead of returning a batch with a
-        wrong CRC. All returned bytes are from one segment."""
+        """Raises CorruptDataError, which names file and byte, for a batch with a wrong CRC. All
+        bytes that one call returns come from one segment."""
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
             return memoryview(b"")
@@ -191,7 +194,7 @@ class FileLog(Log):
             self._drop_leftovers()
 
     def close(self) -> None:
-        """Make everything durable, indexes too, and close the files."""
+        """Make the log and its indexes durable, and close the files."""
         with self._changing():
             self._active.sync_all()
             self._checkpoint.save()
@@ -216,7 +219,7 @@ class FileLog(Log):
         return create_segment(SegmentFiles(self._files, self._folder, base_offset), self._config)
 
     def _tail(self, end_offset: int) -> CutTail:
-        """The batches that a truncation removes: from the one that holds `end_offset` on."""
+        """The batches that a truncation removes, from the batch that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )
@@ -224,7 +227,8 @@ class FileLog(Log):
         return CutTail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
 
     def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
-        """(base offset of the segment, whole batches), up to the log end."""
+        """(base offset of the segment, bytes of whole batches) from the batch that holds
+        `start_offset` up to the log end."""
         while start_offset < self.log_end:
             segment = self._segment_of(start_offset)
             data, runs = segment.read(start_offset, READ_BYTES, self.log_end)
@@ -232,8 +236,8 @@ class FileLog(Log):
             start_offset = runs[-1].end_offset
 
     def _remove_from(self, end_offset: int) -> None:
-        """Remove segments that begin at or above an offset, the newest first. The oldest one
-        stays."""
+        """Remove the segments that begin at or above `end_offset`, the newest first. The oldest
+        segment stays."""
         if not self._closed or self._active.base_offset < end_offset:
             return
         self._active.close()
@@ -263,8 +267,8 @@ class FileLog(Log):
         return self._closed[bisect_right(self._bases(), offset) - 1]
 
     def _control_batches(self) -> list[Batch]:
-        """The control batches above the newest snapshot, or else from the log start on. What
-        opening has not read is read once, on the first call."""
+        """The control batches above the newest snapshot; without a snapshot, those from the log
+        start on. Batches that opening has not read are read once, at the first call."""
         ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
         start = max([self.log_start, *ends])
         if self._control_from > start:
@@ -291,9 +295,9 @@ class FileLog(Log):
 def _located(batch: Batch) -> tuple[bytes, Frame]:
     """The bytes to write, and their frame at position 0.
 
-    The CRC of fetched bytes was checked on arrival, so that the leader is blamed for a wrong one.
-    This second check is the last one before the disk for bytes that were in memory meanwhile, and
-    the first for what a client proposed.
+    The CRC of a fetched batch was already checked when it arrived, where a wrong CRC is the
+    leader's fault. Since then the bytes were in memory, so they are checked again before they go to
+    disk. For a batch that a client proposed, this is the first check.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

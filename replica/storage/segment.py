@@ -1,7 +1,7 @@
 """One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
 
-A closed segment is complete, synced and read only. The active segment is the newest one: its log is
-written first, and its indexes when the log is synced.
+A closed segment is complete and synced, and is only read. The active segment is the newest one: its
+log is written first, and its indexes when the log is synced.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _RENEWED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Kafka's settings and defaults: metadata.log.segment.bytes and .ms (the time between a
-    segment's first batch and the batch to be added), index.interval.bytes, index.max.bytes."""
+    """The settings of segments, with Kafka's defaults: metadata.log.segment.bytes,
+    metadata.log.segment.ms, index.interval.bytes and index.max.bytes. segment_ms: the most time
+    between a segment's first batch and a batch that is added to it."""
 
     segment_bytes: int = 1024 * 1024 * 1024
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
@@ -49,8 +50,9 @@ class LogConfig:
 
 @dataclass(slots=True)
 class ClosedSegment:
-    """end_offset: exclusive. size: in bytes. The index is read when it is needed, and then kept:
-    2 MiB for each GiB of log."""
+    """A segment that takes no more batches. end_offset: exclusive. size: the bytes of the log file.
+    The offset index is read when it is needed, and then stays in memory: 2 MiB for each GiB of
+    log."""
 
     files: SegmentFiles
     end_offset: int
@@ -62,7 +64,7 @@ class ClosedSegment:
         return self.files.base_offset
 
     def reopen(self, config: LogConfig) -> ActiveSegment:
-        """The segment for writing again, after the segments behind it were removed.
+        """Open the segment for writing again, after the segments behind it were removed.
 
         Raises DataError where one of its batches is damaged.
         """
@@ -91,9 +93,9 @@ class ClosedSegment:
 class ActiveSegment:
     """The newest segment with its three open files.
 
-    size: bytes written. synced_size: bytes that are certainly on the disk. first_timestamp: the
-    largest timestamp (ms) of the first batch, -1 without one. _written: how many bytes of each
-    index are in its file.
+    size: the bytes of the log file that are written. synced_size: how many of them are certainly on
+    the disk. first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no
+    batch. _written: how many bytes of each index are in its file.
     """
 
     config: LogConfig
@@ -134,12 +136,13 @@ class ActiveSegment:
         )
 
     def append(self, data: bytes, frame: Frame) -> None:
-        """Write a batch at the end, wherever `frame` places it. It isn't synced yet."""
+        """Write a batch at the end of the log file, whatever position `frame` names. The batch
+        isn't synced yet."""
         self._log.write(self.size, data)
         self.add(run_of(frame._replace(position=self.size), self.index.room))
 
     def add(self, run: Run) -> None:
-        """Count batches that lie at the end of the file already."""
+        """Take batches into the segment that are already in the file, behind those that it has."""
         if run.position == 0:
             self.first_timestamp = run.first_timestamp
         self.index.add(run)
@@ -184,8 +187,8 @@ class ActiveSegment:
         self.cut()
 
     def _go_back(self, end_offset: int) -> None:
-        """Count only the batches up to the last one below `end_offset` that has an entry in the
-        index; none where no batch there has one."""
+        """Let the segment end with the last batch below `end_offset` that has an entry in the
+        index; let it be empty where no batch there has an entry."""
         interval, found = self.config.index_interval_bytes, None
         offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
         if offsets:
@@ -200,7 +203,7 @@ class ActiveSegment:
     def cut(self) -> None:
         """Cut the log durably at `size`, and the indexes to the batches before that.
 
-        The indexes are cut first, because no entry may ever point at bytes that are gone.
+        The indexes are cut first, because no entry may ever point at bytes that were removed.
         """
         for kind, content in self._indexes():
             file = self.opened[kind]
@@ -217,11 +220,12 @@ class ActiveSegment:
         self._write_indexes()
 
     def renew(self) -> None:
-        """Write again what may be in the machine's memory only, so that `cut` syncs it.
+        """Write those bytes again that may be in the machine's memory only, so that `cut` syncs
+        them.
 
-        After a failed sync the system takes unwritten bytes for written, also for processes that
-        open the file later. Index entries follow a sync, so the bytes up to the last entry are
-        safe.
+        After a failed sync the operating system takes bytes for written that aren't on the disk,
+        and processes that open the file later can't see that. Index entries are written after a
+        sync, so the bytes up to the last entry are safe.
         """
         index = self.opened[FileKind.OFFSET_INDEX]
         entries = synced_entries(index.read(0, index.size()))
@@ -234,8 +238,8 @@ class ActiveSegment:
             position += len(data)
 
     def seal(self) -> ClosedSegment:
-        """Sync log and indexes, with the indexes' last entries. The segment takes no more
-        batches."""
+        """Add the last entries of the indexes, and sync log and indexes. The segment then takes no
+        more batches."""
         self.index.close()
         self.sync_all()
         self.close()
@@ -267,8 +271,9 @@ class ActiveSegment:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """segment: the sound beginning; its files are as they were found. damage: what ends it.
-    trusted: the last batch that was not read, None where all were read."""
+    """The newest segment as it was found. segment: its sound beginning, while the files are still
+    as they were. damage: the fault that ends the sound part; None where the whole file is sound.
+    trusted: the last batch that was not read; None where all batches were read."""
 
     segment: ActiveSegment
     damage: DataError | None
@@ -281,7 +286,7 @@ class ScannedSegment:
 
 
 Visitor = Callable[[Run, Buffer], None]
-"""Called with each run of batches and its bytes."""
+"""A function that is called with each run of batches and its bytes."""
 
 
 def scan_segment(
@@ -293,11 +298,12 @@ def scan_segment(
     covered: int = 0,
     piece_bytes: int = batch_walk.PIECE_BYTES,
 ) -> ScannedSegment:
-    """Read a segment, check every batch, and compute its indexes. It changes nothing, except that
-    missing index files are made; `ActiveSegment.cut` removes what is damaged.
+    """Read a segment, check every batch, and compute its indexes. Nothing on the disk changes,
+    except that missing index files are made; `ActiveSegment.cut` removes the damaged end.
 
-    epoch: of the batch before the segment. covered: where the newest snapshot ends; what was synced
-    below that, by the index, is not read. piece_bytes: as in `walk`.
+    epoch: the epoch of the last batch before the segment. covered: the offset where the newest
+    snapshot ends; batches below it that were synced, as the index shows, are not read. visit: a
+    function that is called with each run. piece_bytes: as in `walk`.
     """
     segment = _opened(files, config)
     log = segment.opened[FileKind.SEGMENT]
@@ -323,11 +329,11 @@ def scan_segment(
 
 
 def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
-    """Take the batches up to the last index entry below `covered` for read, and return the last of
+    """Treat the batches up to the last index entry below `covered` as read, and return the last of
     them.
 
-    None where log and indexes don't fit together, or where the index isn't one that follows the
-    syncs (see `synced_entries`): then nothing is taken for read.
+    None where log and indexes don't fit together, or where the index doesn't show what was synced
+    (see `synced_entries`): then no batch is treated as read.
     """
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]

@@ -42,8 +42,7 @@ class SegmentFiles:
         self.files.sync_directory(self.folder)
 
     def remove(self) -> None:
-        """Remove all of them, Kafka's producer snapshot among them. After a crash they stay
-        removed."""
+        """Remove all of them durably. Kafka's producer snapshot is one of them."""
         kinds = (*KINDS, FileKind.PRODUCER_SNAPSHOT)
         missing = self.missing(*kinds)
         for kind in kinds:

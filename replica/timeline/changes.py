@@ -1,8 +1,10 @@
-"""The typed changes that the records of a branch make, and those of the tails beside it.
+"""Finds the typed changes that the records of a branch make, and those that the records of its
+tails made.
 
-The replay begins at offset 0, or where a whole snapshot ends, and again at the next such place
-behind a hole or a record that can't be read, as replica.check.replaying does. What a snapshot holds
-at such a place is state and no change. Each record takes some 20 us.
+The replay begins at offset 0, or where a whole snapshot ends. Behind a hole, or behind a record
+that can't be read, it begins again where the next whole snapshot ends, as in
+replica.check.replaying. The entities of such a snapshot are state, and no changes. Each record
+takes some 20 us.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail, Piece
 
 FROM_SNAPSHOT = -1
-"""Stands for the offset of an entity of a snapshot: a snapshot's own offsets are no offsets of the
-log."""
+"""The value in place of the offset of an entity that a snapshot gave: offsets within a snapshot are
+no offsets of the log."""
 _EVERY_BATCHES = 512
 
 
 class LoggedChange(NamedTuple):
     """A change, and the record that made it so.
 
-    at: ms since the epoch, of the record or its transaction's end. commitment: proven, unproven or
-    superseded, as in gold.metadata_changes.
+    at: the time in ms since 1970 (UTC) of the record, or of the end of its transaction. commitment:
+    proven, unproven or superseded, as in gold.metadata_changes. told: the change itself.
     """
 
     at: int
@@ -55,16 +57,18 @@ class LoggedChange(NamedTuple):
 def logged_changes(
     branch: Branch, redactor: Redactor | None, watch: Watch | None = None
 ) -> Iterator[LoggedChange]:
-    """The changes in the log's order; those of a tail come where it leaves the branch. redactor:
-    None keeps secrets. watch: is told how far long work is."""
+    """The changes in the order of the log. The changes of a tail come where the tail leaves the
+    branch. redactor: removes secrets; None to keep them. watch: is told how far long work has
+    come."""
     return _Walk(branch, _reading(redactor), watch).changes()
 
 
 def replayed(
     branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
 ) -> Image | None:
-    """The state at the branch's end, which is `end_offset` (exclusive), or nothing is known of it.
-    What a snapshot gave has FROM_SNAPSHOT in the place of its offset."""
+    """The state at the branch's end; None where the branch doesn't end at `end_offset` (exclusive),
+    or the state there is unknown. An entity that a snapshot gave has FROM_SNAPSHOT in place of its
+    offset."""
     walk = _Walk(branch, _reading(redactor), watch)
     deque(walk.changes(), maxlen=0)
     return walk.image_at(end_offset)
@@ -82,8 +86,8 @@ def _reading(redactor: Redactor | None) -> RecordReader:
 
 
 class _Walk:
-    """One walk along the branch. replay: None while nothing is known of the state. end: of the last
-    batch."""
+    """One walk along the branch. replay: the replay; None while the state is unknown. end: the end
+    (exclusive) and epoch of the last batch."""
 
     def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
         self._branch = branch
@@ -104,7 +108,7 @@ class _Walk:
         yield from self._leaving_at(self._end.offset)
 
     def image_at(self, end_offset: int) -> Image | None:
-        """The state, where the walk has come to this end and knows it."""
+        """The state, if the walk has come to this end (exclusive) and knows it; else None."""
         if self._end.offset != end_offset:
             self._enter(end_offset)
         return None if self._replay is None else self._replay.image()
@@ -135,7 +139,8 @@ class _Walk:
             yield LoggedChange(record.timestamp, epoch, commitment, told)
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
-        """The changes of the tails that leave the branch there, of which nothing is ever valid."""
+        """The changes of the tails that leave the branch at this offset. None of these changes ever
+        becomes valid."""
         while self._tails and self._tails[-1].start <= offset:
             tail = self._tails.pop()
             if tail.start == offset and self._replay is not None:
@@ -160,7 +165,8 @@ class _Walk:
                 return
 
     def _enter(self, base_offset: int) -> None:
-        """The replay for the next batch; None where its records don't change the state."""
+        """Prepare the replay for the next batch. It is None where the state before this batch is
+        unknown."""
         if base_offset != self._end.offset:
             self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
             self._end = OffsetAndEpoch(base_offset, -1)
@@ -196,14 +202,15 @@ def _told(
 
 
 class _Inflations:
-    """How much each file of one directory may still inflate to."""
+    """The limits of inflation: to how many bytes the files of one directory may still be
+    inflated."""
 
     def __init__(self) -> None:
         self._path = ""
         self._inflation = Inflation(0)
 
     def of(self, path: str, size: int) -> Inflation:
-        """The inflation of the file that is read now; files are read one after the other."""
+        """The limit for the file that is read now. Files are read one after another."""
         if path != self._path:
             self._path, self._inflation = path, Inflation(size)
         return self._inflation

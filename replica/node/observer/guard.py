@@ -38,11 +38,12 @@ class RefusedObserverError(KraftlakeError):
 
 
 class Guard:
-    """`call` sends a request, as the driver's does. failed: set when no more requests may be sent.
+    """Checks requests before they are sent. `call` sends a request, as the driver's `call` does.
+    failed: a future that gets an error when no more requests may be sent.
 
-    key: the id under which the observer fetches, None for an anonymous one, which no leader counts.
-    Before the first fetch from a node in each epoch, that node is asked to describe the quorum. The
-    voters in the log are checked before every request.
+    key: the replica key under which the observer fetches; None for an anonymous observer, which no
+    leader counts. Before the observer first fetches from a node in an epoch, that node is asked to
+    describe the quorum. The voters in the log are checked before every request.
     """
 
     def __init__(self, call: Call, raft: Raft, key: ReplicaKey | None) -> None:
@@ -51,11 +52,12 @@ class Guard:
         self._raft = raft
         self._key = key
         self._verified: tuple[int, int] | None = None
-        """The node and epoch that were asked last, where they spoke against nothing."""
+        """The node that was asked last with the epoch of that time, if its answer showed no
+        conflict."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request, and return the answer. Raises PeerError; once `failed` is set, it
-        raises that without sending anything."""
+        """Send the request, and return the answer. Raises PeerError where no answer comes. Once
+        `failed` is set, the request isn't sent, and this raises PeerError at once."""
         if self.failed.done():
             raise _stopped(send)
         if self._key is not None and self._key.node_id in self._raft.log.voters.ids:
@@ -90,7 +92,7 @@ class Guard:
         self._verified = (send.node_id, epoch)
 
     def _failure(self, send: Send, why: str) -> UnreachablePeerError:
-        """Let the recording fail. Returns the error for the core."""
+        """Let the recording fail with this reason. Returns the error that the core is given."""
         if not self.failed.done():
             self.failed.set_exception(RefusedObserverError(why))
         return _stopped(send)
@@ -105,7 +107,8 @@ DENIED = f"DescribeQuorum is denied; {RIGHTS}, or take --anonymous, which needs 
 
 
 RECENT_MS = 5_000
-"""A replica that fetched within this time is alive; an observer fetches at least every 500 ms."""
+"""A replica that fetched within this time (ms) is alive; an observer fetches at least every 500
+ms."""
 
 
 def conflict(
@@ -113,8 +116,9 @@ def conflict(
 ) -> str | None:
     """Why this node must not fetch as `key`. None where no other node has its id.
 
-    node_ids: the registered brokers and controllers. Another observer with the id counts, unless
-    its directory id is the one of `key`, or unknown: see `may_be_alive`.
+    node_ids: the node ids of the registered brokers and controllers. An observer with the same node
+    id is in conflict too, unless its directory id is the one of `key` or unknown (see
+    `may_be_alive`).
     """
     node_id = key.node_id
     if any(state.replica.node_id == node_id for state in quorum.voters):

@@ -1,6 +1,6 @@
-"""The security of connections that this process makes: to voters, or by the properties file of a
-Kafka client, as Kafka's own tools take it (--command-config). Whether other
-users of the machine may read files with its secrets."""
+"""The security of connections that this process makes. The keys stand in the node's own properties
+file for connections to voters, or in the properties file of a Kafka client, which Kafka's own tools
+take too (--command-config). Finds files with secrets that other users of the machine may read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
-    """A line for each file with secrets that other users may read: the properties file, if it holds
-    a password or key, and `others`."""
+    """A line for each file with secrets that other users may read. Such files are the properties
+    file, if it holds a password or key, and `others`."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(
@@ -40,14 +40,15 @@ def _others_may_read(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """tls: None for plain text. sasl: None where at most TLS authenticates."""
+    """How a connection is secured. tls: None for plain text. checks_host_name: whether the
+    certificate must name the host. sasl: None for a connection without SASL."""
 
     tls: Tls | None = None
     checks_host_name: bool = True
     sasl: Mechanism | None = None
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
-        """The config with this security. It reads the PEM files; raises UsageError and
+        """The config with this security. This method reads the PEM files. It raises UsageError and
         UnreadableFileError, which name the file."""
         if self.tls is None:
             return replace(config, tls=None, sasl=self.sasl)
@@ -57,7 +58,8 @@ class ClientSecurity:
 
 def client_security_in(properties: Properties) -> ClientSecurity:
     """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
-    client's file say. It opens no other file. Raises UsageError, which names file and key."""
+    client's file say. This function opens no other file. Raises UsageError, which names file and
+    key."""
     protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
     if uses_sasl(protocol):
@@ -66,7 +68,7 @@ def client_security_in(properties: Properties) -> ClientSecurity:
 
 
 def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -> ClientSecurity:
-    """The security for a protocol of PROTOCOLS, with the ssl. keys of `properties`."""
+    """The security for one of PROTOCOLS, with the ssl. keys of `properties`."""
     if not uses_tls(protocol):
         return ClientSecurity(sasl=sasl)
     return ClientSecurity(tls_in(properties), checks_host_name(properties), sasl)
@@ -81,9 +83,9 @@ def connect_timeout_s(properties: Properties, default: float | None = None) -> f
 def client_config_in(
     properties: Properties, default: ClientConfig
 ) -> tuple[ClientConfig, tuple[str, ...]]:
-    """`default` with what a Kafka client's file changes: the security, client.id,
-    request.timeout.ms and socket.connection.setup.timeout.ms. Beside it a line for each file with
-    secrets that other users may read.
+    """(config, warnings). The config is `default` with what a Kafka client's file changes: the
+    security, client.id, request.timeout.ms and socket.connection.setup.timeout.ms. The warnings
+    have a line for each file with secrets that other users may read.
 
     Raises UsageError, which names file and key, and UnreadableFileError for a PEM file.
     """

@@ -1,5 +1,5 @@
 """A row of the table of RPCs (replica.node.rpcs). A request that the consensus core answers is
-translated for the core, and the core's answer back."""
+translated for the core, and the core's answer is translated back."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from replica.wire.schema import Api, Message
 from replica.wire.server import Client
 
 Answer = Callable[[ServedPartition, Client, WireRequest], Awaitable[Message | None]]
-"""Makes the answer to a request. None sends no answer."""
+"""A function that makes the answer to a request. None means that no answer is sent."""
 Refusal = Callable[[ServedPartition, WireRequest, ErrorCode], Message]
-"""Makes the response that says the same error about everything that the request asked."""
+"""A function that makes the response which gives the same error for everything that the request
+asked."""
 
 
 def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
-    """A refusal for responses that have one error code."""
+    """The refusal for an API whose responses have a single error code."""
     return {"errorCode": int(error)}
 
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """One request with its response.
+    """One API as a replica serves it.
 
-    versions: the served ones. is_forwarded: a replica that doesn't lead forwards the request to the
-    leader. is_fetch: the answer takes as many bytes as there is room for, and clients send the
-    request again and again. translation: for requests that the consensus core answers.
+    callers: the clients that may send the request. answer: makes the answer. refusal: makes the
+    answer to a client that may not ask. versions: the versions that are served. is_forwarded:
+    whether a replica that doesn't lead forwards the request to the leader. is_fetch: whether the
+    request is a kind of fetch: its answer takes as many bytes as there is room for, and clients
+    send it again and again. translation: the translation of a request that the consensus core
+    answers; None for other requests.
     """
 
     api: Api
@@ -54,8 +58,8 @@ class Rpc:
 
 
 LONGEST_WAIT_MS = 60_000
-"""The longest wait of a fetch in ms, whatever it asks for: only an answer shows whether the client
-is still connected."""
+"""The longest time (ms) that a fetch waits, whatever it asks for: only when an answer is sent does
+it show whether the client is still connected."""
 
 
 def core_rpc(
@@ -77,7 +81,8 @@ def core_rpc(
 
 
 async def _answer(partition: ServedPartition, side: ServerSide, request: WireRequest) -> Message:
-    """The response to a peer or an administrator. Raises DataError for a malformed request."""
+    """The core's response to a peer or an administrator. Raises DataError for a malformed
+    request."""
     raft = partition.raft
     listener = partition.config.default_listener
     about = ReplicatedPartition(partition.topic.name, partition.topic.id, listener, raft.log.voters)

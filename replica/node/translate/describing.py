@@ -29,7 +29,7 @@ def _read_describe(
 def _write_describe_response(
     partition: ReplicatedPartition, response: DescribeQuorumResponse, version: int
 ) -> Message:
-    """The answer. Times exist since version 1, directory ids and the voters' endpoints since
+    """The answer. It has times since version 1, and directory ids and the voters' endpoints since
     version 2."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
@@ -57,7 +57,8 @@ def _read_describe_response(
 
 
 def described(found: DescribedQuorum) -> DescribeQuorumResponse:
-    """The leader's answer for the core; -1 for times that its release doesn't tell."""
+    """The leader's answer as the core's message. A time is -1 where the leader's release doesn't
+    tell it."""
     return DescribeQuorumResponse(
         error=error_of(found.error),
         epoch=found.epoch,

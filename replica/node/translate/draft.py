@@ -1,4 +1,5 @@
-"""FetchQuorumRecords of KIP-595's draft, which has no topics, no versions, and its own errors."""
+"""Translates FetchQuorumRecords of KIP-595's draft, which has no topics, no versions, and errors of
+its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Fetch of replicas, and FetchSnapshot. Fetch is used from version 12 on, for older versions don't
-say the epoch of the last record. Records stay the bytes of the log; they aren't encoded anew."""
+"""Translates Fetch between replicas, and FetchSnapshot. Replicas use Fetch from version 12 on,
+because older versions don't name the epoch of the last record. Records stay the bytes of the log;
+they aren't encoded anew."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _SINCE_REPLICA_STATE = 15
 
 
 def replica_id(message: Message, version: int) -> int:
-    """In whose name a Fetch asks. Negative for a reader and for an anonymous observer."""
+    """The node id in whose name a Fetch asks. It is negative for a reader and for an anonymous
+    observer."""
     has_state = version >= _SINCE_REPLICA_STATE
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]
     return found
@@ -88,7 +90,8 @@ def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """None where neither number is set. The core refuses an id with one number."""
+    """An offset with its epoch, of a response. None where neither number is set. If only one of the
+    two is set, the core refuses the value."""
     if found["endOffset"] < 0 and found["epoch"] < 0:
         return None
     return OffsetAndEpoch(found["endOffset"], found["epoch"])

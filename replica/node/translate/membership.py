@@ -1,4 +1,4 @@
-"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures and ApiVersions."""
+"""Translates AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures and ApiVersions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITHOUT_RESULTS = 2
 
 
 class InvalidFeatureError(KraftlakeError):
-    """An UpdateFeatures about something other than kraft.version."""
+    """A request UpdateFeatures names another feature than kraft.version."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 

@@ -170,7 +170,8 @@ class ResponseForm(_Form):
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """read raises InvalidPartitionError or InvalidFeatureError; their `code` is the answer."""
+    """How a replica reads the request and writes the answer. `read` raises InvalidPartitionError or
+    InvalidFeatureError, whose `code` is the error to answer."""
 
     read: Callable[[ReplicatedPartition, Message, int], PeerRequest]
     write: Callable[[ReplicatedPartition, Any, int], Message]
@@ -178,7 +179,8 @@ class ServerSide:
 
 @dataclass(frozen=True, slots=True)
 class ClientSide:
-    """read raises DataError for what doesn't answer this request."""
+    """How a replica writes the request and reads the answer. `read` raises DataError for a message
+    that doesn't answer this request."""
 
     write: Callable[[ReplicatedPartition, Any, int], Message]
     read: Callable[[ReplicatedPartition, Message, int], PeerResponse]
@@ -186,12 +188,12 @@ class ClientSide:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One of the core's requests on the wire.
+    """How one of the core's requests and its answer are written and read on the wire.
 
-    request: its class. client: None for a request that no replica sends. server: None for
-    ApiVersions, which replica.wire.server answers itself. oldest: the first version with everything
-    that the core needs in each such request. needed: the first version that can say a given request
-    without losing what matters.
+    request: the class of the core's request. client: None for a request that no replica sends.
+    server: None for ApiVersions, which replica.wire.server answers itself. oldest: the first
+    version that can hold everything which the core needs in every such request. needed: a function
+    that gives the first version which can hold everything that matters in one given request.
     """
 
     request: type[PeerRequest]
@@ -203,7 +205,7 @@ class Translation:
 
     @property
     def versions(self) -> range:
-        """The versions in which replicas send it to each other."""
+        """The versions in which replicas send this request to each other."""
         return range(self.oldest, self.api.versions[-1] + 1)
 
     def least_version(self, request: PeerRequest) -> int:

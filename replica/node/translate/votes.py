@@ -1,4 +1,4 @@
-"""Vote, BeginQuorumEpoch, EndQuorumEpoch."""
+"""Translates Vote, BeginQuorumEpoch and EndQuorumEpoch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _SINCE_PRE_VOTES = 2
 
 
 def version_of_vote(request: VoteRequest) -> int:
-    """The first version that can say the request: older ones would turn a pre-vote into a vote."""
+    """The first version that can hold this request: older versions would turn a pre-vote into a
+    vote."""
     return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 

@@ -32,10 +32,10 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def servers_of(core: Core) -> tuple[int, ...]:
-    """The nodes that this replica may ask who leads: the bootstrap servers. An observer without
-    bootstrap servers may ask the configured voters (Kafka: KafkaRaftClient.initialize gives their
-    ids to its RequestManager)."""
-    if core.config.bootstrap_ids or core.may_stand:
+    """The nodes that this replica may ask who leads: the bootstrap servers, or without these the
+    configured voters (Kafka: KafkaRaftClient.initialize gives either to its RequestManager, with
+    the local replica among the voters, which isn't asked here)."""
+    if core.config.bootstrap_ids:
         return core.config.bootstrap_ids
     return tuple(each for each in core.config.static_voters.ids if each != core.local_id)
 

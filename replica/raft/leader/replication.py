@@ -59,7 +59,10 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
 
 
 def append_if_idle(core: Core) -> None:
-    """Append the records that wait, if all records before them are committed."""
+    """Append the records that wait, if all records before them are committed.
+
+    `append` comes back here through `update_high_watermark`, and finds the accumulator empty.
+    """
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
     if core.config.append_when_idle and is_idle and core.accumulator.record_count:

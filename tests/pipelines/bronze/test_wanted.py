@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.bronze.wanted import KnownKeys, wanted_segments
+from pipelines.bronze.new_records import KnownKeys, wanted_segments
 from replica.format.batch import BatchHeader
 from replica.format.segment import SegmentScan
 from replica.format.walk import LocatedBatch

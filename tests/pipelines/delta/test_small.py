@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines import delta
 from pipelines.delta import Lake, Written, committing, small
 from pipelines.delta.failures import meaning_of
-from pipelines.delta.replacing import replace_values
-from pipelines.session_settings import settings
+from pipelines.delta.writing import replace_values
+from pipelines.session import settings
 from pipelines.tables.contract import Column, Contract
 from replica.errors import BusyError, UnwritableFileError, UsageError
 from tests.pipelines.spark_writes import append, last_commit

@@ -15,9 +15,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pipelines.lake import Lake
-from pipelines.lineage.job_events import job_events
+from pipelines.lineage.job_events import job_events, wanted_transport
 from pipelines.lineage.lake import rows_written
-from pipelines.lineage.transport import wanted_transport
 from replica.errors import UsageError
 
 

@@ -1,10 +1,13 @@
 """Replicas outside of the voter set: how they find their leader (scenarios B43-B46)."""
 
+from dataclasses import replace
+
 import pytest
 
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.messages import FetchRequest, FetchResponse
-from tests.replica.raft.host import Host, batch, begin, bootstrapped, config, dynamic
+from tests.replica.raft.host import Disk, Host, batch, begin, bootstrapped, config, dynamic
+from tests.replica.raft.quorum import Quorum
 
 
 @pytest.mark.scenario("B43")
@@ -88,9 +91,40 @@ def test_an_observer_without_bootstrap_servers_finds_the_leader_that_follows_a_d
     assert (host.raft.role.leader_id, host.raft.role.epoch) == (1, 6)
 
 
-def test_a_static_voter_asks_no_other_voter_who_leads_before_its_election_timeout():
+def test_a_static_voter_without_a_leader_asks_the_other_voters_who_leads():
+    """In Kafka it also asks itself."""
     host = Host(config(1, 1, 2, 3))
+    asked = set()
+    for _ in range(2):
+        (send,) = host.take(FetchRequest)
+        asked.add(send.node_id)
+        host.fail(send)
+    assert asked == {2, 3}
     assert host.take(FetchRequest) == []
+    host.after(20)
+    assert len(host.take(FetchRequest)) == 1
+
+
+def test_a_static_voter_asks_its_bootstrap_servers_where_it_has_any():
+    host = Host(config(1, 1, 2, 3, bootstrap_ids=(-2,)))
+    assert [send.node_id for send in host.take(FetchRequest)] == [-2]
+
+
+def test_a_static_voter_on_an_empty_disk_follows_the_leader_before_its_election_timeout():
+    """The leader has told it of the epoch once, and doesn't know that its disk is another one."""
+    quorum = Quorum(1, 2, 3)
+    for host in list(quorum.hosts.values()):
+        host.config = replace(host.config, bootstrap_ids=())
+        quorum.restart(host.config.local.key.node_id)
+    quorum.run(5000)
+    leader = quorum.leader.raft.role
+    wiped = next(n for n in quorum.hosts if n != quorum.leader.config.local.key.node_id)
+    quorum.hosts[wiped].disk = Disk()
+    quorum.restart(wiped)
+    quorum.settle()
+    role = quorum.hosts[wiped].raft.role
+    assert (role.epoch, role.leader_id) == (leader.epoch, quorum.leader.config.local.key.node_id)
+    assert quorum.leader.raft.role.epoch == leader.epoch
 
 
 def test_an_observer_comes_back_to_a_leader_that_only_others_name():

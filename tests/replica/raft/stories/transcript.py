@@ -23,8 +23,9 @@ from replica.raft.effects import Effects, Reply, Send
 from replica.raft.inputs import Failed, Propose, Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse, ReplicaState
 from replica.raft.roles import Leader
-from tests.replica.raft.host import Step, voter
+from tests.replica.raft.host import voter
 from tests.replica.raft.quorum import Letter, node_of
+from tests.replica.raft.step import Step
 
 _SAID_BY_ALL = {
     "cluster_id": ("cluster", None),
