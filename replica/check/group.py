@@ -19,8 +19,8 @@ from replica.check.newest import (
     cluster_id_of,
     cluster_state,
     is_among,
+    newest_directories,
     role_of,
-    tells_newest,
 )
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
@@ -78,7 +78,7 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = tells_newest(group) if newest and replay else []
+    telling = newest_directories(group) if newest and replay else []
     replays = [
         replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata

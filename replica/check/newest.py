@@ -74,7 +74,7 @@ class ClusterState:
     refused_at: int | None = None
 
 
-def tells_newest(group: Iterable[Examined]) -> list[Examined]:
+def newest_directories(group: Iterable[Examined]) -> list[Examined]:
     """The directory to replay for each cluster. Directories whose log can be read as a whole are
     preferred to others; among them, the one whose log an election would prefer; among equal ones,
     that of the lowest node id."""
@@ -93,7 +93,7 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
     judged. watch: is told how far long work has come."""
     return [
         cluster_state(examined, replay_log(examined, (), watch, newest=True))
-        for examined in tells_newest(group)
+        for examined in newest_directories(group)
     ]
 
 

@@ -1,5 +1,6 @@
 """State machines behind the consensus core's port StateMachine.
 
-- `opaque`: bytes nobody looks into, counted and hashed; or no state, and no snapshots.
-- `metadata`: Kafka's metadata records, replayed to an image.
+- `opaque`: counts and hashes records whose bytes nobody looks into; or has no state, and writes no
+  snapshots.
+- `metadata`: replays Kafka's metadata records to an image.
 """

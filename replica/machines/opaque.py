@@ -1,5 +1,5 @@
-"""Machines for bytes nobody looks into: one counts and hashes all batches in their order; the
-other, for a recorder, has no state."""
+"""State machines for records whose bytes nobody looks into. One counts the batches, and hashes them
+in order; the other, for a recorder, has no state."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STATE = struct.Struct(">q32s")
 
 @dataclass(frozen=True, slots=True)
 class OpaqueState:
-    """batches: committed ones that are no control batches; digest: SHA-256 over the digest before
-    and the batch's bytes, zeros in the beginning."""
+    """The state. batches: the number of committed batches, without control batches. digest: the
+    SHA-256 over the digest before and the bytes of the last batch; zeros at the beginning."""
 
     batches: int = 0
     digest: bytes = bytes(32)
@@ -33,8 +33,11 @@ class OpaqueState:
 
 
 class OpaqueMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in `state`. Two replicas that committed the same
-    have the same state, so comparing states compares histories."""
+    """The state machine. next_offset: every record below this offset is in `state`.
+
+    Two replicas that have committed the same batches have the same state. So to compare two states
+    is to compare two histories.
+    """
 
     def __init__(self) -> None:
         self.state = OpaqueState()
@@ -67,11 +70,11 @@ class OpaqueMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """One: the state."""
+        """The value of a single record, which holds the state."""
         return (_STATE.pack(self.state.batches, self.state.digest),)
 
     def changed_ratio(self) -> float:
-        """A hash is changed as a whole."""
+        """Always 1, because a hash changes as a whole."""
         return 1.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
@@ -85,8 +88,8 @@ _EVERYTHING = 2**63 - 1
 
 
 class RecordingMachine(StateMachine):
-    """next_offset: behind all offsets, so that the host reads back no committed batches for this
-    machine."""
+    """The state machine. next_offset: an offset behind all others, so that the host reads no
+    committed batches for this machine."""
 
     def __init__(self) -> None:
         self.next_offset = _EVERYTHING

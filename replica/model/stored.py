@@ -39,8 +39,8 @@ class LeaderAndEpoch:
 class SnapshotFacts:
     """The facts of a complete snapshot.
 
-    size: bytes of the file. timestamp: LastContainedLogTimestamp of its header, in ms. voters,
-    kraft_version: of its control records; None and 0 where it has none.
+    size: the bytes of the file. timestamp: LastContainedLogTimestamp in the header, in ms. voters,
+    kraft_version: the values in its control records; None and 0 where it has no such records.
     """
 
     snapshot_id: OffsetAndEpoch

@@ -18,8 +18,8 @@ from replica.raft.roles import Leader
 
 
 def handle_clean(core: Core, clean: Clean) -> None:
-    """Move the log start as far up as the configured policy allows, but never above the high
-    watermark."""
+    """Move the log start as far up as the configured policy allows, but never above what is
+    committed."""
     if core.config.start_lag_ms is not None:
         if isinstance(core.role, Leader):
             oldest = core.now - core.config.start_lag_ms

@@ -103,8 +103,8 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError, and appends nothing, where a batch's data isn't exactly one
-        batch with the offsets and the epoch that its value names."""
+        """Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
+        whole batch with a right CRC."""
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:

@@ -56,7 +56,7 @@ class ListenerSecurity:
 
 def section_of(properties: Properties, listener: str) -> Properties:
     """The file's values for one listener: keys with its prefix are preferred."""
-    return properties.below(_prefix(listener))
+    return properties.with_prefix(_prefix(listener))
 
 
 def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
@@ -77,7 +77,7 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
         mechanisms,
         _passwords(section) if "PLAIN" in mechanisms else {},
         _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
-        listener_limits_in(section, properties.only_below(_prefix(listener.name))),
+        listener_limits_in(section, properties.only_with_prefix(_prefix(listener.name))),
     )
 
 

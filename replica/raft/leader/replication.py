@@ -120,7 +120,7 @@ def handle_fetch_snapshot_request(
     if error is not None or facts is None:
         core.refuse(request_id, request, error or ErrorCode.SNAPSHOT_NOT_FOUND)
         return
-    hear_of(core, request.replica)
+    count_for_check_quorum(core, request.replica)
     limit = min(request.max_bytes, core.config.response_max_bytes)
     length = max(0, min(limit, facts.size - request.position))
     response = FetchSnapshotResponse(
@@ -187,11 +187,11 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
         return
     role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
     core.keep(role)
-    hear_of(core, replica)
+    count_for_check_quorum(core, replica)
     update_high_watermark(core)
 
 
-def hear_of(core: Core, replica: ReplicaKey) -> None:
+def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
     """Count a fetch of this replica for check-quorum: a leader to which no majority fetches
     resigns."""
     role = core.leader

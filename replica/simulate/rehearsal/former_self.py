@@ -29,7 +29,7 @@ def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
     return is_adopted or role.leader_id == NO_NODE
 
 
-def told(node_id: int, epoch: int) -> str:
+def reason_down(node_id: int, epoch: int) -> str:
     """The reason why the node doesn't run, as a sentence without a full stop."""
     return (
         f"Kafka ends its process, as another node names node {node_id} as the leader of epoch "

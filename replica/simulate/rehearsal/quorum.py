@@ -27,7 +27,7 @@ from replica.simulate.nemesis import MAX_DRIFT
 from replica.simulate.node import Layout, SimulatedMachine, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
-from replica.simulate.rehearsal.former_self import ends_kafka, told
+from replica.simulate.rehearsal.former_self import ends_kafka, reason_down
 from replica.simulate.rehearsal.position import NoClients
 from replica.simulate.rehearsal.step import ScenarioStep, StandIn
 from replica.simulate.rehearsal.watch import RehearsalWatch
@@ -272,7 +272,7 @@ class _Run(Simulation):
         if node.host is not None and isinstance(event, Response):
             answer = event.message
             if ends_kafka(node.host.raft.role, node.node_id, answer):
-                self._failed[node.node_id] = told(node.node_id, answer.epoch)
+                self._failed[node.node_id] = reason_down(node.node_id, answer.epoch)
                 self.ended.add(node.node_id)
                 node.host.log.close()
                 node.host = None
