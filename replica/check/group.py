@@ -15,20 +15,21 @@ from replica.check.members import members_of
 from replica.check.membership import judge_membership
 from replica.check.newest import (
     ClusterState,
+    QuorumRole,
     cluster_id_of,
     cluster_state,
     is_among,
     newest_directories,
+    role_of,
 )
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
-from replica.check.role import QuorumRole, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import Image
+from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
 
 

@@ -23,9 +23,8 @@ from replica.history.divergence import Comparison, Divergence, compare
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.voters import is_majority, voter_sets_in_force
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 class EntryCommitment(Enum):

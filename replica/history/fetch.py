@@ -13,9 +13,14 @@ from dataclasses import dataclass
 
 from replica.history.epochs import kraft_end_offset_for, last_fetched_epoch, truncate_from_start
 from replica.history.log import ReplicaLog, epochs_of
-from replica.model.epochs import Epochs, EpochStart, OffsetAndEpoch, election_order
+from replica.model.epochs import (
+    BOOTSTRAP_SNAPSHOT,
+    Epochs,
+    EpochStart,
+    OffsetAndEpoch,
+    election_order,
+)
 from replica.model.kafka_errors import ErrorCode
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)

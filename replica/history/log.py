@@ -13,9 +13,14 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from replica.errors import UsageError
-from replica.model.epochs import UNDEFINED_EPOCH, EpochStart, OffsetAndEpoch, election_order
+from replica.model.epochs import (
+    UNDEFINED_EPOCH,
+    EpochStart,
+    OffsetAndEpoch,
+    election_order,
+    is_newer_than_log,
+)
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import is_newer_than_log
 from replica.model.voters import VotersAt
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from replica.history.branch import BranchPart
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison, Proof
 from replica.history.log import ReplicaLog
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)

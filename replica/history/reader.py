@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.history.epochs import UNDEFINED, end_offset_for, truncate_from_end
-from replica.history.fetch import Diverging, LogView, validate_leader_epoch
+from replica.history.fetch import Diverging, LogView
 from replica.model.epochs import UNDEFINED_EPOCH
-from replica.model.kafka_errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,7 @@ class OutOfRange:
     high_watermark: int
 
 
-ReaderDecision = (
-    Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging | ErrorCode
-)
+ReaderDecision = Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging
 
 
 def reader_fetch(
@@ -59,8 +56,6 @@ def reader_fetch(
     high_watermark: int | None,
     leader_high_watermark: int | None,
     fetch_offset: int,
-    current_epoch: int,
-    requested_leader_epoch: int = UNDEFINED_EPOCH,
     last_fetched_epoch: int = UNDEFINED_EPOCH,
 ) -> ReaderDecision:
     """Decide how to answer a reader that fetches from `fetch_offset` on.
@@ -69,16 +64,11 @@ def reader_fetch(
     leader before a record of its epoch is committed, and on a replica that has just started. While
     they are unknown, nothing above the log start is known to be committed; what lies below was in a
     snapshot. Then no offset counts as too high either: OFFSET_OUT_OF_RANGE from a node that the
-    reader takes for the leader would make the reader start anew. requested_leader_epoch: the leader
-    epoch that the reader names, which is checked; -1 where it names none. last_fetched_epoch: the
-    epoch of the record before `fetch_offset`; -1 where the reader names none. The decision is
-    Diverging where the committed part of this log has another epoch there (KIP-595's field, which
-    Kafka's brokers also look at in consumers' fetches).
+    reader takes for the leader would make the reader start anew. last_fetched_epoch: the epoch of
+    the record before `fetch_offset`; -1 where the reader names none. The decision is Diverging
+    where the committed part of this log has another epoch there (KIP-595's field, which Kafka's
+    brokers also look at in consumers' fetches).
     """
-    if requested_leader_epoch != UNDEFINED_EPOCH:
-        mismatch = validate_leader_epoch(current_epoch, requested_leader_epoch)
-        if mismatch is not None:
-            return mismatch
     # The local one is capped at the log end and never below the log start.
     local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
     local = max(local, log.log_start)

@@ -30,15 +30,11 @@ class TruncationBelowHighWatermarkError(KraftlakeError):
     rules. The follower must stop."""
 
     def __init__(self, offset: int, high_watermark: int) -> None:
-        super().__init__(offset, high_watermark)
-        self.offset = offset
-        self.high_watermark = high_watermark
-
-    def __str__(self) -> str:
-        return (
-            f"truncation to offset {self.offset} was asked for, "
-            f"below the high watermark {self.high_watermark}"
+        super().__init__(
+            f"truncation to offset {offset} was asked for, below the high watermark "
+            f"{high_watermark}"
         )
+        self.offset = offset
 
 
 def truncation_offset(follower: LogView, diverging: Diverging) -> int:

@@ -14,15 +14,6 @@ from replica.model.keys import ReplicaKey
 class HighWatermarkRegressionError(KraftlakeError):
     """A leader named a high watermark below one it named before."""
 
-    def __init__(self, known: int, offered: int | None) -> None:
-        super().__init__(known, offered)
-        self.known = known
-        self.offered = offered
-
-    def __str__(self) -> str:
-        offered = "none" if self.offered is None else str(self.offered)
-        return f"the high watermark would fall from {self.known} to {offered}"
-
 
 def majority(voters: int) -> int:
     """The least number of replicas that is more than half of `voters` voters."""
@@ -76,5 +67,6 @@ def checked_leader_watermark(named: int | None, leaders: int | None) -> int | No
     one before.
     """
     if named is not None and (leaders is None or leaders < named):
-        raise HighWatermarkRegressionError(named, leaders)
+        to = "none" if leaders is None else leaders
+        raise HighWatermarkRegressionError(f"the high watermark would fall from {named} to {to}")
     return leaders

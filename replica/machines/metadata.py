@@ -7,21 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
-from replica.metadata.image import (
-    EMPTY,
-    Image,
-    Replay,
-    ReplayedRecord,
-    differences,
-    to_records,
-)
-from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
+from replica.metadata.image.image import EMPTY, Image, differences
+from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from replica.host.host import Host, LogPlace, as_received
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from replica.errors import FileSystemError, KraftlakeError
 from replica.format.whole_batch import value_batch
-from replica.model.election_state import LeaderAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.leader.leading import NotLeaderError

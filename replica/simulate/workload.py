@@ -11,9 +11,10 @@ from typing import Protocol
 from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
 from replica.message.schema import Value
-from replica.metadata.image import Image, ReplayedRecord
+from replica.metadata.codec import encode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
 

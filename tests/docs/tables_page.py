@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from pipelines.tables.of_a_lake import TABLES
-from replica.metadata.changes import CHANGES
+from replica.metadata.changes.catalogue import CHANGES
 
 _HEAD = """\
 # The tables of a lake

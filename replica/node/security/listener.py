@@ -10,9 +10,8 @@ from ssl import SSLContext
 
 from replica.node.listeners import Listener, uses_sasl, uses_tls
 from replica.node.properties import Properties
-from replica.node.security.jaas import KEY, login_in
+from replica.node.security.jaas import KEY, known_mechanism, login_in
 from replica.node.security.limits import listener_limits_in
-from replica.node.security.sasl_keys import known_mechanism
 from replica.node.security.scram_file import read_credentials
 from replica.node.security.tls_keys import tls_in
 from replica.wire.limits import ListenerLimits

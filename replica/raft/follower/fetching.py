@@ -17,9 +17,8 @@ from replica.history.watermark import (
     follower_high_watermark,
 )
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.election import become_prospective

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from replica.machines.recording import RecordingMachine
+from replica.machines.opaque import RecordingMachine
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import StateMachine

@@ -11,7 +11,7 @@ from random import Random
 
 from replica.format.frames import frames
 from replica.format.whole_batch import value_batch
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest

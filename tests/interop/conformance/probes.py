@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from replica.errors import KraftlakeError
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Endpoints, Voter
 from replica.raft.messages import (
     AddVoterRequest,
