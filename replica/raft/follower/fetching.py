@@ -68,8 +68,8 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     role = core.role
     if response.error is not ErrorCode.NONE:
         return False
-    if not isinstance(role, Follower):
-        return True
+    if not isinstance(role, Follower):  # it doesn't say where the leader listens
+        return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
         core.illegal["fetch answered with impossible numbers"] += 1
