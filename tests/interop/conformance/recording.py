@@ -27,6 +27,8 @@ from tests.interop.partitioned_quorum import WITHIN_S, Node, PartitionedQuorum, 
 _SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
 """Small, so that a node that begins anew fetches a snapshot."""
 _BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
+_STARTS = 10
+"""Of a process that may end itself."""
 _HEARS_WITHIN_S = 15.0
 """So long a new leader is asked while a voter is away."""
 _ENDS_WITHIN_S = 5.0
@@ -110,7 +112,8 @@ def _ask_about_features(quorum: PartitionedQuorum) -> None:
 
 def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
     """A node starts with an empty log, and fetches a snapshot. It keeps its epoch, and forgets its
-    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter."""
+    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter. Its
+    process ends itself where it asks the leader, whom its quorum-state names, before any other."""
     node = quorum.nodes[node_id]
     node.kill()
     for path in node.partition.iterdir():
@@ -121,7 +124,10 @@ def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
     nobody = {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
     forgotten = {name: value for name, value in nobody.items() if name in fields}
     state.write_text(json.dumps(fields | forgotten))
-    quorum.start_again(node)
+    for _ in range(_STARTS):
+        quorum.start_again(node)
+        if not _has_ended(node):
+            break
     quorum.wait_for_all()
 
 
