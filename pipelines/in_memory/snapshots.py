@@ -19,7 +19,7 @@ from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 
 _SHOWN_NAME = re.compile(snapshots.SHOWN_NAME)
 _FIRST = ("node_id", "directory_id", "file")

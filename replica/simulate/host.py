@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, LogPlace, as_it_arrives
+from replica.host.host import Host, LogPlace, as_received
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick
@@ -116,7 +116,7 @@ class SimulatedHost(Host):
     def filled(self, reply: Reply) -> PeerResponse:
         """The response, decoded as the receiver would decode it, because two simulated hosts talk
         without a wire."""
-        return as_it_arrives(super().filled(reply))
+        return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:
         self.has_stopped |= effects.stopped is not None

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from replica.model.election_state import LeaderAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.inputs import Truncated

@@ -11,7 +11,7 @@ from replica.model.batch import Batch
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.simulate.host import SimulatedHost
