@@ -3,9 +3,10 @@ tests.forked asks for. What is forked is a process of its own, which runs the co
 `main`; all that it leaves out of `python -m jobs.cli` is the start of the interpreter and the
 imports.
 
-    python -m tests.fork_server SOCKET
+    python -m tests.fork_server SOCKET [MODULE...]
 
-SOCKET: the number of an inherited socket, at which tests.forked asks. Linux only.
+SOCKET: the number of an inherited socket, at which tests.forked asks. MODULE: more to import.
+Linux only.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ _MODULES = (
     "jobs.lake.build",
     "jobs.lake.ingest",
 )
-"""What they import starts no thread, which a fork would lose."""
 _CAPABILITY_VERSION_3 = 0x20080522
 _RIGHTS_OF_ROOT = 0b1110
 """CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER."""
@@ -107,16 +107,31 @@ def _become(request: Request) -> None:
     os.environ.clear()
     os.environ.update(wanted["variables"])
     time.tzset()
-    if wanted["open_files"] is not None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, tuple(wanted["open_files"]))
+    for limited, first, most in wanted["limits"]:
+        resource.setrlimit(limited, (first, most))
     if wanted["is_bound_by_modes"]:
         _drop_rights_of_root()
+    if wanted["opened_to"] is not None:
+        tell_what_is_opened(wanted["opened_to"])
 
 
 def _text(file: int, mode: str, errors: str) -> Any:
     """A standard stream, as Python makes it: stderr, and a terminal, are written line by line."""
     buffering = 1 if file == 2 or os.isatty(file) else -1
     return open(file, mode, buffering, "utf-8", errors, closefd=False)
+
+
+def tell_what_is_opened(path: str) -> None:
+    """Writes into a file which paths this process opens from now on, one in each line."""
+    told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str | bytes):
+            if arguments[2] & os.O_NOFOLLOW and os.path.islink(arguments[0]):
+                return  # the system refuses it
+            os.write(told, f"{arguments[0]}\n".encode())
+
+    sys.addaudithook(note)
 
 
 def _drop_rights_of_root() -> None:
@@ -133,8 +148,9 @@ def _drop_rights_of_root() -> None:
 
 
 if __name__ == "__main__":
-    for _name in _MODULES:
+    for _name in (*_MODULES, *sys.argv[2:]):
         importlib.import_module(_name)
+    assert len(os.listdir("/proc/self/task")) == 1, "a fork has one thread of those that are here"
     gc.collect()
     gc.freeze()
     _request = _serve(socket.socket(fileno=int(sys.argv[1])))

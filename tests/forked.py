@@ -19,21 +19,33 @@ from pathlib import Path
 
 from tests.fork_server import MOST_BYTES
 
+_OF_LAKES = frozenset(
+    ("build", "export", "forget", "ingest", "lake", "maintain", "quality", "report", "sql")
+)
+"""Commands that import Arrow."""
+_ARROW = ("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet")
+_WITHOUT_THREADS = {
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Variables of the server alone, whose imports would start threads, which a fork loses."""
 _PIPE_BYTES = 1 << 16
 """What a pipe takes while nobody reads it."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """arguments: behind `kraftlake`. variables: the whole environment. open_files: how many it may
-    open at first, and at most. is_bound_by_modes: whether the modes of files hold for it although
-    root starts it."""
+    """arguments: behind `kraftlake`. variables: the whole environment. limits: resource, soft and
+    hard limit of each, as setrlimit(2) takes them. is_bound_by_modes: whether the modes of files
+    hold for it although root starts it. opened_to: a file that is told of each path that it
+    opens."""
 
     arguments: tuple[str, ...]
     folder: str
     variables: Mapping[str, str]
-    open_files: tuple[int, int] | None = None
+    limits: tuple[tuple[int, int, int], ...] = ()
     is_bound_by_modes: bool = False
+    opened_to: str | None = None
 
 
 class Forked:
@@ -47,7 +59,8 @@ class Forked:
         self._told, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
             files = [stdin, stdout, stderr, there.fileno()]
-            socket.send_fds(_server(), [message], files)
+            server = _server(has_arrow=not _OF_LAKES.isdisjoint(wanted.arguments[:1]))
+            socket.send_fds(server, [message], files)
         self.pid = self._number()
 
     def poll(self) -> int | None:
@@ -141,13 +154,21 @@ def _umask() -> int:
 
 
 @cache
-def _server() -> socket.socket:
-    """Where to ask the server, which is started for this process when it is needed first."""
+def _server(*, has_arrow: bool) -> socket.socket:
+    """Where to ask the server, which is started for this process when it is needed first.
+    has_arrow: whether it has imported Arrow too, which takes memory of all that it forks."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fork_server", str(there.fileno())],
+            [
+                sys.executable,
+                "-m",
+                "tests.fork_server",
+                str(there.fileno()),
+                *(_ARROW if has_arrow else ()),
+            ],
             stdin=subprocess.DEVNULL,
+            env=os.environ | _WITHOUT_THREADS,
             cwd=Path(__file__).parents[1],
             pass_fds=(there.fileno(),),
         )

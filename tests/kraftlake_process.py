@@ -8,10 +8,12 @@ Elsewhere, as in CI's second look at the engine, in benchmarks and the soak, eac
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -62,8 +64,10 @@ def started(
     open_files: how many files it may open at first, and at most (`ulimit -Sn`, `ulimit -Hn`)."""
     if may_fork(variables):
         with output.open("ab") as out:
-            files = {"stdin": 0, "stdout": out.fileno(), "stderr": out.fileno()}
-            return Forked(wanted(arguments, variables, open_files), **files)
+            asked = wanted(arguments, variables)
+            if open_files is not None:
+                asked = replace(asked, limits=((resource.RLIMIT_NOFILE, *open_files),))
+            return Forked(asked, stdin=0, stdout=out.fileno(), stderr=out.fileno())
     words = command_line(*arguments)
     if open_files is not None:
         first, most = open_files
@@ -104,20 +108,12 @@ def _read_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
 _OURS = _read_at_the_start(os.environ)
 
 
-def wanted(
-    arguments: tuple[object, ...],
-    variables: Mapping[str, str] = NO_VARIABLES,
-    open_files: tuple[int, int] | None = None,
-    *,
-    is_bound_by_modes: bool = False,
-) -> Wanted:
-    """What tests.forked is asked for; is_bound_by_modes: see there."""
+def wanted(arguments: tuple[object, ...], variables: Mapping[str, str] = NO_VARIABLES) -> Wanted:
+    """What tests.forked is asked for."""
     return Wanted(
         arguments=tuple(map(str, arguments)),
         folder=str(REPOSITORY),
         variables={**os.environ, **variables},
-        open_files=open_files,
-        is_bound_by_modes=is_bound_by_modes,
     )
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,8 @@ def kraftlake(
 ) -> subprocess.CompletedProcess[str]:
     """The command, likewise."""
     if may_fork(variables):
-        return completed(wanted(words, variables, is_bound_by_modes=True), "", WITHIN_S)
+        bound = replace(wanted(words, variables), is_bound_by_modes=True)
+        return completed(bound, "", WITHIN_S)
     return python(*command_line(*words)[1:], variables=variables)
 
 

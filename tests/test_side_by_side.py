@@ -38,8 +38,9 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
-    assert main("not slow", ["replica"], [["replica/later"]]) == (1 if broken else 0)
+    assert main("not slow", ["replica"], [["replica/later"]], ".") == (1 if broken else 0)
 
     said = capfd.readouterr().out
     for folder in PARTS:
@@ -62,4 +63,5 @@ def test_a_mark_that_chooses_no_test_is_a_failure(
     (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
     monkeypatch.chdir(tmp_path)
-    assert main("slwo", ["replica"], []) != 0
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    assert main("slwo", ["replica"], [], ".") != 0

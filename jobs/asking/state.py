@@ -24,8 +24,10 @@ from jobs.output import (
     write_line,
 )
 from replica.errors import DataError, UsageError
-from replica.metadata.changes import ChangeTeller, NamedChange
-from replica.metadata.image import KINDS, StoredEntity, Write, entity_of
+from replica.metadata.changes.telling import ChangeTeller, NamedChange
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import StoredEntity, entity_of
+from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.state import StateEntity, end_at, last_time, state_at

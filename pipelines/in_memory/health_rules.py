@@ -18,7 +18,8 @@ from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.past import WATCHED, Past, VisibleChange, look_back
-from replica.metadata.image import KINDS, entity_of, image_of
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import entity_of, image_of
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",

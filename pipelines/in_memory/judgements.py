@@ -23,7 +23,7 @@ from replica.check.rule import Family, Finding
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import OffsetRange
-from replica.metadata.image import Refusal
+from replica.metadata.image.replay import Refusal
 from replica.model.keys import ReplicaKey
 
 _COLUMNS = (

@@ -26,8 +26,8 @@ from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaId, ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterKeys
 
 _ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")

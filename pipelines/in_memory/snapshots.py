@@ -21,9 +21,8 @@ from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
 from replica.check.same_snapshots import judge_contents
 from replica.check.snapshots import Compared, is_broken, is_newer, judge_compared, validity_of
-from replica.metadata.image import EntityDifference
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.metadata.image.image import EntityDifference
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.severity import Severity
 
 _UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,25 +124,25 @@ FILE_VARIABLE = "KRAFTLAKE_LINEAGE"
 _CONFIG = "openlineage.yml"
 
 
-def wanted_transport(environment: Mapping[str, str] = os.environ) -> str | None:
+def wanted_transport() -> str | None:
     """A file that events are appended to, "" where OpenLineage's own settings say, None for off.
 
     UsageError: conf/kraftlake.toml is not understood.
     """
-    if environment.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return None
-    named = environment.get(FILE_VARIABLE)
+    named = os.environ.get(FILE_VARIABLE)
     if named:
         return named
-    if _has_own_settings(environment):
+    if _has_own_settings():
         return ""
     return read_defaults(conf_directory()).lineage_file
 
 
-def _has_own_settings(environment: Mapping[str, str]) -> bool:
-    if environment.get("OPENLINEAGE_URL") or environment.get("OPENLINEAGE_CONFIG"):
+def _has_own_settings() -> bool:
+    if os.environ.get("OPENLINEAGE_URL") or os.environ.get("OPENLINEAGE_CONFIG"):
         return True
-    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in environment):
+    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
         return True
     return any((folder / _CONFIG).is_file() for folder in _folders())
 

@@ -6,14 +6,13 @@ random number of its own and holds no log bytes: it knows where the log's batche
 snapshots lie, but not what the records say.
 
 To read it in order
-- `raft`: how a replica starts, takes a step, and says when the next step is due. `core`: the one
-  mutable value that all handlers work on.
-- `effects`: what a step asks the host to do, and what has to wait for a flush. `inputs`: everything
-  that can happen to a replica.
-- `messages`: requests and responses of peers, without wire versions. `dispatch`: which handler
-  takes a message.
-- `log_state`: the view of the log. `roles`: one frozen value for each role in an epoch;
-  `transitions`: the table of all changes of role.
+- `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
+  what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
+- `roles`: one frozen value for each role in an epoch. `transitions`: the table of all changes of
+  role. `log_state`: the view of the log.
+- `core`: the one mutable value that all handlers work on. `raft`: how a replica starts, takes a
+  step, and says when the next step is due. `dispatch`: which handler takes a message.
+- `request_checks` and `epoch_bounds`: checks of what peers send.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
   watermark), `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`:
@@ -21,8 +20,11 @@ To read it in order
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
 - `snapshots` and `log_start` serve leaders and followers alike. `ports`: what a host plugs in.
-  `config`: the settings. `connections`: one request in flight for each peer. `request_checks`,
-  `epoch_bounds`: checks of what peers send.
+  `config`: the settings. `connections`: one request in flight for each peer.
+
+Three offsets say what is committed. `Core.committed` is what this replica knows. `high_watermark`
+is what it tells others: a new leader tells nothing until a record of its own epoch is committed.
+`leader_watermark` is what a follower's leader told it, and may lie above the follower's log end.
 
 There are two situations in which a quorum of Kafka's own core stops for good, and a quorum of this
 core goes on: here a replica stands in elections until its removal is committed (`Core.may_stand`),

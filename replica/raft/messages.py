@@ -182,7 +182,8 @@ class AddVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveVoterRequest(_Request):
-    """RemoveRaftVoter, from an administrator."""
+    """RemoveRaftVoter, from an administrator, or from an observer that joins and finds an older
+    directory of its own node among the voters (follower.voter_updates)."""
 
     voter: ReplicaKey
     timeout_ms: int = 30_000

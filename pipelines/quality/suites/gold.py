@@ -10,7 +10,7 @@ from replica.check.rule import Family
 from replica.check.snapshots import Validity
 from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
-from replica.metadata.image import KINDS
+from replica.metadata.image.image import KINDS
 from replica.severity import Severity
 
 WARN, _, STOP = Action

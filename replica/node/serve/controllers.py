@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
@@ -61,7 +61,7 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
     """The state machine of a leader that has committed a record of its own epoch: only then has it
-    seen every registration. Raises RefusedError elsewhere."""
+    seen every registration. Raises RefusedRequestError elsewhere."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
@@ -80,8 +80,8 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:
-    """Raises RefusedError where metadata.version is too low or the controller isn't registered;
-    Kafka checks in the same order."""
+    """Raises RefusedRequestError where metadata.version is too low or the controller isn't
+    registered; Kafka checks in the same order."""
     level = machine.metadata_version
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"

@@ -112,7 +112,7 @@ def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRe
         message = f"{_name(request.voter)} is no voter, or the only one"
         _refuse(core, request_id, ErrorCode.VOTER_NOT_FOUND, message)
         return
-    _await(core, request_id, ChangeKind.REMOVE_VOTER, request.timeout_ms)
+    _begin_change(core, request_id, ChangeKind.REMOVE_VOTER, request.timeout_ms)
     change = core.leader.change
     assert change is not None
     _set_last_offset(core, change, _append_voters(core, voters.without(request.voter)))
@@ -167,7 +167,7 @@ def handle_update_features(
     if wanted == current or request.validate_only or voters is None:
         core.reply(request_id, core.signed(VoterChangeResponse()))
         return
-    _await(core, request_id, ChangeKind.UPGRADE, core.config.request_timeout_ms)
+    _begin_change(core, request_id, ChangeKind.UPGRADE, core.config.request_timeout_ms)
     change = core.leader.change
     assert change is not None
     records: list[ControlRecord] = [KRaftVersion(wanted), KRaftVoters(voters)]
@@ -201,7 +201,7 @@ def _refuse(core: Core, request_id: Hashable, error: ErrorCode, message: str) ->
     core.reply(request_id, core.signed(VoterChangeResponse(error=error, message=message)))
 
 
-def _await(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
+def _begin_change(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
     """Begin a change, and remember the request that waits for it."""
     change = PendingChange(kind, request_id, _deadline(core, timeout_ms))
     core.keep(replace(core.leader, change=change))
