@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.moments import Moment
@@ -19,7 +19,7 @@ class AskedCluster:
     committed_only: whether only records count that are proven to be committed.
     """
 
-    paths: tuple[str, ...]
+    paths: Sequence[str]
     lake: Lake | None
     cluster: str | None
     moment: Moment

@@ -126,8 +126,7 @@ def state(
     --committed-only stops at the first record that is not proven committed. --at-offset N: records
     below N, without an open transaction. --at-time: records up to and including that time. A moment
     later than the log's end or the newest capture is an error. --diff A B, for a lake: the changes
-    from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
-    fingerprint.
+    from A to B, offsets or times (ms from 10^12 on). Secrets show as *** and a fingerprint.
 
     With several of --entity, --topic and --name, an entity must match all of them. From
     directories, --sizes and --exposure show the end of the newest log. --exposure: for each
@@ -157,8 +156,8 @@ def state(
     lake = options.lake_unless(paths, lake, "state")
     of_directories = {"--order": order, "--redact-key": redact_key}
     needs("PATH", paths, of_directories)
-    moment = asked_moment(at_offset, at_time)
-    asked = AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)
+    at = asked_moment(at_offset, at_time)
+    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})

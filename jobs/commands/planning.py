@@ -82,9 +82,8 @@ def plan(
     A line `needs` names what the change relies on and no log shows: that enough voters run.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
-    state of a running quorum: it fetches the quorum's log up to the high watermark into a temporary
-    folder, without a node id, so that the leader doesn't list it. It judges each of several changes
-    on the same state, and changes nothing.
+    state of a running quorum: the command fetches its log up to the high watermark into a temporary
+    folder, and the leader doesn't list it. Each change is judged on the same state; none is made.
 
     \b
     Examples:
@@ -119,8 +118,8 @@ def plan(
 
         with live_quorum(bootstrap, timeout, command_config) as live:
             return judge(lambda: live.cluster(defaults))
-    moment = asked_moment(at_offset, at_time)
-    asked = AskedCluster(tuple(paths or ()), lake, cluster, moment, committed_only)
+    at = asked_moment(at_offset, at_time)
+    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
     return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
 
 
