@@ -33,13 +33,10 @@ class ObservedMachine(StateMachine):
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine
+        self.next_offset = machine.next_offset
         self.committed: list[Batch] = []
         self.loaded: list[tuple[OffsetAndEpoch, LeaderAndEpoch | None]] = []
         self.leader: LeaderAndEpoch | None = None
-
-    @property
-    def next_offset(self) -> int:  # type: ignore[override]
-        return self.machine.next_offset
 
     @property
     def can_snapshot(self) -> bool:
@@ -48,10 +45,12 @@ class ObservedMachine(StateMachine):
     def commit(self, batches: Iterable[Batch]) -> None:
         read = list(batches)
         self.machine.commit(read)
+        self.next_offset = self.machine.next_offset
         self.committed += read
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         self.machine.load_snapshot(snapshot_id, batches)
+        self.next_offset = self.machine.next_offset
         self.loaded.append((snapshot_id, self.leader))
 
     def snapshot_records(self) -> tuple[bytes, ...]:
@@ -72,9 +71,8 @@ class SimulatedHost(Host):
     """The replica in the simulator. effects_left: how many effects are carried out before power is
     lost, None for all. flushed_end: the durable end of its log (exclusive), which the core may not
     know yet. has_stopped: whether it was shut down in order. taken: the newest input; taken_at,
-    former_role: when it came (ms of the host's clock), and the role then."""
-
-    machine: ObservedMachine
+    former_role: when it came (ms of the host's clock), and the role then. observed: the state machine,
+    as it is observed."""
 
     def __init__(
         self,
@@ -94,7 +92,8 @@ class SimulatedHost(Host):
         self.former_role: type[Role] = Unattached
         self._watch = watch
         place = LogPlace(disk, FOLDER, log_config)
-        super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
+        self.observed = ObservedMachine(machine)
+        super().__init__(config, place, self.observed, draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
@@ -122,5 +121,5 @@ class SimulatedHost(Host):
         if effects.reset_to is not None:
             self.flushed_end = effects.reset_to.offset
         self._watch(self, effects)
-        self.machine.committed.clear()
-        self.machine.loaded.clear()
+        self.observed.committed.clear()
+        self.observed.loaded.clear()
