@@ -42,6 +42,7 @@ class Result:
     seed: int
 
 def later(request: Request, epoch: int) -> Request:
+    assert isinstance(request, Key | Log | Request), "one of three"
     return replace(request, epoch=epoch)
 """
 

@@ -39,7 +39,7 @@ HOT = (
     "replica/metadata/image/*.py",
 )  # fmt: skip
 """The modules to compile: those on the way of an event."""
-_COLD = ("__init__.py", "directory_lock.py", "json_text.py", "variant_reader.py")
+_COLD = ("__init__.py", "directory_lock.py", "json_text.py", "kafka_errors.py", "variant_reader.py")
 _STAMP = "made-from"
 _CONFIG = "[mypy]\nignore_errors = True\nfollow_imports = silent\n"
 """What was written out isn't checked again."""

@@ -65,8 +65,7 @@ def written_out(source: str, known: Known) -> str:
             if options is not None:
                 found = True
                 _write_out(node, options, known)
-    if _imports_replace(tree):
-        tree = _Replaces().visit(tree)
+    tree = _Calls().visit(tree)
     if found:
         at = _after_future(tree)
         tree.body[at:at] = ast.parse(_HEAD).body
@@ -84,15 +83,6 @@ def _taken_options(node: ast.ClassDef) -> dict[str, bool] | None:
     return None
 
 
-def _imports_replace(tree: ast.Module) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "dataclasses"
-        and any(name.name == "replace" for name in node.names)
-        for node in tree.body
-    )
-
-
 def _after_future(tree: ast.Module) -> int:
     """Where a module's own statements begin."""
     return 1 + next(
@@ -102,15 +92,28 @@ def _after_future(tree: ast.Module) -> int:
     )
 
 
-class _Replaces(ast.NodeTransformer):
-    """replace(value, ...) as value.replaced_(...)."""
+class _Calls(ast.NodeTransformer):
+    """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc makes
+    the union anew at each call."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "replace":
             value, *rest = node.args
             return ast.Call(ast.Attribute(value, "replaced_", ast.Load()), rest, node.keywords)
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            value, types = node.args
+            if isinstance(types, ast.BinOp):
+                node.args = [value, ast.Tuple(list(_members(types)), ast.Load())]
         return node
+
+
+def _members(union: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(union, ast.BinOp):
+        yield from _members(union.left)
+        yield from _members(union.right)
+    else:
+        yield union
 
 
 class _Settings(ast.NodeTransformer):
