@@ -93,8 +93,8 @@ def _after_future(tree: ast.Module) -> int:
 
 
 class _Calls(ast.NodeTransformer):
-    """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc makes
-    the union anew at each call."""
+    """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc
+    makes the union anew at each call."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
