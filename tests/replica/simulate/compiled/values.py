@@ -15,6 +15,8 @@ KEPT = frozenset({"Result"})
 """Dataclasses that stay what they are, because others call dataclasses.asdict with their values."""
 _UNSET = "_UNSET"
 _HEAD = f"from typing import Any as _Any\n{_UNSET}: _Any = object()\n"
+_MEMORYVIEW = "from builtins import memoryview\n"
+"""mypyc 2.4 looks for the type of a field of a named tuple among the module's names alone."""
 
 
 @dataclass
@@ -65,10 +67,11 @@ def written_out(source: str, known: Known) -> str:
             if options is not None:
                 found = True
                 _write_out(node, options, known)
-    tree = _Calls().visit(tree)
-    if found:
+    tree = _Phrases().visit(tree)
+    head = _MEMORYVIEW if "memoryview" in source else ""
+    if found or head:
         at = _after_future(tree)
-        tree.body[at:at] = ast.parse(_HEAD).body
+        tree.body[at:at] = ast.parse(head + _HEAD).body
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -92,9 +95,17 @@ def _after_future(tree: ast.Module) -> int:
     )
 
 
-class _Calls(ast.NodeTransformer):
+class _Phrases(ast.NodeTransformer):
     """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc
-    makes the union anew at each call."""
+    makes the union anew at each call. `case _ as name` as `case name`, in which mypyc 2.4 sets the
+    name."""
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> ast.MatchAs:
+        self.generic_visit(node)
+        inner = node.pattern
+        if isinstance(inner, ast.MatchAs) and inner.pattern is None and inner.name is None:
+            node.pattern = None
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
