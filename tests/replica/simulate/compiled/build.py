@@ -42,7 +42,10 @@ HOT = (
     "replica/metadata/image/*.py",
 )  # fmt: skip
 """The modules to compile: those on the way of an event."""
-_COLD = ("__init__.py", "directory_lock.py", "json_text.py", "kafka_errors.py", "variant_reader.py")
+_COLD = (
+    "__init__.py", "directory_lock.py", "guided.py", "json_text.py", "kafka_errors.py",
+    "variant_reader.py",
+)  # fmt: skip
 """Modules that no event needs; and ErrorCode, an IntEnum, of which mypyc 2.4 makes wrong C."""
 _STAMP = "made-from"
 _CONFIG = "[mypy]\nignore_errors = True\nfollow_imports = silent\n"
