@@ -43,6 +43,7 @@ class Result:
 
 def later(request: Request, epoch: int) -> Request:
     assert isinstance(request, Key | Log | Request), "one of three"
+    (epoch,) = (each for each in [epoch])
     return replace(request, epoch=epoch)
 """
 

@@ -98,7 +98,15 @@ def _after_future(tree: ast.Module) -> int:
 class _Phrases(ast.NodeTransformer):
     """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc
     makes the union anew at each call. `case _ as name` as `case name`, in which mypyc 2.4 sets the
-    name."""
+    name. (one,) = several() as (one,) = tuple(several()), for else mypyc 2.4 takes an error of an
+    iterator for its end."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        self.generic_visit(node)
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple) and len(target.elts) == 1:
+            node.value = ast.Call(ast.Name("tuple", ast.Load()), [node.value], [])
+        return node
 
     def visit_MatchAs(self, node: ast.MatchAs) -> ast.MatchAs:
         self.generic_visit(node)
