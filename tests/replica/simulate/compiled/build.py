@@ -2,7 +2,7 @@
 
     python -m tests.replica.simulate.compiled.build [--folder FOLDER]
 
-It needs a C compiler and Python's headers, 2 GB of memory and three minutes of one core. The copy
+It needs a C compiler and Python's headers, 2 GB of memory and two minutes of one core. The copy
 holds the compiled module beside each source; Python imports the former. What mypyc 2.4 compiles
 wrongly in the sources is mended on the way (see `values`), or is written otherwise in the source: a
 lambda as a generator's default, `in (*several, one)`, a named slice of bytes.
@@ -63,7 +63,7 @@ setup(name="simulator", packages=[], ext_modules=modules)
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--level", default="2", help="gcc's -O")
+    parser.add_argument("--level", default="1", help="gcc's -O")
     asked = parser.parse_args(arguments)
     if is_made(asked.folder):
         return 0
