@@ -23,11 +23,9 @@ from jobs.commands import (
     lake,
     planning,
     reading,
-    rehearsing,
-    restoring,
+    recovering,
     sharing,
     shell,
-    state,
 )
 from jobs.commands.help_pages import CommandPage, GroupedCommands
 from jobs.outcome import run
@@ -105,8 +103,8 @@ _GROUPS = {
         _Command(happening.timeline, "List events by clock time; elections with probable causes."),
         _Command(directories.explain, "Explain a finding of check, and what to do about it."),
         _Command(directories.recover, "Plan which replica a broken quorum should continue from."),
-        _Command(rehearsing.rehearse, "Simulate a start of captured directories: leader, losses."),
-        _Command(restoring.restore, "Make a checkpoint that boots a new cluster as the old one."),
+        _Command(recovering.rehearse, "Simulate a start of captured directories: leader, losses."),
+        _Command(recovering.restore, "Make a checkpoint that boots a new cluster as the old one."),
         _Command(directories.capture, "Copy the directories of running nodes, with hashes."),
         _Command(directories.prune, "Delete captures that are older than a given age."),
         _Command(directories.redact, "Copy directories without their secrets."),
@@ -124,7 +122,7 @@ _GROUPS = {
         _Command(asking.sql, "Query the tables with SQL."),
         _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
         _Command(happening.history, "List the changes of a topic, broker, principal or config."),
-        _Command(state.state, "Show a cluster's metadata at an offset or a moment."),
+        _Command(asking.state, "Show a cluster's metadata at an offset or a moment."),
     ),
     "A lake for others": (
         _Command(sharing.report, "Write an incident as one HTML file, the verdict first."),

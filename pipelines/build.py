@@ -16,10 +16,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.building import Building, StepProgress, nobody_asks
 from pipelines.clusters.computing import table_of
 from pipelines.delta.contents import ClusterRows, joined, put, put_all
-from pipelines.delta.replacing import replace_values
+from pipelines.delta.writing import replace_values
 from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
 from pipelines.in_memory.committed import AgreedBranch
@@ -33,14 +32,15 @@ from pipelines.large.clusters import (
     LargeRecords,
     by_cluster,
     lengths_by_cluster,
+    record_lengths,
     rows_by_cluster,
 )
 from pipelines.large.log import ClusterLog
-from pipelines.large.record_lengths import record_lengths
 from pipelines.large.replay import ReplayFiles, replayed
+from pipelines.last_build import Building, StepProgress, nobody_asks
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
-from pipelines.session_settings import settings
+from pipelines.session import settings
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from pipelines.tasks import OnSpark

@@ -43,9 +43,9 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 class Round:
     """The captures of one group and one time.
 
-    name: of ingest --order, None without it. has_own_time: whether captured_at is of capture.json
-    or --captured-at. newest_record_ms: the largest time of the records in the logs of the group, ms
-    since 1970; None where it was not queried.
+    round_name: of ingest --order, None without it. has_own_time: whether captured_at is of
+    capture.json or --captured-at. newest_record_ms: the largest time of the records in the logs of
+    the group, ms since 1970; None where it was not queried.
     """
 
     cluster_id: str
@@ -53,7 +53,7 @@ class Round:
     captured_at: datetime
     captures: int
     has_own_time: bool
-    name: str | None = None
+    round_name: str | None = None
     newest_record_ms: int | None = None
 
     def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
@@ -64,22 +64,14 @@ class Round:
         """
         when = time_text(self.captured_at)
         if self.has_own_time:
-            return when if self.name is None else f"{self.name}, {when}"
-        if self.name is None:
+            return when if self.round_name is None else f"{self.round_name}, {when}"
+        if self.round_name is None:
             return f"ingested {when}"
         if self.newest_record_ms is None:
-            return f"{self.name} (no record)"
-        return f"{self.name} (newest record {ms_text(self.newest_record_ms)})"
+            return f"{self.round_name} (no record)"
+        return f"{self.round_name} (newest record {ms_text(self.newest_record_ms)})"
 
 
 def round_of(row: Mapping[str, Any]) -> Round:
     """The round of a row of rounds_sql."""
-    return Round(
-        cluster_id=row["cluster_id"],
-        capture_group=row["capture_group"],
-        captured_at=row["captured_at"],
-        captures=row["captures"],
-        name=row["round_name"],
-        has_own_time=row["has_own_time"],
-        newest_record_ms=row["newest_record_ms"],
-    )
+    return Round(**row)

@@ -17,12 +17,10 @@ from pipelines.in_memory.epochs import leader_epochs, voter_sets
 from pipelines.in_memory.histories import divergence_points
 from pipelines.in_memory.judgements import findings
 from pipelines.in_memory.metadata import metadata_changes, metadata_history
-from pipelines.in_memory.quorum.batch_sizes import batch_sizes
-from pipelines.in_memory.quorum.elections import elections
-from pipelines.in_memory.quorum.log_growth import log_growth
+from pipelines.in_memory.quorum.elections import elections, votes
+from pipelines.in_memory.quorum.log_growth import batch_sizes, log_growth
 from pipelines.in_memory.quorum.retention_forecast import retention_forecast
 from pipelines.in_memory.quorum.voter_beliefs import voter_beliefs
-from pipelines.in_memory.quorum.votes import votes
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import snapshot_validity
 from pipelines.tables import gold, quorum, silver

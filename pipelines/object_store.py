@@ -105,7 +105,7 @@ def check_local(path: str) -> str:
     return path
 
 
-def check_lake(lake: str) -> str:
+def check_lake_place(lake: str) -> str:
     """The lake. Raises UsageError as `check_place`, and for a URI that has more than the place:
     Spark and delta-rs would not understand it, and logs would show it."""
     check_place(lake)

@@ -14,9 +14,12 @@ the settings in this file.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -29,9 +32,7 @@ from pipelines.conf_files import Folder, conf_directory, read_defaults, read_pro
 from pipelines.java import find_java
 from pipelines.jvm import launch, own_interrupts
 from pipelines.object_store import is_s3, s3a_settings
-from pipelines.scratch import folder_of_this_process
-from pipelines.session_jars import add_jars, bring_jars, has_s3a, jars_for
-from pipelines.spark_versions import check_installed
+from pipelines.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
 from replica.errors import UsageError
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -286,3 +287,26 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def folder_of_this_process(prefix: str) -> str:
+    """A new folder that only its owner can read, and that is deleted when the process ends."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Sets them, and afterwards restores the earlier values: the session may be a notebook's."""
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)

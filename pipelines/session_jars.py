@@ -1,20 +1,74 @@
-"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless it is there already."""
+"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless it is there already.
+
+Releases of Spark and Delta that this code is not written for are refused by their names, before
+anything starts: they mostly start, and then fail somewhere in the middle with a Java class or
+method that doesn't exist.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark import SparkContext
 
 from pipelines.jar_sets import JarSet
-from pipelines.jars import DELTA, jar_paths
+from pipelines.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
 from pipelines.s3a_jars import S3A
-from pipelines.spark_versions import names_delta
 from replica.errors import UsageError
+from replica.installation import line_that_adds
+
+SPARK_VERSION = "4.2"
+"""The feature release. A test compares it with pyproject.toml's."""
+
+# A jar's name, or a Maven coordinate of --packages: the module, with Scala's version and, from
+# Delta 4.1 on, Spark's before it; then Delta's.
+_NAMED = re.compile(r"(delta-(?:core|spark)_[0-9._]+)[-:]([0-9][0-9A-Za-z.]*?)(?=\.jar\b|[,!]|$)")
+
+
+def check_installed() -> None:
+    """Raises UsageError where the Python packages pyspark or delta-spark are of another release."""
+    spark = pyspark.__version__
+    if not f"{spark}.".startswith(f"{SPARK_VERSION}."):
+        raise UsageError(
+            f"this Python has pyspark {spark}, kraftlake needs {SPARK_VERSION}: "
+            f"{line_that_adds('lake')}, or, "
+            f"by spark-submit, submit with a Spark {SPARK_VERSION}"
+        )
+    try:
+        delta = version("delta-spark")
+    except PackageNotFoundError:
+        return  # shipped without its metadata, as --packages does; its jar is looked at
+    if delta != DELTA_VERSION:
+        raise UsageError(
+            f"this Python has delta-spark {delta}, kraftlake needs {DELTA_VERSION}: "
+            f"{line_that_adds('lake')}"
+        )
+
+
+def names_delta(named: Iterable[str]) -> bool:
+    """Whether a jar of Delta is among the names: file names, paths, URLs, Maven coordinates, or
+    several of them with commas between.
+
+    Raises UsageError where one is of another Delta, or made for another Spark or Scala.
+    """
+    ours = DELTA_JARS[0]
+    found = [match for text in named for match in _NAMED.findall(text)]
+    for module, revision in found:
+        if (module, revision) != (ours.module, ours.revision):
+            raise UsageError(
+                f"{module}-{revision} is another Delta than kraftlake's: take "
+                f"{' and '.join(jar.file_name for jar in DELTA_JARS)}, or name none and they are "
+                "found or fetched"
+            )
+    return bool(found)
+
 
 _JARS = "spark.jars"
 _NAMING = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")

@@ -16,19 +16,16 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.building import Building, StepProgress, nobody_asks
-from pipelines.clusters.computing import compute, neighbours, parts_of, table_of
+from pipelines.clusters.computing import compute, members, neighbours, parts_of, table_of
 from pipelines.clusters.digests import digests_of
-from pipelines.clusters.membership import members
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import LastBuild, last_build
-from pipelines.quality.in_parts import Parts
+from pipelines.last_build import Building, LastBuild, StepProgress, last_build, nobody_asks
 from pipelines.quality.small_gate import SmallGate
-from pipelines.quality.unbroken import QueryableTables, opened
+from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, GOLD

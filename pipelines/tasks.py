@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -47,16 +46,10 @@ class Tasks(Protocol):
         """The results in the order of the parts."""
 
 
-class _Mapping(ABC):
+class _Mapping:
     """Tasks that give their results one after another."""
 
-    @abstractmethod
-    def results(
-        self, function: Callable[[Part], Result], parts: Sequence[Part]
-    ) -> Iterator[Result]:
-        """As of Tasks."""
-
-    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(self: Tasks, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts."""
         return [*self.results(function, parts)]
 

@@ -1,18 +1,31 @@
-"""The `kraftlake` command as processes of their own, with the interpreter that runs the tests."""
+"""The `kraftlake` command as processes of their own, with the interpreter that runs the tests.
+
+In `make test` most of them are forked from one that has imported the command's modules already
+(tests.forked): a third of a second of processor time for each start adds up to more than a minute.
+Elsewhere, as in CI's second look at the engine, in benchmarks and the soak, each is started anew.
+"""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+
+from tests.examples import PROFILE
+from tests.forked import Forked, Wanted, completed
 
 REPOSITORY = Path(__file__).parents[1]
 WITHIN_S = 150.0
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+Process = subprocess.Popen[bytes] | Forked
+_READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENLINEAGE_")
+"""What the names of variables begin with that are read before a command begins."""
 
 
 def command_line(*arguments: object) -> list[str]:
@@ -27,6 +40,8 @@ def kraftlake(
     within_s: float = WITHIN_S,
 ) -> subprocess.CompletedProcess[str]:
     """Run to its end. text: its standard input. variables: of its environment, besides ours."""
+    if may_fork(variables):
+        return completed(wanted(arguments, variables), text, within_s)
     return subprocess.run(
         command_line(*arguments),
         input=text,
@@ -40,10 +55,25 @@ def kraftlake(
 
 
 def started(
-    output: Path, *arguments: object, variables: Mapping[str, str] = NO_VARIABLES
-) -> subprocess.Popen[bytes]:
-    """Left to go on, until whoever started it ends it; what it says goes to the end of `output`."""
-    return logged(output, command_line(*arguments), variables)
+    output: Path,
+    *arguments: object,
+    variables: Mapping[str, str] = NO_VARIABLES,
+    open_files: tuple[int, int] | None = None,
+) -> Process:
+    """Left to go on, until whoever started it ends it; what it says goes to the end of `output`.
+    open_files: how many files it may open at first, and at most (`ulimit -Sn`, `ulimit -Hn`)."""
+    if may_fork(variables):
+        with output.open("ab") as out:
+            asked = wanted(arguments, variables)
+            if open_files is not None:
+                asked = replace(asked, limits=((resource.RLIMIT_NOFILE, *open_files),))
+            return Forked(asked, stdin=0, stdout=out.fileno(), stderr=out.fileno())
+    words = command_line(*arguments)
+    if open_files is not None:
+        first, most = open_files
+        limited = f'ulimit -n {most}; ulimit -Sn {first}; exec "$@"'
+        words = ["sh", "-c", limited, "sh", *words]
+    return logged(output, words, variables)
 
 
 def logged(
@@ -58,6 +88,33 @@ def logged(
             cwd=REPOSITORY,
             env={**os.environ, **variables},
         )
+
+
+def may_fork(variables: Mapping[str, str] = NO_VARIABLES) -> bool:
+    """Whether a command with these variables in its environment is forked, not started anew."""
+    return (
+        PROFILE == "quick"
+        and sys.platform == "linux"
+        and _read_at_the_start({**os.environ, **variables}) == _OURS
+    )
+
+
+def _read_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value for name, value in environment.items() if name.startswith(_READ_AT_THE_START)
+    }
+
+
+_OURS = _read_at_the_start(os.environ)
+
+
+def wanted(arguments: tuple[object, ...], variables: Mapping[str, str] = NO_VARIABLES) -> Wanted:
+    """What tests.forked is asked for."""
+    return Wanted(
+        arguments=tuple(map(str, arguments)),
+        folder=str(REPOSITORY),
+        variables={**os.environ, **variables},
+    )
 
 
 @contextmanager

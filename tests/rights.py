@@ -1,14 +1,27 @@
-"""Processes without the rights of root, which reads and writes whatever a file's mode says."""
+"""Processes that are bound by the modes of files also where root runs the tests, who reads and
+writes whatever a file's mode says."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.kraftlake_process import REPOSITORY, command_line
+from tests.forked import completed
+from tests.kraftlake_process import (
+    NO_VARIABLES,
+    REPOSITORY,
+    WITHIN_S,
+    command_line,
+    may_fork,
+    wanted,
+)
 
 _WITHOUT_ROOTS_RIGHTS = """
 import ctypes, os, sys
@@ -18,27 +31,53 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 needs_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="rights of root are taken by Linux's prctl"
+    sys.platform != "linux" and os.geteuid() == 0,
+    reason="rights of root are taken by Linux's prctl",
 )
 
 
-def python(*words: object) -> subprocess.CompletedProcess[str]:
-    """The interpreter with these arguments, bound by the modes of files, from REPOSITORY."""
+def python(
+    *words: object, variables: Mapping[str, str] = NO_VARIABLES
+) -> subprocess.CompletedProcess[str]:
+    """The interpreter with these arguments, bound by the modes of files, from REPOSITORY.
+    variables: of its environment, besides ours."""
+    first = ["-c", _WITHOUT_ROOTS_RIGHTS] if os.geteuid() == 0 else []
     return subprocess.run(
-        [sys.executable, "-c", _WITHOUT_ROOTS_RIGHTS, *map(str, words)],
+        [sys.executable, *first, *map(str, words)],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,
+        timeout=WITHIN_S,
+        env={**os.environ, **variables},
     )
 
 
-def kraftlake(*words: object) -> subprocess.CompletedProcess[str]:
+def kraftlake(
+    *words: object, variables: Mapping[str, str] = NO_VARIABLES
+) -> subprocess.CompletedProcess[str]:
     """The command, likewise."""
-    return python(*command_line(*words)[1:])
+    if may_fork(variables):
+        bound = replace(wanted(words, variables), is_bound_by_modes=True)
+        return completed(bound, "", WITHIN_S)
+    return python(*command_line(*words)[1:], variables=variables)
 
 
 def skip_unless_bound(path: Path) -> None:
     """Skips the test where even such a process may list `path`, a folder of mode 0."""
     if python("-c", f"import os; os.listdir({str(path)!r})").returncode == 0:
         pytest.skip("root can't be kept from reading here")
+
+
+@contextmanager
+def read_only(*folders: Path) -> Iterator[None]:
+    """Nobody but root may write to the folders, and what lies in them."""
+    every = [path for folder in folders for path in (folder, *folder.rglob("*"))]
+    before = {path: path.stat().st_mode for path in every}
+    for path in reversed(every):
+        path.chmod(before[path] & ~0o222)
+    try:
+        yield
+    finally:
+        for path in every:
+            path.chmod(before[path])

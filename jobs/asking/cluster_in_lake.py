@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from jobs.asking.cluster_source import ClusterSource, Wanted
-from jobs.asking.known_states import RANGES
-from jobs.asking.lake_history import LOG, RECORDS, ClusterHistory, cluster_history
+from jobs.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
 from jobs.asking.sql_delta_rs import rows
 from jobs.asking.sql_views import HISTORY, literal
 from jobs.moments import Moment

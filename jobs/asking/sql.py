@@ -122,7 +122,7 @@ def _valid(request: SqlRequest) -> str:
 
 def _tell_of_unknown_ends(lake: Lake) -> None:
     """Name the clusters whose state at the log's end is unknown: the views have no rows of them."""
-    from jobs.asking.known_states import ends_that_are_not_known, why_unknown
+    from jobs.asking.lake_history import ends_that_are_not_known, why_unknown
 
     for cluster_id, log_end in ends_that_are_not_known(lake).items():
         why = why_unknown(lake, cluster_id, log_end)

@@ -3,19 +3,20 @@ and, from a lake, how it differs from another state."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobs.asking.about import About
 from jobs.asking.query_result import QueryResult, write_answer
-from jobs.asking.state_text import line
 from jobs.choices import check_patterns, fits
 from jobs.directories.looks import branches_in
 from jobs.moments import Moment
 from jobs.output import (
     ProgressLine,
     complain,
+    json_text,
     ms_of,
     ms_text,
     time_text,
@@ -24,14 +25,17 @@ from jobs.output import (
 )
 from pipelines.lake import Lake
 from replica.errors import DataError, UsageError
-from replica.metadata.changes import ChangeTeller, NamedChange
-from replica.metadata.image import KINDS, StoredEntity, Write, entity_of
+from replica.metadata.changes.telling import ChangeTeller, NamedChange
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import StoredEntity, entity_of
+from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.state import StateEntity, end_at, last_time, state_at
 
 if TYPE_CHECKING:
     from jobs.asking.lake_history import ClusterHistory
+
 
 COLUMNS = ("entity", "key", "value", "offset")
 DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
@@ -186,3 +190,29 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange
         writes.append(Write(kind, key[1], old, new, 0, ""))
     writes.sort(key=lambda write: (_ORDER[write.kind.name], write.kind.order(write.key)))
     return ChangeTeller().tell(writes, topic_names)
+
+
+_WIDTH = 28
+
+
+def line(told: NamedChange) -> str:
+    """The line of a change: its kind, the entity, the old and the new value.
+
+    For an entity that stays, the line has the fields that differ. For an entity that appears or
+    disappears it has its only value, if it has one; --json has all values.
+    """
+    found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
+    return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"
+
+
+def _values(old: Any, new: Any) -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [name for name in new if old.get(name) != new[name]]
+        return ", ".join(
+            f"{name} {json_text(old.get(name))} -> {json_text(new[name])}" for name in names
+        )
+    if isinstance(old, dict) or isinstance(new, dict):
+        return ""
+    if old is None:
+        return json_text(new)
+    return f"was {json_text(old)}" if new is None else f"{json_text(old)} -> {json_text(new)}"

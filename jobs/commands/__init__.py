@@ -3,12 +3,10 @@
 
   directories   dump, diff, check, recover, capture, prune, redact, explain
   happening     timeline, history
-  rehearsing    rehearse
-  restoring     restore
+  recovering    rehearse, restore
   lake          ingest, build, quality, lake, maintain, forget, demo
-  asking        sql
+  asking        sql, state
   planning      plan
-  state         state
   sharing       report, export, mcp, register, publish
   engine        simulate, replica
   reading       consume

@@ -1,12 +1,19 @@
-"""The command that asks a lake with SQL."""
+"""The commands that ask: `sql` a lake, and `state` a lake or directories for a cluster's metadata
+at a moment."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from jobs.commands import options
-from jobs.commands.combinations import alone, form_of, unless
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import alone, exclusive, form_of, needs, unless
 from jobs.commands.parameters import Text, argument, option
+from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobs.asking.asked_cluster import AskedCluster
+
 
 Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
 QueryFile = Annotated[Text, option("-f, --file FILE", "Read the query from a file.")]
@@ -88,3 +95,149 @@ def sql(
         questions=questions,
     )
     return job.ask(request)
+
+
+def state(
+    paths: cluster_options.PathsOfAState = None,
+    lake: options.LakeOrPaths = None,
+    cluster: options.Cluster = None,
+    at_offset: options.AtOffset = None,
+    at_time: options.AtTime = None,
+    diff: options.Diff = None,
+    committed_only: options.CommittedOnly = False,
+    entities: cluster_options.ShownEntities = None,
+    names: cluster_options.ShownNames = None,
+    topic: cluster_options.OfTopic = None,
+    order: options.Order = None,
+    redact_key: options.RedactKey = None,
+    sizes: cluster_options.Sizes = False,
+    exposure: cluster_options.Exposures = False,
+    since: cluster_options.Since = False,
+    broker_config: cluster_options.BrokerConfig = None,
+    limit: cluster_options.ShownRows = 10,
+    json_output: options.Json = False,
+    csv: options.Csv = False,
+    plain_csv: options.PlainCsv = False,
+) -> int:
+    """Show a cluster's metadata at a moment: topics, partitions, configs, brokers, ACLs and so on.
+
+    The command reads a lake, or replays the logs of directories; name those of all nodes that you
+    have. It replays the records that the replicas agree on, to the end of the log;
+    --committed-only stops at the first record that is not proven committed. --at-offset N: records
+    below N, without an open transaction. --at-time: records up to and including that time. A moment
+    later than the log's end or the newest capture is an error. --diff A B, for a lake: the changes
+    from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
+    fingerprint.
+
+    With several of --entity, --topic and --name, an entity must match all of them. From
+    directories, --sizes and --exposure show the end of the newest log. --exposure: for each
+    failure, the partitions that would have no leader, need an unclean election, or fall below
+    min.insync.replicas; and whether the voters keep a majority. --since reads the log, or the
+    lake's history, backward, and adds the record since which a failure has had these figures.
+
+    \b
+    Examples:
+      kraftlake state --topic orders node1/ node2/ node3/
+      kraftlake state --lake lake --at-offset 1526 --entity 'c*' --csv > configs.csv
+      kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
+      kraftlake state --exposure node1/ --broker-config server.properties
+
+    --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
+    last changed it; null where that record is older than the log); with --diff: entity, key, name,
+    change, old, new. With --sizes: about (entity, topic, record), name, count (of a topic:
+    partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind
+    (nothing, rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr,
+    voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
+    usage (also a moment whose state is unknown).
+    """
+    from jobs.asking.asked_cluster import asked_cluster
+
+    exclusive({"PATH": paths, "--lake": lake})
+    lake = options.lake_unless(paths, lake, "state")
+    of_directories = {"--order": order, "--redact-key": redact_key}
+    needs("PATH", paths, of_directories)
+    at = at_offset, at_time
+    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
+    shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
+    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
+    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
+    if sizes or exposure:
+        alone("--sizes" if sizes else "--exposure", True, {**shown.of_entities, **of_directories})
+        return _of_the_cluster(asked, shown, broker_config, limit, sizes=sizes, since=since)
+    if diff is not None:
+        return _differences(asked, shown, diff)
+    return _entities(asked, shown, options.names_in(order), redact_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    entities: tuple[str, ...]
+    names: tuple[str, ...]
+    topic: str | None
+    json_output: bool
+    csv: bool
+    plain_csv: bool
+
+    @property
+    def of_entities(self) -> dict[str, object]:
+        """The options that are only for the list of entities."""
+        filters = {"--entity": self.entities, "--name": self.names, "--topic": self.topic}
+        return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
+
+
+def _entities(
+    asked: AskedCluster, shown: _Shown, order: tuple[str, ...], redact_key: str | None
+) -> int:
+    from jobs.asking import state as job
+    from jobs.redacting import make_redactor
+
+    directories = job.Directories(asked.paths, order, make_redactor(False, redact_key))
+    return job.run(
+        asked.lake or directories,
+        cluster=asked.cluster,
+        moment=asked.moment,
+        wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
+        committed_only=asked.committed_only,
+        form=form_of(shown.json_output, shown.csv, shown.plain_csv),
+    )
+
+
+def _differences(asked: AskedCluster, shown: _Shown, diff: tuple[str, str]) -> int:
+    from jobs.asking import state as job
+    from jobs.moments import NOW, either_of
+
+    alone("--diff", diff, shown.of_entities)
+    if asked.lake is None:
+        raise UsageError("--diff goes with --lake")
+    if asked.moment != NOW:
+        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+    a, b = (either_of("--diff", text) for text in diff)
+    return job.run_diff(
+        lake=asked.lake,
+        cluster=asked.cluster,
+        moments=(a, b),
+        committed_only=asked.committed_only,
+        json_output=shown.json_output,
+    )
+
+
+def _of_the_cluster(
+    asked: AskedCluster,
+    shown: _Shown,
+    broker_config: str | None,
+    limit: int,
+    *,
+    sizes: bool,
+    since: bool,
+) -> int:
+    from jobs.asking import state_of_cluster as of_cluster
+    from jobs.asking.cluster_source import Wanted
+    from jobs.directories.broker_defaults import defaults_in
+
+    moment = asked.moment
+    of_a_lake = {"--at-offset": moment.at_offset, "--at-time": moment.at_time}
+    needs("--lake", asked.lake, {**of_a_lake, "--committed-only": asked.committed_only})
+    wanted = Wanted(content=sizes, past=since)
+    found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
+    show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
+    return show(found, limit=limit, json_output=shown.json_output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, combinations, options, rehearsal_options
+from jobs.commands import cluster_options, combinations, options, recovering
 from replica.errors import UsageError
 
 
@@ -183,8 +183,8 @@ def check(
 def recover(
     paths: options.Paths,
     plan: options.PlanOnly = False,
-    rehearse: rehearsal_options.RehearsePlan = False,
-    seeds: rehearsal_options.PlanSeeds = None,
+    rehearse: recovering.RehearsePlan = False,
+    seeds: recovering.PlanSeeds = None,
     json_output: options.Json = False,
 ) -> int:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.

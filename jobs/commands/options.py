@@ -9,7 +9,7 @@ from uuid import UUID
 
 from jobs.commands.parameters import Number, Text, Texts, argument, option
 from pipelines import lake as lakes
-from pipelines.object_store import check_lake, check_local, check_place
+from pipelines.object_store import check_lake_place, check_local, check_place
 from replica.errors import UsageError
 
 
@@ -52,7 +52,7 @@ PathsOrUris = Annotated[
 def lake_of(place: str) -> lakes.Lake:
     """The lake at the place that --lake names. Raises UsageError where the place is a misspelt URI,
     or a URI with credentials or options."""
-    return lakes.Lake(check_lake(place))
+    return lakes.Lake(check_lake_place(place))
 
 
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"

@@ -2,14 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from jobs.commands import feed_options, options, sharing_options
+from jobs.commands import options, sharing_options
 from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.options import on_disk
+from jobs.commands.parameters import Text, Texts, option
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
     from jobs.sharing.publish import FeedDestination, Pace
+
+
+Table = Annotated[str, option("--table T", "The table: gold.metadata_changes or gold.findings.")]
+Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
+Bootstrap = Annotated[
+    Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
+]
+Topic = Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")]
+ProgressTopic = Annotated[
+    str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
+]
+ProducerConfig = Annotated[
+    Text,
+    option(
+        "--producer-config FILE", "A file of librdkafka's properties, such as security.protocol."
+    ),
+]
+Properties = Annotated[Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")]
+Folder = Annotated[
+    Text,
+    option("--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")),
+]
+WebhookUrl = Annotated[
+    Text,
+    option(
+        "--webhook URL",
+        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
+    ),
+]
+WebhookHeaders = Annotated[
+    Texts,
+    option("-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."),
+]
+WebhookFormat = Annotated[
+    str,
+    option("--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."),
+]
+WebhookSeverity = Annotated[
+    str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
+]
+WebhookKey = Annotated[
+    Text,
+    option(
+        "--webhook-key KEY",
+        "The integration key of PagerDuty's service; @FILE reads it from a file.",
+    ),
+]
+ProgressPath = Annotated[
+    Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
+]
+StartAt = Annotated[
+    str,
+    option(
+        "--from WHERE", "Where the first run begins: snapshot (all rows of the table) or latest."
+    ),
+]
+Restart = Annotated[bool, option("--restart", "Forget the progress, and begin at --from again.")]
+Follow = Annotated[bool, option("--follow", "Publish each new version, until interrupted.")]
+Interval = Annotated[
+    float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
+]
 
 
 def report(
@@ -186,24 +249,24 @@ def register(
 
 def publish(
     lake: options.OptionalLake = None,
-    table: feed_options.Table = "gold.metadata_changes",
-    bootstrap: feed_options.Bootstrap = None,
-    topic: feed_options.Topic = None,
-    progress_topic: feed_options.ProgressTopic = "kraftlake-publish-progress",
-    producer_config: feed_options.ProducerConfig = None,
-    properties: feed_options.Properties = None,
-    to: feed_options.Folder = None,
-    webhook: feed_options.WebhookUrl = None,
-    webhook_header: feed_options.WebhookHeaders = None,
-    webhook_format: feed_options.WebhookFormat = "json",
-    webhook_severity: feed_options.WebhookSeverity = "error",
-    webhook_key: feed_options.WebhookKey = None,
-    progress: feed_options.ProgressPath = None,
-    start: feed_options.StartAt = "snapshot",
-    restart: feed_options.Restart = False,
-    follow: feed_options.Follow = False,
-    interval: feed_options.Interval = 5.0,
-    schema: feed_options.Schema = False,
+    table: Table = "gold.metadata_changes",
+    bootstrap: Bootstrap = None,
+    topic: Topic = None,
+    progress_topic: ProgressTopic = "kraftlake-publish-progress",
+    producer_config: ProducerConfig = None,
+    properties: Properties = None,
+    to: Folder = None,
+    webhook: WebhookUrl = None,
+    webhook_header: WebhookHeaders = None,
+    webhook_format: WebhookFormat = "json",
+    webhook_severity: WebhookSeverity = "error",
+    webhook_key: WebhookKey = None,
+    progress: ProgressPath = None,
+    start: StartAt = "snapshot",
+    restart: Restart = False,
+    follow: Follow = False,
+    interval: Interval = 5.0,
+    schema: Schema = False,
     run_id: options.RunId = None,
     json_output: options.Json = False,
 ) -> int:

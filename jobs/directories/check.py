@@ -19,8 +19,10 @@ from jobs.directories.check_health import (
     health_summary,
 )
 from jobs.directories.check_inputs import examine_all, find_inputs
-from jobs.directories.check_text import describe_counts, describe_group, describe_member
-from jobs.directories.check_verdict import (
+from jobs.directories.check_text import (
+    describe_counts,
+    describe_group,
+    describe_member,
     finding_row,
     member_summary,
     reaches,

@@ -6,8 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.directories.check_text import described_rule, severities
-from jobs.directories.check_verdict import NOUNS, counted_by, finding_row, severity_counts
+from jobs.directories.check_text import (
+    NOUNS,
+    counted_by,
+    described_rule,
+    finding_row,
+    severities,
+    severity_counts,
+)
 from jobs.output import coloured, counted, one_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject

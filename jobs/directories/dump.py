@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jobs.directories import dump_bulk
-from jobs.directories.dump_files import DumpFile, WantedFiles, find_files
-from jobs.directories.dump_partitions import DumpPartitions
+from jobs.directories.dump_files import DumpFile, DumpPartitions, WantedFiles, find_files
 from jobs.directories.selection import Selection
 from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from jobs.output import (
@@ -44,8 +43,9 @@ from replica.format.reading import (
     open_own_file,
 )
 from replica.format.record import Record, records_of
-from replica.format.segment import AnyWalk, LocatedBatch
+from replica.format.segment import AnyWalk
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.scan.segments import is_large, walk
 

@@ -1,19 +1,22 @@
-"""The files that `dump` reads from the user's paths, in order."""
+"""The files that `dump` reads from the user's paths, in order, and which partitions they are of. A
+line says once of each partition that it is no metadata log."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jobs.directories.discovering import discovered, unreadable
 from jobs.output import complain
+from replica.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
 from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
+from replica.metadata.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +122,38 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError as error:
         raise UnreadableFileError(folder, error.strerror or str(error)) from error
+
+
+@dataclass
+class DumpPartitions:
+    """tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing."""
+
+    tell: Callable[[str], None]
+    redactor: Redactor | None
+    _known: dict[str, PartitionFolder] = field(default_factory=dict)
+
+    def of(self, file: DumpFile) -> PartitionFolder:
+        """The partition of a segment or snapshot."""
+        place = file.path if file.log_folder is None else file.log_folder
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._look(file)
+            if not known.is_metadata:
+                self.tell(f"{file.shown_log}: {known.what}: its records are {self._how(known)}")
+        return known
+
+    def hiding(self, partition: PartitionFolder) -> Redactor | None:
+        """The redactor for the records of a partition that is no metadata log. None where they are
+        printed as they are. A partition without name and topic id may be a metadata log that this
+        release can't read, with secrets in it."""
+        return None if partition.is_proven else self.redactor
+
+    def _look(self, file: DumpFile) -> PartitionFolder:
+        if file.log_folder is None:
+            return partition_of_file(file.path)
+        return partition_at(file.log_folder)
+
+    def _how(self, partition: PartitionFolder) -> str:
+        if self.hiding(partition) is None:
+            return "printed as they are"
+        return "hidden, --keep-secrets shows them"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -29,45 +29,19 @@ def plain_content(kind: FileKind, data: bytes) -> Any:
     return READERS[kind](data)
 
 
-def _quorum_state(data: bytes) -> Any:
-    return dict(quorum_state.decode(data).fields)
-
-
-def _leader_epochs(data: bytes) -> Any:
-    return [asdict(entry) for entry in leader_epoch_checkpoint.decode(data)]
-
-
-def _meta_properties(data: bytes) -> Any:
-    return dict(meta_properties.decode(data).properties)
-
-
-def _partition_metadata(data: bytes) -> Any:
-    return {"topic_id": partition_metadata.decode(data)}
-
-
-def _offset_index(data: bytes) -> Any:
-    return asdict(index.decode_offset_index(data))
-
-
-def _time_index(data: bytes) -> Any:
-    return asdict(index.decode_time_index(data))
-
-
-def _producers(data: bytes) -> Any:
-    return [asdict(entry) for entry in producer_snapshot.decode(data)]
-
-
-def _configured_voters(data: bytes) -> Any:
-    return {"controller.quorum.voters": [asdict(voter) for voter in quorum_properties.decode(data)]}
-
-
 READERS: dict[FileKind, Callable[[bytes], Any]] = {
-    FileKind.QUORUM_STATE: _quorum_state,
-    FileKind.LEADER_EPOCH_CHECKPOINT: _leader_epochs,
-    FileKind.META_PROPERTIES: _meta_properties,
-    FileKind.PARTITION_METADATA: _partition_metadata,
-    FileKind.OFFSET_INDEX: _offset_index,
-    FileKind.TIME_INDEX: _time_index,
-    FileKind.PRODUCER_SNAPSHOT: _producers,
-    FileKind.QUORUM_PROPERTIES: _configured_voters,
+    FileKind.QUORUM_STATE: lambda data: dict(quorum_state.decode(data).fields),
+    FileKind.LEADER_EPOCH_CHECKPOINT: lambda data: _rows(leader_epoch_checkpoint.decode(data)),
+    FileKind.META_PROPERTIES: lambda data: dict(meta_properties.decode(data).properties),
+    FileKind.PARTITION_METADATA: lambda data: {"topic_id": partition_metadata.decode(data)},
+    FileKind.OFFSET_INDEX: lambda data: asdict(index.decode_offset_index(data)),
+    FileKind.TIME_INDEX: lambda data: asdict(index.decode_time_index(data)),
+    FileKind.PRODUCER_SNAPSHOT: lambda data: _rows(producer_snapshot.decode(data)),
+    FileKind.QUORUM_PROPERTIES: lambda data: {
+        "controller.quorum.voters": _rows(quorum_properties.decode(data))
+    },
 }
+
+
+def _rows(values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in values]

@@ -3,7 +3,9 @@ installed and compiled."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from replica.errors import KraftlakeError
@@ -13,19 +15,48 @@ LARGE_BYTES = 64 * 1024 * 1024
 Python takes as long to find the batches of such a log, if they have 170 bytes each."""
 
 
-def prepare(log_dir: str) -> None:
-    """Have this process find batches by machine code where the log in `log_dir` is large.
+LOOK_EVERY_S = 10.0
+"""How often the size of a small log is looked at while its replica runs."""
+
+
+def prepare(log_dir: str) -> bool:
+    """Have this process find batches by machine code where the log in `log_dir` is large. Returns
+    whether it is.
 
     It does nothing where the bulk reader isn't installed, or where its code is not compiled yet: a
-    replica's start doesn't wait for a compiler.
+    replica doesn't wait for a compiler.
     """
     if log_bytes(log_dir) < LARGE_BYTES:
-        return
+        return False
     with suppress(ImportError, KraftlakeError):
         from replica.scan import compiled_runs
 
         if compiled_runs.is_compiled():
             compiled_runs.load()
+    return True
+
+
+@asynccontextmanager
+async def prepared_once_large(
+    log_dir: str, look_every_s: float = LOOK_EVERY_S
+) -> AsyncIterator[None]:
+    """While the block runs, do `prepare` as soon as the log has become large.
+
+    Batches are found not only where a log is opened, but for each answer to a reader, too. An
+    observer's log is never cleaned, so one that began small may have to be read from its beginning
+    a thousand times before the next start.
+    """
+
+    async def look() -> None:
+        while not await asyncio.to_thread(prepare, log_dir):
+            await asyncio.sleep(look_every_s)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
 
 
 def log_bytes(log_dir: str) -> int:

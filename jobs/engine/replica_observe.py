@@ -67,7 +67,10 @@ async def _run(
             recorder = await opened_recorder(wanted, report)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, recorder.stop)
-            async with _watched(recorder, wanted, broker_defaults):
+            async with (
+                _watched(recorder, wanted, broker_defaults),
+                large_logs.prepared_once_large(wanted.folder),
+            ):
                 stopped = await recorder.run(until_caught_up=options.until_caught_up)
     except TimeoutError as error:
         raise NotCaughtUpError(

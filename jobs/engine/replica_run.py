@@ -59,7 +59,8 @@ async def _run(settings: NodeSettings, load: AppendLoad | None, report: Report) 
         }
         text = f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}"
         report(Notice("started", text, facts))
-        return await node.run(load)
+        async with large_logs.prepared_once_large(settings.log_dir):
+            return await node.run(load)
 
 
 def _load(text: str) -> AppendLoad | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.lake import held as lake_content
-from jobs.lake.held import HeldLog, Offsets
+from jobs.lake.held import HeldLog
 from jobs.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
 from pipelines.lake import Lake
@@ -61,7 +61,7 @@ def _round_fields(of: Round) -> dict[str, Any]:
     return {
         "cluster_id": of.cluster_id,
         "capture_group": of.capture_group,
-        "round_name": of.name,
+        "round_name": of.round_name,
         "has_own_time": of.has_own_time,
         "captured_at": of.captured_at if of.has_own_time else None,
         "newest_record_at": of.newest_record_ms,
@@ -104,4 +104,4 @@ def _shown(value: Any, row: Mapping[str, Any], labels: _Labels) -> Any:
 
 
 def _ranges_text(ranges: Iterable[dict[str, int]]) -> str:
-    return ", ".join(str(Offsets(**one)) for one in ranges) or "none"
+    return ", ".join(f"{one['start']} to {one['end']}" for one in ranges) or "none"

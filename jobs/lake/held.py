@@ -16,6 +16,8 @@ from jobs.asking.sql_delta_rs import named_rows, opened_table
 from pipelines.capture_rounds import Round, round_of, rounds_sql
 from pipelines.lake import Lake
 from pipelines.tables.keys import REPLICA_KEYS
+from replica.history.log import OffsetRange
+from replica.history.ranges import Ranges, difference
 
 _CLUSTER = ("cluster_id",)
 _CAPTURES = """\
@@ -49,17 +51,6 @@ GROUP BY {owner}, run ORDER BY {owner}, start"""
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
-    """A range of offsets: `start` inclusive, `end` exclusive."""
-
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.start} to {self.end}"
-
-
-@dataclass(frozen=True, slots=True)
 class HeldLog:
     """What the captures of a cluster, or of one replica, hold of its log.
 
@@ -76,12 +67,12 @@ class HeldLog:
     log_end_offset: int
     lowest_start: int
     highest_end: int
-    held: tuple[Offsets, ...]
+    held: Ranges
 
     @property
-    def gaps(self) -> tuple[Offsets, ...]:
+    def gaps(self) -> Ranges:
         """The offsets from the lowest start to the highest end that no capture holds."""
-        return tuple(_gaps(self.held, self.lowest_start, self.highest_end))
+        return difference((OffsetRange(self.lowest_start, self.highest_end),), self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +124,12 @@ def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:
 
 def _held(lake: Lake, columns: Sequence[str]) -> list[HeldLog]:
     owner = ", ".join(columns)
-    ranges: dict[tuple[Any, ...], list[Offsets]] = {}
+    ranges: dict[tuple[Any, ...], list[OffsetRange]] = {}
     for row in named_rows(lake, _HELD.format(owner=owner)):
         key = tuple(row[name] for name in columns)
-        ranges.setdefault(key, []).append(Offsets(row["start"], row["stop"]))
+        ranges.setdefault(key, []).append(OffsetRange(row["start"], row["stop"]))
     found = []
     for row in named_rows(lake, _LOOKED_AT.format(owner=owner)):
         whose = {name: row.pop(name) for name in columns}
         found.append(HeldLog(whose, **row, held=tuple(ranges.get(tuple(whose.values()), ()))))
     return found
-
-
-def _gaps(held: Iterable[Offsets], start: int, end: int) -> Iterator[Offsets]:
-    """The offsets between the held ranges. held: in order, none touching another."""
-    expected = start
-    for one in (*held, Offsets(end, end)):
-        stop = min(one.start, end)
-        if expected < stop:
-            yield Offsets(expected, stop)
-        expected = max(expected, one.end)

@@ -207,7 +207,7 @@ class _Work:
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
-        from pipelines.bronze.nothing_new import holds_all
+        from pipelines.bronze.captured import holds_all
         from pipelines.lineage.job_events import job_events
 
         with locked(self.lake, waiting("ingest", self.lake)):

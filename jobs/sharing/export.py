@@ -83,7 +83,7 @@ def run(request: ExportOptions) -> int:
 
 def _views(request: ExportOptions, tables: Sequence[str]) -> dict[str, int]:
     """Write a file of views; the rows by table."""
-    from jobs.sharing.export_views import write_views
+    from jobs.sharing.export_targets import write_views
 
     if request.query is not None:
         raise UsageError(

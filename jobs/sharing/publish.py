@@ -16,10 +16,9 @@ from dataclasses import asdict, dataclass, field
 from jobs.option_files import bytes_in, text_in
 from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
+from pipelines.feeds.message import json_schema
 from pipelines.feeds.publishing import FeedTarget, Start, publish
-from pipelines.feeds.schema import json_schema
-from pipelines.feeds.tables import FEEDS, Feed
-from pipelines.feeds.values import FeedPosition
+from pipelines.feeds.values import FEEDS, Feed, FeedPosition
 from pipelines.lake import Lake
 from pipelines.lake.tables import check_lake
 from pipelines.lineage.job_events import job_events

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.bronze.coverage import Uncovered
+from pipelines.bronze.captured import Uncovered
 
 Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]

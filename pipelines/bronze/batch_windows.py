@@ -20,7 +20,7 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
-from pipelines.bronze.replica_rows import sql_of_replica
+from pipelines.delta.small import of_replica
 from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
 from pipelines.tables.keys import replica_of
 from replica.format.directory import SegmentFile
@@ -220,7 +220,7 @@ def touched_by(one: Captured) -> str:
     their batches stay as they are. A closed row changes only if its batch comes again, among the
     new batches. A .log.deleted file may hold the batch of any row.
     """
-    replica, held = sql_of_replica(one.look.replica), held_by(one)
+    replica, held = of_replica(one.look.replica), held_by(one)
     if not held or has_deleted(one):
         return replica
     new = [

@@ -1,18 +1,96 @@
-"""Looks at directories with their place in the lake: a group, a time and a number."""
+"""Looks at directories with their place in the lake: a group, a time and a number; and for which
+offsets a look proves that a missing batch is really gone.
+
+Damage may hide offsets. These are not covered: a batch that is missing there may still exist.
+
+A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
+without Spark whether a lake has all that an ingest has looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.bronze.coverage import Uncovered
-from pipelines.capture.looks import CaptureGroup, Look, next_free
-from pipelines.tables.bronze import CAPTURES, REPLICA_KEYS
+from pipelines.capture.looks import CaptureGroup, Look, Looks, next_free
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there, rows_of
+from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE, REPLICA_KEYS
 from pipelines.tables.keys import replica_of
 from replica.errors import UsageError
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import MetadataDirectory, SegmentFile
+from replica.format.file_names import FileKind, classify
 from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of, next_offsets
+
+_HIDING_FILES = (DamageKind.UNREADABLE, DamageKind.CHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """Offsets from `start` (inclusive) to `end` (exclusive, None without end)."""
+
+    start: int
+    end: int | None
+
+
+def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
+    """The ranges of offsets that damage in the log's segments may hide."""
+    ranges = [*_gaps(directory.segments), *_hidden_segments(directory)]
+    tail = _open_tail(directory)
+    return (*ranges, tail) if tail is not None else tuple(ranges)
+
+
+def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
+    """Offsets between batches that follow each other, and between a name and its first batch."""
+    gaps = []
+    expected: int | None = None
+    for segment in segments:
+        expected = segment.base_offset if expected is None else expected
+        batches = segment.scan.batches
+        if not batches:
+            continue
+        starts, ends = column_of(batches, "base_offset"), next_offsets(batches)
+        before = np.concatenate([[expected], ends[:-1]])
+        for number in np.flatnonzero(starts > before).tolist():
+            if not segment.scan.follows_unlisted(batches[number]):
+                gaps.append(Uncovered(int(before[number]), int(starts[number])))
+        expected = int(ends[-1])
+    return gaps
+
+
+def _hidden_segments(directory: MetadataDirectory) -> list[Uncovered]:
+    """The offsets of segments that could not be opened, up to the next one that could."""
+    starts = sorted(segment.base_offset for segment in directory.segments)
+    hidden = []
+    for damage in directory.damages:
+        name = classify(damage.file.rsplit("/", 1)[-1])
+        is_segment = name.kind is FileKind.SEGMENT and not name.deleted
+        if damage.kind in _HIDING_FILES and is_segment and name.base_offset is not None:
+            after = next((start for start in starts if start > (name.base_offset or 0)), None)
+            hidden.append(Uncovered(name.base_offset, after))
+    return hidden
+
+
+def _open_tail(directory: MetadataDirectory) -> Uncovered | None:
+    """The offsets from the log end on, where the last segment ends in bytes that are no batch."""
+    if not directory.segments:
+        return None
+    last = directory.segments[-1].scan
+    ends_damaged = any(
+        damage.length and damage.position + damage.length == last.end_position
+        for damage in last.damages
+        if damage.kind is not DamageKind.CRC_MISMATCH
+    )
+    return Uncovered(directory.log_end_offset, None) if ends_damaged else None
+
 
 _CLOCK_STEP = timedelta(seconds=1)
 """Captures of one call without a time of their own get times that are less than this apart. A
@@ -125,3 +203,44 @@ def _moment_of(group: CaptureGroup, known: Iterable[KnownCapture], now: datetime
     replicas = {look.replica for look in group.looks if look.captured_at is None}
     taken = {row.at for row in known if row.replica in replicas}
     return next_free(max([now, *taken]), taken)
+
+
+_GROUPS = "SELECT DISTINCT capture_group FROM t"
+_DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
+
+
+def holds_all(lake: Lake, looks: Looks) -> bool:
+    """Whether every capture group and every damage is in the lake.
+
+    False, too, where a table of bronze is absent or can't be read: the ingest itself reports why.
+    """
+    groups = {group.group_id for groups in looks.rounds for group in groups}
+    try:
+        tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
+        captures, damage = tables[CAPTURES], tables[DAMAGE]
+        if captures is None or damage is None or None in tables.values():
+            return False
+        known = {row["capture_group"] for row in rows_of(captures, _GROUPS)}
+        new = _not_told(damage, looks.damages)
+    except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
+        return False
+    return groups <= known and not new
+
+
+def new_damages(lake: Lake, damages: Sequence[Damage]) -> list[Damage]:
+    """The damages without a replica that the lake lacks. The lake has bronze.damage."""
+    table = open_if_there(lake, DAMAGE.name)
+    assert table is not None, f"{lake} has no {DAMAGE.name}"
+    return _not_told(table, damages)
+
+
+def _not_told(table: DeltaTable, damages: Sequence[Damage]) -> list[Damage]:
+    if not damages:
+        return []
+    told = {tuple(row.values()) for row in rows_of(table, _DAMAGES)}
+    return [damage for damage in damages if _key(damage) not in told]
+
+
+def _key(damage: Damage) -> tuple[Any, ...]:
+    """The key of a damage without a replica: the keys of bronze.damage without the capture."""
+    return damage.file, damage.position, damage.kind.value

@@ -8,7 +8,8 @@ has noted in pipelines.lake.forgetting that the work has begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import or_
@@ -21,24 +22,28 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
 from pipelines.bronze.batch_spans import FOLDED_COLUMNS
-from pipelines.bronze.moved_damage import moved_damage
 from pipelines.bronze.remaining import (
     Moments,
+    ReplicaCapture,
     Row,
     by_replica,
+    file_in,
+    first_ingested,
     moment_of,
     remaining_batch,
     remaining_groups,
     remaining_snapshot,
 )
-from pipelines.bronze.replica_rows import of_replica
-from pipelines.bronze.seen_snapshots import CHANGED_COLUMNS
+from pipelines.bronze.snapshot_records import CHANGED_COLUMNS
+from pipelines.catalog.statements import literal
 from pipelines.delta import Lake, merge, overwrite, read, remove
+from pipelines.delta.small import of_replica
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.keys import replica_of
 from replica.format.damage import DamageKind
+from replica.format.file_names import FileKind, classify
 
 _OF_A_CAPTURE = (bronze.FINDINGS, bronze.REPLICA_STATE)
 _BATCH_CHANGES = (*FOLDED_COLUMNS, "file")
@@ -109,7 +114,7 @@ class _Forgetting:
     def _concerned(self) -> Column:
         """Condition for the rows of the replicas that lose a capture, with literals by which Delta
         leaves files out."""
-        return reduce(or_, (of_replica(replica) for replica in self.moments))
+        return reduce(or_, (F.expr(of_replica(replica, literal)) for replica in self.moments))
 
     def _remaining_batches(self) -> DataFrame:
         """The rows of LOG_BATCHES that change, with their new values; `is_gone` marks rows to
@@ -229,3 +234,63 @@ def _changed_batches(
             elif after != row:
                 changed.append({**after, "is_gone": False})
         yield pa.RecordBatch.from_pylist(changed, schema=schema)
+
+
+def moved_damage(damage: Sequence[Row], batches: DataFrame, moments: Moments) -> list[Row]:
+    """The rows of bronze.damage that the remaining captures would have reported.
+
+    An ingest reports damage inside of records once, for the first capture with the batch: it
+    doesn't decode the batch again for later captures. damage: the rows about records of the
+    forgotten captures. batches: rows of bronze.log_batches.
+    """
+    positions = sorted({row["position"] for row in damage})
+    inside = F.exists(
+        F.array(*(F.lit(position) for position in positions)),
+        lambda at: (F.col("position") <= at) & (at < F.col("position") + F.col("size_bytes")),
+    )
+    found = batches.where(inside).toArrow().to_pylist()
+    moved = []
+    for row in damage:
+        if classify(os.path.basename(row["file"])).kind is FileKind.SEGMENT:
+            moved += list(_in_other_segments(row, found, moments))
+        else:
+            moved += list(_in_other_snapshots(row, moments))
+    return moved
+
+
+def _in_other_segments(damage: Row, batches: Sequence[Row], moments: Moments) -> Iterator[Row]:
+    for batch in batches:
+        replica = replica_of(batch)
+        end = batch["position"] + batch["size_bytes"]
+        is_it = batch["position"] <= damage["position"] < end and _name(batch) == _name(damage)
+        if is_it and _told_by(damage, moments[replica]):
+            staying = [one for one in moments[replica] if one.is_kept]
+            seen = [one for one in staying if one.has_in(batch["undamaged"])]
+            if seen:
+                owner = first_ingested(seen)
+                yield {**damage, "capture_id": owner.capture_id, "file": file_in(batch, owner)}
+
+
+def _in_other_snapshots(damage: Row, moments: Moments) -> Iterator[Row]:
+    for one_replica in moments.values():
+        for teller in _told_by(damage, one_replica):
+            content = teller.files.get(os.path.relpath(damage["file"], teller.source))
+            found = [
+                (one, name)
+                for one in one_replica
+                for name, other in one.files.items()
+                if one.is_kept and content is not None and other == content
+            ]
+            if found:
+                owner, name = min(found, key=lambda pair: pair[0].ingest_seq)
+                file = os.path.join(owner.source, name)
+                yield {**damage, "capture_id": owner.capture_id, "file": file}
+
+
+def _told_by(damage: Row, moments: Sequence[ReplicaCapture]) -> list[ReplicaCapture]:
+    return [one for one in moments if one.capture_id == damage["capture_id"]][:1]
+
+
+def _name(row: Row) -> str:
+    file: str = row["file"]
+    return os.path.basename(file).removesuffix(".deleted")

@@ -14,13 +14,12 @@ from datetime import datetime
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured, known_captures, place
-from pipelines.bronze.damaged import RawBytes, unreadable
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
-from pipelines.bronze.seen_snapshots import new_snapshots, write_snapshots
-from pipelines.bronze.snapshot_records import write_snapshot_records
+from pipelines.bronze.small_tables import RawBytes, unreadable
+from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
 from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
 from pipelines.lake.delta_rs import open_if_there

@@ -2,26 +2,32 @@
 
 The table itself shows which records are missing, and the new ones are committed on that version of
 the table. So a round that was killed after this step adds nothing twice when it runs again,
-whatever happened to the log meanwhile.
+whatever happened to the log meanwhile. A large log has millions of batches, so their keys are
+columns of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
-from pipelines.bronze.wanted import known_batches, wanted_segments
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
-from pipelines.tables.bronze import LOG_RECORDS
+from pipelines.delta.small import of_replica
+from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from pipelines.tasks import Tasks
+from replica.format.directory import SegmentFile
+from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
+from replica.model.keys import ReplicaId
+from replica.scan.compact import column_of
 from replica.scan.native import Longs
 
 APPLICATION = "kraftlake-ingest"
@@ -115,3 +121,157 @@ def _pieces(parts: Sequence[LogRange]) -> Iterator[list[LogRange]]:
 def _within(part: LogRange, positions: Longs) -> Longs:
     begin, end = np.searchsorted(positions, (part.range.start, part.range.end))
     return positions[begin:end]
+
+
+_HEADER_KEYS = BATCH_KEYS[len(REPLICA_KEYS) :]
+_HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
+"""The names of these columns in a batch's header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Keys with base offsets from `least` to `most`, both inclusive: keys of a table, or of chosen
+    batches."""
+
+    least: int
+    most: int
+    held: Longs | Sequence[LocatedBatch]
+    chosen: np.ndarray
+
+    def keys(self) -> Longs:
+        held = self.held if isinstance(self.held, np.ndarray) else _keys_of(self.held)
+        return held[:, self.chosen]
+
+
+class KnownKeys:
+    """The keys of batches of one replica, as columns of base offset, leader epoch and CRC. Keys
+    that a segment's look holds anyway are not held a second time."""
+
+    def __init__(self, table: Longs | None = None) -> None:
+        """table: the keys that bronze.log_records has."""
+        self._pieces: list[_Piece] = []
+        self.count = 0
+        if table is not None:
+            self._add(table, table[0], np.ones(table.shape[1], np.bool_))
+
+    def add(self, batches: Sequence[LocatedBatch], chosen: np.ndarray) -> None:
+        """Adds the keys of the chosen batches."""
+        self._add(batches, column_of(batches, "base_offset"), chosen)
+
+    def take(self, others: KnownKeys) -> None:
+        """Adds all keys of other KnownKeys."""
+        self._pieces += others._pieces
+        self.count += others.count
+
+    def among(self, offsets: Longs) -> Longs:
+        """The keys whose base offsets lie within the range of these offsets."""
+        least, most = int(offsets.min()), int(offsets.max())
+        near = [one.keys() for one in self._pieces if one.least <= most and one.most >= least]
+        keys = np.concatenate([_NO_KEYS, *near], axis=1)
+        return keys[:, (keys[0] >= least) & (keys[0] <= most)]
+
+    def _add(
+        self, held: Longs | Sequence[LocatedBatch], offsets: Longs, chosen: np.ndarray
+    ) -> None:
+        if chosen.any():
+            mine = offsets[chosen]
+            self._pieces.append(_Piece(int(mine.min()), int(mine.max()), held, chosen))
+            self.count += int(chosen.sum())
+
+
+Keys = dict[ReplicaId, KnownKeys]
+_NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSegment:
+    """A segment with wanted batches, and their number. known: positions of the first bytes of
+    batches that the lake has, ascending."""
+
+    one: Captured
+    segment: SegmentFile
+    batches: int
+    known: Longs = field(compare=False)
+
+
+def wanted_segments(
+    captured: Sequence[Captured], known: Keys, redactor: Redactor | None
+) -> list[WantedSegment]:
+    """The segments with batches that aren't known. `known` gets these batches.
+
+    redactor: as of the table's rows. A batch with a secret has another CRC in the table; whether a
+    batch holds a secret is known only when it is read.
+    """
+    wanted = []
+    for one, segment in new_segments(captured):
+        seen = known.setdefault(one.look.replica, KnownKeys())
+        batches = segment.scan.new_batches
+        keys = _keys_of(batches)
+        near = seen.among(keys[0])
+        is_valid = column_of(batches, "crc_valid").astype(np.bool_)
+        is_known = _seen_before(near, keys, is_valid) | _is_hidden(near, keys, redactor)
+        is_new = is_valid & ~is_known
+        seen.add(batches, is_new)
+        if is_new.any():
+            positions = column_of(batches, "position")[is_known]
+            wanted.append(WantedSegment(one, segment, int(is_new.sum()), positions))
+    return wanted
+
+
+def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) -> Keys:
+    """The batches whose records a version of the table has: for each replica from its lowest new
+    offset on."""
+    known: Keys = {}
+    names = ", ".join(_HEADER_KEYS)
+    for replica, lowest in _lowest_offsets(captured).items():
+        where = f"{of_replica(replica)} AND base_offset >= {lowest}"
+        query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
+        found = delta.answer(lake, LOG_RECORDS, query, version)
+        columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
+        known[replica] = KnownKeys(np.array(columns))
+    return known
+
+
+def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:
+    return np.array([column_of(batches, name) for name in _HEADER_NAMES])
+
+
+def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
+    """For each key whether it was seen before, or is equal to a valid key before it."""
+    # the keys of a sound log are in order: no sort, which would take memory
+    if not seen.shape[1] and (np.diff(keys[0]) > 0).all():
+        return np.zeros(keys.shape[1], np.bool_)
+    both = np.concatenate([seen, keys], axis=1)
+    counts = np.concatenate([np.ones(seen.shape[1], np.int64), is_valid.astype(np.int64)])
+    order = np.lexsort(both)  # stable: equal keys stay in their order
+    ordered, counts = both[:, order], counts[order]
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    before = np.cumsum(counts) - counts
+    begin = np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
+    found = np.zeros(order.size, np.bool_)
+    found[order] = before > before[begin]
+    return found[seen.shape[1] :]
+
+
+def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
+    """For each key whether the table has it for a batch with a secret, whose CRC is keyed there."""
+    found = np.zeros(keys.shape[1], np.bool_)
+    if redactor is None or not seen.shape[1]:
+        return found
+    hidden = set(zip(*seen.tolist(), strict=True))
+    of_epochs = _seen_before(seen[:2], keys[:2], found)  # few other keys can be equal
+    for number in np.flatnonzero(of_epochs & ~_seen_before(seen, keys, found)).tolist():
+        base_offset, epoch, crc = keys[:, number].tolist()
+        found[number] = (base_offset, epoch, redactor.batch_crc(base_offset, crc)) in hidden
+    return found
+
+
+def _lowest_offsets(captured: Sequence[Captured]) -> Mapping[ReplicaId, int]:
+    """For each replica the lowest base offset of new batches in the segments."""
+    lowest: dict[ReplicaId, int] = {}
+    for one, segment in new_segments(captured):
+        replica = one.look.replica
+        first = int(column_of(segment.scan.new_batches, "base_offset").min())
+        lowest[replica] = min(first, lowest.get(replica, first))
+    return lowest

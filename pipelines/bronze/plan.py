@@ -11,11 +11,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines import delta
-from pipelines.bronze.captured import Captured, KnownCapture, known_captures, place
-from pipelines.bronze.coverage import uncovered
-from pipelines.bronze.nothing_new import new_damages
-from pipelines.bronze.seen_snapshots import new_snapshots
-from pipelines.bronze.wanted import Keys, KnownKeys, WantedSegment, known_batches, wanted_segments
+from pipelines.bronze.captured import (
+    Captured,
+    KnownCapture,
+    known_captures,
+    new_damages,
+    place,
+    uncovered,
+)
+from pipelines.bronze.new_records import (
+    Keys,
+    KnownKeys,
+    WantedSegment,
+    known_batches,
+    wanted_segments,
+)
+from pipelines.bronze.snapshot_records import new_snapshots
 from pipelines.capture.looks import Looks
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import open_if_there

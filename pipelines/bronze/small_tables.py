@@ -8,16 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.bronze.captured import Captured
-from pipelines.bronze.coverage import uncovered
+from pipelines.bronze.captured import Captured, uncovered
 from pipelines.capture.known import known_column
+from replica.errors import DataError
+from replica.format.batch import decode_header
 from replica.format.capture import canonical
-from replica.format.damage import MAX_RAW_BYTES, Damage
+from replica.format.damage import MAX_RAW_BYTES, Damage, DamageKind
 from replica.format.directory import IndexFile, MetadataDirectory, SegmentFile, SnapshotFile
+from replica.format.file_names import LOG_KINDS, classify
 from replica.format.index import OffsetIndex, OffsetIndexEntry
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
+from replica.format.record import records_of
 from replica.format.timestamps import moment
+from replica.metadata.log_record import LogRecordReader
+from replica.metadata.redact import Redactor
 from replica.scan.compact import column_of, next_offsets
 
 Row = dict[str, Any]
@@ -162,3 +167,47 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
         "detail": damage.detail,
         "raw": raw,
     }
+
+
+def unreadable(records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]) -> list[Row]:
+    """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
+    them.
+
+    records: with file, position, error and value; captures: capture_id by file.
+    """
+    found = []
+    for row in records:
+        raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
+        damage = Damage(row["position"], 0, DamageKind.RECORD, row["error"], row["file"])
+        found.append(damage_row(captures[row["file"]], damage, raw))
+    return found
+
+
+class RawBytes:
+    """Decides which damaged bytes are stored. redactor: None stores all."""
+
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redactor = redactor
+        self._reader = LogRecordReader(self._redactor)
+
+    def hide(self, file: str, raw: bytes) -> bytes:
+        """The bytes, or a fingerprint where they are bytes of a log and may hold a secret."""
+        kind = classify(file.rsplit("/", 1)[-1]).kind
+        if self._redactor is None or kind not in LOG_KINDS or self._is_harmless(raw):
+            return raw
+        return self._redactor.fingerprint("damaged", raw).encode("ascii")
+
+    def _is_harmless(self, raw: bytes) -> bool:
+        """Whether the bytes are a whole batch whose records all decode, and none is of a secret
+        type."""
+        try:
+            header = decode_header(raw)
+            if header.size_bytes != len(raw):
+                return False
+            records = list(records_of(header, raw))
+        except DataError:
+            return False
+        return all(
+            self._reader.read(record, is_control=header.is_control).is_harmless
+            for record in records
+        )

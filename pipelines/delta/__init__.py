@@ -2,12 +2,10 @@
 
 creation     makes tables, and checks them against their contracts, by delta-rs
 tables       thin functions over delta-spark: read, overwrite, merge, remove
-committing   one commit of files that tasks or the driver wrote, by delta-rs
+committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
-merging      merges rows of the driver into a table by their keys, by delta-rs
 small        small tables read into one partition, by delta-rs
-replacing    replaces a table's content by rows of the driver, and adds such rows, by delta-rs
-actions      the statistics of a file's rows in a commit
+writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
 changing     replaces the content of a table with a change data feed by the rows that change
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
@@ -18,8 +16,6 @@ from pipelines.delta.changing import replace_by_files
 from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
 from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import PendingAppend
-from pipelines.delta.merging import merge_values
-from pipelines.delta.replacing import add_values
 from pipelines.delta.small import (
     TableRows,
     TableSize,
@@ -39,6 +35,7 @@ from pipelines.delta.tables import (
     remove,
     vacuum,
 )
+from pipelines.delta.writing import add_values, merge_values
 from pipelines.lake import Lake
 
 __all__ = [

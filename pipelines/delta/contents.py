@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines.delta.replacing import replace_values
 from pipelines.delta.small import content, of_clusters
+from pipelines.delta.writing import replace_values
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table, rows_of
 from pipelines.tables.contract import Contract

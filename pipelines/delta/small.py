@@ -6,18 +6,20 @@ it computes from several partitions: for some thousand rows this takes far longe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
-from pipelines.arrow_frames import dataframe_of
 from pipelines.delta.tables import open_newest, read
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
+from replica.model.keys import ReplicaId
 
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 16 * 1024 * 1024
@@ -134,6 +136,15 @@ def of_clusters(clusters: Iterable[str]) -> str:
     return f"cluster_id IN ({ids})" if ids else "false"
 
 
+def of_replica(replica: ReplicaId, text: Callable[[str], str] = text) -> str:
+    """SQL condition: the rows of one replica, by which Delta leaves files out. text: writes a text
+    as a literal of the engine's SQL. By default the engine is delta-rs."""
+    return " AND ".join(
+        f"{name} = {text(value) if isinstance(value, str) else value}"
+        for name, value in asdict(replica).items()
+    )
+
+
 def size_of(table: DeltaTable) -> TableSize:
     """The size at the version at which the table was opened."""
     files = pa.table(table.get_add_actions())
@@ -180,3 +191,21 @@ def _variant(chunk: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     fields = [kind.field(k) for k in range(kind.num_fields)]
     parts = [chunk.field(field.name).cast(field.type).fill_null(b"") for field in fields]
     return pa.StructArray.from_arrays(parts, fields=fields, mask=chunk.is_null())
+
+
+def dataframe_of(
+    spark: SparkSession, rows: pa.Table, schema: StructType | None = None
+) -> DataFrame:
+    """All rows of an Arrow table as a DataFrame. schema: their types in Spark; by default those
+    that Spark takes for Arrow's.
+
+    SparkSession.createDataFrame stops at a piece of the table without rows, unless it is the first
+    one, and loses all rows behind it (Spark 4.2.0). A table that was joined from others, or
+    filtered, may have such pieces, so they are left out here.
+    """
+    if schema is None:
+        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=False)
+    pieces = [piece for piece in rows.to_batches() if piece.num_rows]
+    if not pieces:
+        return spark.createDataFrame([], schema)
+    return spark.createDataFrame(pa.Table.from_batches(pieces, rows.schema), schema)

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import Op, Row, RowChange
+from pipelines.feeds.values import Feed, Op, Row, RowChange
 from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import FEED_RETENTION_DAYS
 from replica.errors import UnreadableFileError, UsageError

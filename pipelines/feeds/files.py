@@ -14,8 +14,7 @@ from pathlib import Path
 
 from pipelines.feeds import message
 from pipelines.feeds.progress_file import ProgressFile, locked, write_whole
-from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import FeedPosition, FeedProgress, Unit
+from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, Unit
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import UnwritableFileError, UsageError
 

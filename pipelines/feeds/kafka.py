@@ -20,8 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipelines.feeds import message
 from pipelines.feeds.kafka_topics import KafkaCluster
-from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import FeedPosition, FeedProgress, RowChange, Unit
+from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange, Unit
 from replica.errors import (
     AuthenticationError,
     DataError,

@@ -1,13 +1,14 @@
-"""A change in the form that consumers get: a key, and an envelope in JSON that schema.py
-describes."""
+"""A change in the form that consumers get: a key, and an envelope in JSON; and the JSON Schema of
+the envelope (https://json-schema.org/draft/2020-12/schema), made from the table's contract. Its
+objects are open: a later release may add a column."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from pipelines.feeds.tables import Feed
-from pipelines.feeds.values import RowChange
+from pipelines.feeds.values import Feed, RowChange
+from pipelines.tables.contract import Column
 
 
 def key(feed: Feed, change: RowChange) -> bytes:
@@ -34,3 +35,78 @@ def compact(content: Any) -> bytes:
     """JSON without blanks, in UTF-8."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
+
+
+_INTEGER = {"type": "integer"}
+_TYPES: dict[str, dict[str, Any]] = {
+    "string": {"type": "string"},
+    "int": {**_INTEGER, "minimum": -(2**31), "maximum": 2**31 - 1},
+    "bigint": {**_INTEGER, "minimum": -(2**63), "maximum": 2**63 - 1},
+    "timestamp": _INTEGER,
+}
+_OPS = {
+    ("read", "insert"): (False, True),
+    ("update",): (True, True),
+    ("delete",): (True, False),
+}
+"""Whether an operation has a row before, and a row after."""
+
+
+def json_schema(feed: Feed) -> dict[str, Any]:
+    """The schema of one message's value, or of one line of a file."""
+    version = "Delta version of the table whose commit changed the row"
+    properties = {
+        "table": {"const": feed.name},
+        "version": {"type": "integer", "minimum": 0, "description": version},
+        "ordinal": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "place among the version's changes; (version, ordinal) rises, and names "
+            "the change",
+        },
+        "op": {
+            "enum": [op for ops in _OPS for op in ops],
+            "description": "what became of the row; read: it was there before publishing began",
+        },
+        "committed_at": {
+            "type": ["integer", "null"],
+            "description": "time of the commit, ms since the epoch; null for read",
+        },
+        "before": {"description": "the row as it was; null where there was none"},
+        "after": {"description": "the row as it is; null where there is none"},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:kraftlake:feed:{feed.name}",
+        "title": feed.name,
+        "description": feed.contract.description,
+        "type": "object",
+        "required": list(properties),
+        "properties": properties,
+        "oneOf": [_shape(ops, *there) for ops, there in _OPS.items()],
+        "$defs": {
+            "row": {
+                "type": "object",
+                "required": list(feed.contract.column_names),
+                "properties": {c.name: _column(c) for c in feed.contract.columns},
+            }
+        },
+    }
+
+
+def _shape(ops: tuple[str, ...], has_before: bool, has_after: bool) -> dict[str, Any]:
+    row, none = {"$ref": "#/$defs/row"}, {"type": "null"}
+    return {
+        "properties": {
+            "op": {"enum": list(ops)},
+            "before": row if has_before else none,
+            "after": row if has_after else none,
+        }
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    kind = _TYPES[column.type]
+    unit = " (ms since the epoch)" if column.type == "timestamp" else ""
+    nullable = {"type": [kind["type"], "null"]} if column.nullable else {}
+    return {**kind, **nullable, "description": f"{column.description}{unit}"}

@@ -34,7 +34,7 @@ _Row = dict[str, Any]
 def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
     """The rows of JUDGEMENT. Persist them, because two tables read them.
 
-    history: gold.metadata_history; looks: of pipelines.gold.rules.looks.
+    history: gold.metadata_history; looks: of pipelines.gold.rules.health.
     """
     ends = [(look["cluster_id"], look["from_offset"], look["end_offset"]) for look in looks]
     known = history.sparkSession.createDataFrame(

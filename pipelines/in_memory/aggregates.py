@@ -1,4 +1,5 @@
-"""Spark's aggregate functions, and some of its scalar ones, as plain Python."""
+"""Spark's aggregate functions, and some of its scalar ones, as plain Python; and SQL's three-valued
+logic, in which None is a condition of which it is unknown whether it holds."""
 
 from __future__ import annotations
 
@@ -70,3 +71,25 @@ def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
 def rounded(value: float) -> int:
     """The nearest integer. A half is rounded away from zero, as in Spark's round()."""
     return int(Decimal(value).to_integral_value(rounding=ROUND_HALF_UP))
+
+
+def equal(one: Any, other: Any) -> bool | None:
+    """None where one of the two is None."""
+    return None if one is None or other is None else bool(one == other)
+
+
+def both(*conditions: bool | None) -> bool | None:
+    """SQL's AND: False where any condition is False, else None where any is None."""
+    return every(conditions)
+
+
+def every(conditions: Iterable[bool | None]) -> bool | None:
+    """False where any condition is False, else None where any is None. True for no conditions."""
+    found = set(conditions)
+    return False if False in found else None if None in found else True
+
+
+def some(conditions: Iterable[bool | None]) -> bool | None:
+    """True where any condition is True, else None where any is None. False for no conditions."""
+    found = set(conditions)
+    return True if True in found else None if None in found else False

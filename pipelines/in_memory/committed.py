@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.in_memory.batches import Longs, first_of_each
-from pipelines.in_memory.capture_groups import moment
+from pipelines.in_memory.group_finding import moment
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.overlaps import best_of_overlapping
 from pipelines.in_memory.rows import Row

@@ -13,11 +13,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from pipelines.gold.rules.looks import looks
+from pipelines.gold.rules.health import looks
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.branch import branch_batches, tails_of
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.capture_groups import group_findings
 from pipelines.in_memory.committed import AgreedBranch, committed_log, proven_ranges
 from pipelines.in_memory.control import (
     BatchKey,
@@ -27,6 +26,7 @@ from pipelines.in_memory.control import (
     snapshot_voter_sets,
 )
 from pipelines.in_memory.epochs import known_epochs
+from pipelines.in_memory.group_finding import group_findings
 from pipelines.in_memory.health import Health, health
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
@@ -35,7 +35,7 @@ from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.quorum.log_growth import lengths_of
 from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
-from pipelines.in_memory.quorum.stated_voters import stated_voters
+from pipelines.in_memory.quorum.voter_beliefs import stated_voters
 from pipelines.in_memory.replay import HeldLog, Replayed, replayed
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import judged_snapshots
@@ -88,7 +88,7 @@ class Records(Protocol):
         """Rows of gold.state_ranges."""
 
     def health(self, looks: Iterable[Row]) -> Health:
-        """The health of the states that pipelines.gold.rules.looks names."""
+        """The health of the states that pipelines.gold.rules.health names."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """The rows of pipelines.gold.rules.looks."""
+        """The rows of pipelines.gold.rules.health."""
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 

@@ -10,10 +10,15 @@ import numpy as np
 
 from pipelines.in_memory.batches import first_of_each
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.control import BatchKey, ControlRecords, SnapshotKey
+from pipelines.in_memory.control import (
+    BatchKey,
+    ControlRecords,
+    SnapshotKey,
+    leader_voters_as_voters,
+    node_ids_as_voters,
+)
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.in_memory.voters import leader_voters_as_voters, node_ids_as_voters
 from pipelines.tables.keys import REPLICA_KEYS
 
 _NO_OFFSET = (1 << 63) - 1

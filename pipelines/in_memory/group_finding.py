@@ -1,18 +1,24 @@
-"""What the logs of one capture group show, as a row, by the reasoning of replica.history."""
+"""What the logs of each capture group of a cluster show, as a row, by the reasoning of
+replica.history; and the order of groups in time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from operator import itemgetter
 from typing import Any
 
+from pipelines.in_memory.aggregates import grouped
+from pipelines.in_memory.held import ReplicaLogs
+from pipelines.in_memory.rows import Row
 from replica.history.branch import BranchPart, agreed_branch, overruled_parts
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
     classify_compared,
     compare_group,
+    divergence_columns,
     losses,
 )
 from replica.history.divergence import diverge
@@ -69,7 +75,6 @@ def _pair(
 ) -> dict[str, Any]:
     (capture_a, a), (capture_b, b) = one, other
     found = diverge(a, b, group.between(a.key, b.key))
-    lost = losses(found, commitment)
     conflict = None if found.conflict_offset is None else a.batch_at(found.conflict_offset)
     return {
         "node_a": a.key.node_id,
@@ -78,18 +83,7 @@ def _pair(
         "directory_b": b.key.directory_id,
         "capture_a": capture_a,
         "capture_b": capture_b,
-        "relation": found.relation.value,
-        "divergence_offset": found.divergence_offset,
-        "epoch_a": found.epoch_a,
-        "epoch_b": found.epoch_b,
-        "truncating_node": found.truncating and found.truncating.node_id,
-        "truncation_offset": found.truncation_offset,
-        "fetch_rounds": found.fetch_rounds,
-        "draft_fetch_rounds": found.draft_fetch_rounds,
-        "records_lost": found.records_lost,
-        "committed_lost": lost and lost.committed,
-        "unproven_lost": lost and lost.unproven,
-        "superseded_lost": lost and lost.superseded,
+        **divergence_columns(found, losses(found, commitment)),
         "conflict_offset": found.conflict_offset,
         "conflict_epoch": conflict and conflict.epoch,
     }
@@ -164,3 +158,44 @@ def _progress(log: ReplicaLog, progress: CommittedProgress, capture_id: str) -> 
         "holders": None if proof is None else sorted(key.node_id for key in proof.holders),
         "position": {"epoch": position.epoch, "offset": position.offset},
     }
+
+
+def group_findings(cluster_id: str, captures: Iterable[Row], logs: ReplicaLogs) -> list[Row]:
+    """A row for each capture group. captures: the cluster's rows of bronze.captures."""
+    return [
+        {
+            "cluster_id": cluster_id,
+            "capture_group": name,
+            "captured_at": max(row["captured_at"] for row in rows),
+            "ingest_seq": max(row["ingest_seq"] for row in rows),
+            **finding_of_group(_newest(rows, logs)),
+        }
+        for name, rows in grouped(captures, itemgetter("capture_group")).items()
+    ]
+
+
+def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLog]]:
+    """(capture_id, log) of each replica, in the order of their keys. Where a replica occurs twice,
+    the newest capture counts."""
+    newest = {
+        logs.key(row["capture_id"]): row["capture_id"]
+        for row in sorted(rows, key=lambda row: row["captured_at"])
+    }
+    captures = [capture_id for _, capture_id in sorted(newest.items())]
+    return [*zip(captures, logs.of_group(captures), strict=True)]
+
+
+def moment(group: Row) -> tuple[Any, ...]:
+    """The values by which groups are ordered in time."""
+    return group["captured_at"], group["ingest_seq"], group["capture_group"]
+
+
+def newest_group(groups: Iterable[Row]) -> str | None:
+    """The name of the newest group; None without groups. groups: rows of group_findings.
+
+    Of groups with the same captured_at, the one with the highest ingest_seq is the newest; of those
+    with the same ingest_seq, the one whose name comes first.
+    """
+    by_name = sorted(groups, key=itemgetter("capture_group"))
+    newest = max(by_name, key=itemgetter("captured_at", "ingest_seq"), default=None)
+    return None if newest is None else str(newest["capture_group"])

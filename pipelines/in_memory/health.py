@@ -36,7 +36,7 @@ class Health(NamedTuple):
 
 
 def health(written: pa.Table, looks: Iterable[Row]) -> Health:
-    """written: of Replayed; looks: from pipelines.gold.rules.looks."""
+    """written: of Replayed; looks: from pipelines.gold.rules.health."""
     judged: list[Row] = []
     for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))

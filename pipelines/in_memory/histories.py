@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.capture_groups import moment, newest_group
 from pipelines.in_memory.committed import AgreedBranch, Batch
+from pipelines.in_memory.group_finding import moment, newest_group
 from pipelines.in_memory.rows import Row
 from pipelines.tables.keys import replica_of
 from replica.history.log import OffsetRange

@@ -19,8 +19,8 @@ from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.held import HeldBatches, one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaId
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 _ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
 _STATE = ("leader_id", "leader_epoch", "current_voters")

@@ -1,4 +1,4 @@
-"""The agreed branch of a cluster replayed, and the rows of the replay's parts.
+"""The agreed branch of a cluster replayed, and the rows of the replay's parts, each of one walk.
 
 A small cluster is one part, whose records are held in this process. pipelines.large replays the
 others, whose tasks read the records a piece at a time.
@@ -26,10 +26,11 @@ from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.plan import Planned, WholeSnapshot, planned, surveyed
 from pipelines.in_memory.rows import Row
 from pipelines.replay.columns import RecordPlace, is_unknown, spread, with_json
-from pipelines.replay.compared import REPLAYED
-from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
+from pipelines.replay.compared import REPLAYED, Comparing
+from pipelines.replay.entries import Entries
+from pipelines.replay.history import History
+from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, batches_of
 from pipelines.replay.plan import PlannedSnapshot
-from pipelines.replay.walk import walk
 from pipelines.replay.written import WRITTEN
 from replica.model.keys import ReplicaId
 
@@ -189,3 +190,20 @@ def _beside(log: ReplayLog, due: _Due, *, bucket: int, buckets: int) -> Iterator
     place = RecordPlace(position, source, commitment)
     cluster_id = log.committed.cluster_id
     yield from spread(rows, is_unknown(rows), cluster_id, place, bucket, buckets).to_batches()
+
+
+def walk(part: Part) -> Iterator[pa.RecordBatch]:
+    """The batches of WRITTEN and of REPLAYED of one part."""
+    history, comparing = History(part), Comparing(part)
+    for step in part.steps():
+        if isinstance(step, Entries):
+            for record, refusal in history.read(step):
+                comparing.refuse(record, refusal)
+            comparing.refuse_more(history.refused())
+        else:
+            history.take(step)
+            yield from batches_of(comparing.take(step, history.image), REPLAYED)
+        if history.is_full:
+            yield from history.taken()
+    yield from batches_of(comparing.rest(), REPLAYED)
+    yield from history.taken()

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pipelines.finding_rows import FINDING
-from pipelines.gold.rules import same_snapshots, snapshots
+from pipelines.gold.rules import snapshots
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue.log import NOT_KNOWN
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 
 _SHOWN_NAME = re.compile(snapshots.SHOWN_NAME)
 _FIRST = ("node_id", "directory_id", "file")
@@ -84,7 +84,7 @@ def _beside_first(other: Row, first: Row, compared: dict[tuple[Any, ...], Row]) 
     if low == high or found is None or other["is_unreadable"] or first["is_unreadable"]:
         return
     names = ("different", "orphans", "dropped")
-    yield from same_snapshots.told(
+    yield from snapshots.of_same_id(
         {
             **other,
             **{name: found[name] for name in names},

@@ -13,7 +13,7 @@ from deltalake.exceptions import TableNotFoundError
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.object_store import storage_options
-from pipelines.tables.lake_versions import LAKE_VERSIONS
+from pipelines.tables.bronze import LAKE_VERSIONS
 
 _SCHEMA = pa.schema(
     field.with_metadata({"comment": column.description})

@@ -3,7 +3,6 @@
 - `clusters`: what the build's own process reads of bronze, and what the tasks found, for the
   functions that make the tables of one cluster.
 - `log`: the records as a task reads them, by delta-rs, a piece of the agreed branch at a time.
-- `survey`: which offsets can be replayed, found by tasks, and so the plan of a replay.
-- `replay`: the replay in parts; each task writes data files of the tables that have a row for each
-  record.
+- `replay`: which offsets can be replayed, found by tasks; then the replay in parts: each task
+  writes data files of the tables that have a row for each record.
 """

@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from pipelines.delta.small import columns_of, table_at
+from pipelines.delta.small import columns_of, dataframe_of, table_at
 from pipelines.in_memory.batches import COLUMNS, Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.health import Health, health_of
-from pipelines.in_memory.quorum.log_growth import LENGTHS
+from pipelines.in_memory.quorum.log_growth import ENVELOPE_BYTES, LENGTHS
 from pipelines.in_memory.rows import Row, of_cluster
 from pipelines.lake import Lake
 from pipelines.tables import bronze
+from pipelines.tables.bronze import BATCH_KEYS
 from pipelines.tables.contract import Contract
 
 _SMALL = (bronze.CAPTURES, bronze.SNAPSHOTS, bronze.REPLICA_STATE, bronze.FINDINGS)
@@ -116,3 +118,25 @@ def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
 def rows_by_cluster(rows: DataFrame) -> defaultdict[str, list[Row]]:
     """The rows by cluster_id. rows: few rows, which have that column."""
     return by_cluster(rows.toArrow().to_pylist())
+
+
+_KINDS = ("hour", "record_type")
+
+
+def record_lengths(log_records: DataFrame, holders: pa.Table) -> DataFrame:
+    """The lengths of records, with the columns cluster_id and those of LENGTHS. holders: for each
+    range of base offsets the replica whose copy is counted: cluster_id, node_id, directory_id, from
+    (inclusive) and to (inclusive)."""
+    spans = F.broadcast(dataframe_of(log_records.sparkSession, holders))
+    replica = ["cluster_id", "node_id", "directory_id"]
+    records = log_records.select(
+        *BATCH_KEYS,
+        F.date_trunc("hour", "timestamp").alias("hour"),
+        "record_type",
+        (F.coalesce(F.octet_length("value"), F.lit(0)) + ENVELOPE_BYTES).alias("length"),
+    )
+    held = records.join(spans, on=replica, how="inner")
+    held = held.where(F.col("base_offset").between(F.col("from"), F.col("to")))
+    return held.groupBy(*BATCH_KEYS, *_KINDS).agg(
+        F.count("length").alias("records"), F.sum("length").cast("bigint").alias("length")
+    )

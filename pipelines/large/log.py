@@ -3,7 +3,7 @@ time."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.delta.small import text
+from pipelines.delta.small import of_replica, text
 from pipelines.in_memory.batches import Batches, Longs
 from pipelines.in_memory.branch import (
     BranchRecords,
@@ -65,7 +65,8 @@ class ClusterLog:
         gone."""
         where = f'"offset" >= {piece.low} AND "offset" < {piece.high}'
         if piece.replicas is not None:
-            where = f"{where} AND ({_of_replicas(piece.replicas)})"
+            replicas = " OR ".join(f"({of_replica(one)})" for one in piece.replicas)
+            where = f"{where} AND ({replicas})"
         rows = self._records(bronze.LOG_RECORDS, "offset", where, ("leader_epoch", "crc"))
         return branch_records(self.committed, rows)
 
@@ -73,7 +74,7 @@ class ClusterLog:
         """As of ReplayLog. Raises as `branch`."""
         bases = [base_offset for base_offset, _, _ in tail.batches]
         where = f"base_offset BETWEEN {min(bases)} AND {max(bases)}"
-        where = f"{where} AND {_of_replicas([tail.replica])}"
+        where = f"{where} AND {of_replica(tail.replica)}"
         names = ("base_offset", "leader_epoch", "crc")
         return tail_records(tail, self._records(bronze.LOG_RECORDS, "offset", where, names))
 
@@ -106,12 +107,6 @@ class ClusterLog:
 
 
 _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
-
-
-def _of_replicas(replicas: Collection[ReplicaId]) -> str:
-    return " OR ".join(
-        f"(node_id = {one.node_id} AND directory_id = {text(one.directory_id)})" for one in replicas
-    )
 
 
 def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[BranchRange]:

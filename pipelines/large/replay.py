@@ -1,12 +1,17 @@
 """The agreed branches of large clusters replayed in parts: each part in a task, which reads the
-records that it needs, and writes data files of the tables that have a row for each record."""
+records that it needs, and writes data files of the tables that have a row for each record.
+
+Before that, tasks find which records can be replayed: each reads one piece of a log, or one
+snapshot.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +28,14 @@ from pipelines.in_memory.metadata import (
     metadata_history,
     state_ranges,
 )
-from pipelines.in_memory.plan import Planned
-from pipelines.in_memory.replay import rows_of
+from pipelines.in_memory.plan import Planned, Surveyed, WholeSnapshot, surveyed
+from pipelines.in_memory.plan import planned as planned_of
+from pipelines.in_memory.replay import BranchRange, rows_of, walk
 from pipelines.in_memory.rows import Row
 from pipelines.lake import Lake
-from pipelines.large.survey import Logs, planned
-from pipelines.replay.compared import REPLAYED
-from pipelines.replay.folded import folded
+from pipelines.large.log import ClusterLog
+from pipelines.replay.compared import REPLAYED, folded
 from pipelines.replay.parts import Part
-from pipelines.replay.walk import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from pipelines.tables import gold
 from pipelines.tables.contract import Contract
@@ -188,3 +192,50 @@ class _Files:
         if file is not None:
             self.files.append(file)
         self.waiting, self.waiting_bytes = [], 0
+
+
+Logs: TypeAlias = Mapping[str, ClusterLog]
+"""The log of each cluster, by cluster_id."""
+
+
+class _Stretch(NamedTuple):
+    cluster_id: str
+    of: BranchRange | WholeSnapshot
+
+
+def planned(tasks: Tasks, logs: Logs) -> dict[str, Planned]:
+    """The plan of each cluster that has records to replay, or a whole snapshot.
+
+    Reads all records of the agreed branches and of whole snapshots, a piece in each part of the
+    work. Raises what delta-rs raises.
+    """
+    stretches = [
+        _Stretch(cluster_id, one) for cluster_id, log in logs.items() for one in _stretches(log)
+    ]
+    pieces: defaultdict[str, list[Surveyed]] = defaultdict(list)
+    partial_contents: defaultdict[str, list[str]] = defaultdict(list)
+    told = tasks.results(partial(_surveyed, logs=logs), stretches)
+    for (cluster_id, of), found in zip(stretches, told, strict=True):
+        if isinstance(of, BranchRange):
+            pieces[cluster_id].append(found)
+        elif found.unknown:
+            partial_contents[cluster_id].append(of.content_sha256)
+    plans = {
+        one: planned_of(log.committed, pieces[one], log.snapshots, partial_contents[one])
+        for one, log in logs.items()
+    }
+    return {
+        cluster_id: one for cluster_id, one in plans.items() if one.plan.runs or one.plan.snapshots
+    }
+
+
+def _stretches(log: ClusterLog) -> Iterator[BranchRange | WholeSnapshot]:
+    """The pieces of the branch, and each content of a snapshot under one of its ids."""
+    yield from log.pieces
+    yield from {one.content_sha256: one for one in log.snapshots}.values()
+
+
+def _surveyed(stretch: _Stretch, *, logs: Logs) -> Surveyed:
+    """Runs in a task."""
+    log, of = logs[stretch.cluster_id], stretch.of
+    return surveyed(log.branch(of).rows if isinstance(of, BranchRange) else log.content(of))

@@ -1,14 +1,22 @@
-"""The events around a job: `with job_events("build", lake, warn) as run_id:`."""
+"""The events around a job: `with job_events("build", lake, warn) as run_id:`.
+
+Events are off unless somebody says where they go. First to last: KRAFTLAKE_LINEAGE, a file; what
+OpenLineage's own clients go by, that is variables OPENLINEAGE_*, or openlineage.yml here or in
+~/.openlineage; [lineage] file of conf/kraftlake.toml. OPENLINEAGE_DISABLED=true turns all of it
+off.
+"""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.conf_files import conf_directory, read_defaults
 from pipelines.lake import Lake
-from pipelines.lineage.transport import wanted_transport
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset
@@ -115,3 +123,34 @@ class _RunEvents:
             ]
             self._events.quality(judged, found)
         self._events.close()
+
+
+FILE_VARIABLE = "KRAFTLAKE_LINEAGE"
+_CONFIG = "openlineage.yml"
+
+
+def wanted_transport() -> str | None:
+    """A file that events are appended to, "" where OpenLineage's own settings say, None for off.
+
+    UsageError: conf/kraftlake.toml is not understood.
+    """
+    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+        return None
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        return named
+    if _has_own_settings():
+        return ""
+    return read_defaults(conf_directory()).lineage_file
+
+
+def _has_own_settings() -> bool:
+    if os.environ.get("OPENLINEAGE_URL") or os.environ.get("OPENLINEAGE_CONFIG"):
+        return True
+    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
+        return True
+    return any((folder / _CONFIG).is_file() for folder in _folders())
+
+
+def _folders() -> tuple[Path, ...]:
+    return Path.cwd(), Path.home() / ".openlineage"

@@ -36,6 +36,18 @@ class Action(StrEnum):
     STOP = "stop"
     """The build ends before it overwrites a derived table: no input can cause such rows."""
 
+    def unless(
+        self,
+        meaning: str,
+        condition: str,
+        columns: tuple[str, ...],
+        predicate: Callable[..., bool] | None = None,
+    ) -> Expectation:
+        """An expectation of type ROW with this action. condition: SQL that Spark and DataFusion
+        understand alike; a row for which it is NULL breaks it. predicate: as of Expectation; with
+        it the condition is Spark's SQL."""
+        return Expectation(ROW, columns, {"condition": condition}, self, meaning, predicate)
+
 
 @dataclass(frozen=True)
 class Expectation:
@@ -58,20 +70,6 @@ class Expectation:
         assert self.type == ROW or self.action is not Action.QUARANTINE, self.meaning
         assert self.columns or self.type == ROW_COUNT, self.meaning
         assert self.meaning, self.type
-
-
-def satisfy(
-    meaning: str,
-    condition: str,
-    columns: tuple[str, ...],
-    *,
-    action: Action,
-    predicate: Callable[..., bool] | None = None,
-) -> Expectation:
-    """An expectation of type ROW. condition: SQL that Spark and DataFusion understand alike; a row
-    for which it is NULL breaks it. predicate: as of Expectation; with it the condition is Spark's
-    SQL."""
-    return Expectation(ROW, columns, {"condition": condition}, action, meaning, predicate)
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
@@ -135,11 +133,10 @@ class Suite:
             meaning=f"the table has {least} rows or more",
         )
         required = [column.name for column in self.contract.columns if not column.nullable]
-        yield satisfy(
+        yield Action.STOP.unless(
             "no value is missing where the contract wants one",
             " AND ".join(f"`{name}` IS NOT NULL" for name in required),
             (*required,),
-            action=Action.STOP,
         )
         keys = self.contract.keys
-        yield satisfy("keys are unique", f"{ROWS_OF_KEY} = 1", (*keys,), action=Action.STOP)
+        yield Action.STOP.unless("keys are unique", f"{ROWS_OF_KEY} = 1", (*keys,))

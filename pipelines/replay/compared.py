@@ -3,7 +3,8 @@ records of the branch that can't be applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -11,15 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.replay.parts import Begin, End, Part, SnapshotEntities, Step
-from pipelines.replay.plan import ReplayRun
+from pipelines.replay.plan import CONTENT_IDS, ReplayRun
 from replica.check.snapshots import Differing, compare_images
-from replica.metadata.image import (
-    PLACE_OF,
-    EntityDifference,
-    Image,
-    Refusal,
-    ReplayedRecord,
-)
+from replica.metadata.image.image import PLACE_OF, EntityDifference, Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord
 
 Row = dict[str, Any]
 
@@ -187,3 +183,48 @@ def difference_of(row: Row) -> EntityDifference:
 def _row(found: EntityDifference) -> Row:
     values = PLACE_OF[found.kind], *found
     return dict(zip((field.name for field in _DIFFERENCE), values, strict=True))
+
+
+_SAMPLES = ("sample", "explained_sample")
+
+
+def folded(rows: Iterable[Row]) -> list[Row]:
+    """The rows of REPLAYED of all parts as those of one part: a row for each content of a snapshot
+    compared with the log, for each two contents of one id, and for each run of the log."""
+    of_one: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        run = row["base_offset"] if row["content_sha256"] is None else None
+        key = *(row[name] for name in CONTENT_IDS), row["against_sha256"], run
+        of_one[key].append(row)
+    return [_folded(parts) for parts in of_one.values()]
+
+
+def _folded(parts: list[Row]) -> Row:
+    found = dict(parts[0])
+    if len(parts) > 1:
+        bases = [row["base_offset"] for row in parts if row["base_offset"] is not None]
+        found["base_offset"] = min(bases, default=None)
+        found |= {name: _sum(row[name] for row in parts) for name in COUNTS}
+        found |= {name: _first(row[name] for row in parts) for name in _SAMPLES}
+        refusals = [row["first_refused"] for row in parts if row["first_refused"] is not None]
+        found["first_refused"] = min(refusals, key=lambda one: one["offset"], default=None)
+    return found
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum; None where no part has a count."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _first(samples: Iterable[list[Row] | None]) -> list[Row] | None:
+    """The first differences of all parts, by place; None where no part has any."""
+    known = [sample for sample in samples if sample is not None]
+    if not known:
+        return None
+    return sorted((one for sample in known for one in sample), key=_place)[:SAMPLE]
+
+
+def _place(difference: Row) -> list[tuple[bool, Any]]:
+    """The sort key of a difference. None sorts before all else."""
+    return [(value is not None, value) for value in difference.values()]

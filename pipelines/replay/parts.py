@@ -17,10 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.replay.entries import Entries, LogEntry, rows_of, stretches
+from pipelines.replay.entries import (
+    SPREAD,
+    Entries,
+    LogEntry,
+    bucket_of,
+    rows_of,
+    stored_record,
+    stretches,
+)
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
-from pipelines.replay.stored import SPREAD, bucket_of, stored_record
-from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.kind import Entity
+from replica.metadata.image.partitioning import key_of, owner_of
+from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.scan.version_input import MOST_ROWS
 
 IN_SNAPSHOT = -1

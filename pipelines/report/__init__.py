@@ -1,11 +1,11 @@
 """The incident report: one HTML page about a lake, with the SQL behind each figure.
 
 - `source`: the port to the lake, and a query with its rows.
-- `queries`, `activity_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
+- `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
 - `partings`, `losses`: where logs diverge, and what replicas lost or would lose.
 - `verdict`: the answer in a sentence, by rules.
 - `svg`, `axis`: drawing; `epoch_lanes`, `leader_lanes`, `fork`, `activity`: the figures.
-- `payload`: records as `kraftlake dump` shows them.
+- `record_rows`: records as `kraftlake dump` shows them.
 - `travel`: the view of any moment, with a slider.
 - `view`: the content of the page for one cluster; `page`: the page itself.
 

@@ -13,7 +13,7 @@ from pipelines.report.evidence import Activity
 from pipelines.report.source import Row
 from pipelines.report.svg import Scale, box, drawing, line, text
 from pipelines.report.words import duration_text
-from replica.metadata.changes import CHANGES
+from replica.metadata.changes.catalogue import CHANGES
 
 _HEAD, _BAR, _GAP = 18, 26, 8
 
@@ -31,7 +31,7 @@ class ActivityKind:
 
 
 def kinds(rows: Iterable[Row]) -> list[ActivityKind]:
-    """The kinds of rows of activity_queries.activity, the most frequent first. A change without a
+    """The kinds of rows of change_queries.activity, the most frequent first. A change without a
     time counts, but is in no bucket."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -102,7 +102,7 @@ class ActivityGroup:
 
 
 def groups(rows: Iterable[Row]) -> list[ActivityGroup]:
-    """The groups of rows of activity_queries.activity, those with most changes first."""
+    """The groups of rows of change_queries.activity, those with most changes first."""
     found: dict[str, list[ActivityKind]] = defaultdict(list)
     for kind in kinds(rows):
         found[group_of(kind.name)].append(kind)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from pipelines.report import axis
-from pipelines.report.fills import Fills
-from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.lanes import Block, Fills, draw_blocks, merged
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.partings import Replica, replica_of
 from pipelines.report.queries import MAX_LANES

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.report import activity_queries, loss_queries, queries
+from pipelines.report import change_queries, queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import Answers, effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
@@ -125,7 +125,7 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
             "damage": queries.damage,
         }.items()
     }
-    typed = activity_queries.CHANGES in source.tables
+    typed = change_queries.CHANGES in source.tables
     newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
     found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
     has_ranges = queries.STATE_RANGES in source.tables
@@ -143,16 +143,16 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         truncated=_truncated(source, cluster, plain["truncations"].rows),
         losses=(*(one.loss for one in lost), *found[len(lost) :]),
         lost=lost,
-        newest_changes=source.figure(activity_queries.newest_changes(cluster)) if typed else None,
+        newest_changes=source.figure(change_queries.newest_changes(cluster)) if typed else None,
         state_ranges=ranges,
         exposure=source.figure(queries.exposure(cluster)) if has_exposure else None,
     )
 
 
 def _activity(source: ReportSource, cluster: str, *, typed: bool) -> Activity:
-    span = source.ask(activity_queries.activity_span(cluster, typed=typed))[0]
+    span = source.ask(change_queries.activity_span(cluster, typed=typed))[0]
     start, width = bucketing(span["first"], span["last"])
-    figure = source.figure(activity_queries.activity(cluster, start, width, typed=typed))
+    figure = source.figure(change_queries.activity(cluster, start, width, typed=typed))
     return Activity(figure, start, width, typed)
 
 
@@ -167,9 +167,9 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
 def _lost(
     source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Figure | None, *, typed: bool
 ) -> Lost:
-    written = source.figure(loss_queries.written(cluster, loss))
-    types = source.figure(loss_queries.record_types(cluster, loss))
-    changes = source.figure(loss_queries.changes(cluster, loss)) if typed else None
+    written = source.figure(change_queries.written(cluster, loss))
+    types = source.figure(change_queries.record_types(cluster, loss))
+    changes = source.figure(change_queries.changes(cluster, loss)) if typed else None
     told = Answers(
         written.rows,
         types.rows,

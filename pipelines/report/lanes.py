@@ -1,4 +1,5 @@
-"""Lanes of blocks, from which both timelines are drawn."""
+"""Lanes of blocks, from which both timelines are drawn, and the fill of each leader's blocks. On
+one page equal fills are the same leader."""
 
 from __future__ import annotations
 
@@ -7,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from pipelines.report.fills import MANY
 from pipelines.report.svg import Scale, box, label
-from pipelines.report.words import counted
+from pipelines.report.words import counted, listed
 
 _THINNEST = 0.6
 """Blocks narrower than this many percent of the width are joined with their neighbours."""
@@ -75,3 +75,47 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
         parts.append(box(left, y, width, height, kind, block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
     return Markup("").join(parts)
+
+
+HUES = 6
+"""How many leaders have a fill of their own in the style sheet. Every block also has a text."""
+OTHER, UNKNOWN, MANY = "other", "unknown", "many"
+"""Fills of no leader's own: of leaders beyond the last hue, of an epoch whose leader no replica
+tells, and of several epochs that are drawn as one block."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a drawing's legend."""
+
+    fill: str
+    text: str
+
+
+class Fills:
+    """The fills of one cluster: each leader gets its own, by node id, while there are any."""
+
+    def __init__(self, leaders: Iterable[int | None]) -> None:
+        """leaders: of all epochs that are drawn; None stands for an epoch whose leader is
+        unknown."""
+        found = set(leaders)
+        self._has_unknown = None in found
+        self._leaders = sorted(leader for leader in found if leader is not None)
+
+    def of(self, leader: int | None) -> str:
+        """The class in the style sheet. leader: one of those given to __init__."""
+        if leader is None:
+            return UNKNOWN
+        place = self._leaders.index(leader)
+        return f"hue{place}" if place < HUES else OTHER
+
+    def key(self) -> tuple[Key, ...]:
+        """The meaning of each fill, in the order of node ids."""
+        own = [Key(self.of(leader), f"leader {leader}") for leader in self._leaders[:HUES]]
+        others = [str(leader) for leader in self._leaders[HUES:]]
+        if others:
+            noun = "leader" if len(others) == 1 else "leaders"
+            own.append(Key(OTHER, f"{noun} {listed(others, limit=8)}"))
+        if self._has_unknown:
+            own.append(Key(UNKNOWN, "leader unknown"))
+        return tuple(own)

@@ -9,8 +9,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from pipelines.report import axis
-from pipelines.report.fills import Fills
-from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.lanes import Block, Fills, draw_blocks, merged
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
 from pipelines.report.svg import Scale, drawing, line, text

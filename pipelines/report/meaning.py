@@ -52,7 +52,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Answers:
-    """Rows of loss_queries.written, record_types and changes, and of queries.state_ranges.
+    """Rows of change_queries.written, record_types and changes, and of queries.state_ranges.
 
     changes: None where the lake has no typed changes.
     """

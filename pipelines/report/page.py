@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,6 @@ from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, ReportSource, Row, moment
 from pipelines.report.svg import element
-from pipelines.report.tables import labelled
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
@@ -194,3 +194,27 @@ def _shown(value: object) -> object:
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
+
+
+_HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
+_CELL = re.compile(r"<tr\b|<(?:td|th)\b")
+
+
+def labelled(table: Markup) -> Markup:
+    """`table`, a table of a template, with the attribute data-label in each cell of its body: the
+    head of the cell's column. A phone shows tables as cards, in which each cell has this name. All
+    values of a lake are escaped in it, so every tag is one of the template."""
+    head, body, rest = str(table).partition("<tbody>")
+    labels = [Markup(one).striptags() for one in _HEAD.findall(head)]  # noqa: S704 - the template's
+    place = 0
+
+    def with_label(found: re.Match[str]) -> str:
+        nonlocal place
+        if found[0] == "<tr":
+            place = 0
+            return found[0]
+        label = labels[place] if place < len(labels) else ""
+        place += 1
+        return f'{found[0]} data-label="{label}"'
+
+    return Markup(head + body + _CELL.sub(with_label, rest))  # noqa: S704 - as it came, with labels

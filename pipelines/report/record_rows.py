@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.report.partings import Replica
-from pipelines.report.payload import kafka_json
 from pipelines.report.source import Row
+from replica.errors import DataError
+from replica.metadata.json_text import from_plain, json_text
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,28 @@ def _cell(row: Row) -> Cell:
         row["record_version"],
         kafka_json(row["record_type"], row["record_version"], row["payload"]),
     )
+
+
+_FIRST = ("version", "leaderId", "voters", "voterId", "voterDirectoryId", "name", "host", "port")
+"""The order of control records' fields (KIP-595, KIP-853)."""
+
+
+def kafka_json(record_type: str, version: int | None, payload: Any) -> str:
+    """The payload as text, as `kraftlake dump` prints it. Redacted values stay redacted. The order
+    of the fields is Kafka's, by the record's schema, because a VARIANT sorts them by name. A record
+    of an unknown type or version has its fields in the VARIANT's order."""
+    if isinstance(payload, dict) and version is not None:
+        try:
+            return json_text(from_plain(record_type, version, payload))
+        except DataError:
+            payload = _control(payload)
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def _control(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_control(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    names = sorted(value, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    return {name: _control(value[name]) for name in names}

@@ -47,9 +47,9 @@ class Rounds:
         known = self._rounds.get(captured_at)
         if known is None or known.has_own_time:
             return time_text(captured_at)
-        if known.name is None:
+        if known.round_name is None:
             return f"the ingest of {time_text(captured_at)}"
-        return f"the captures of {known.name}"
+        return f"the captures of {known.round_name}"
 
 
 NO_ROUNDS = Rounds(())

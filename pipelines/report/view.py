@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
 from pipelines.report.evidence import DecodedBranches, Evidence
-from pipelines.report.fills import Fills
+from pipelines.report.lanes import Fills
 from pipelines.report.partings import Parting, partings_of, replica_of
 from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from pipelines.sources.kraft_log import KraftLogDataSource
-from pipelines.sources.kraft_snapshot import KraftSnapshotDataSource
+from pipelines.sources.kraft_log import KraftLogDataSource, KraftSnapshotDataSource
 
 
 def register(spark: SparkSession) -> None:

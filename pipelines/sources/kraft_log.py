@@ -13,6 +13,13 @@ Options
     showConfigs   JSON list of the names of configs that Kafka doesn't know and that hold no secret
     keepCrcs      true leaves CRCs of batches with secrets as they are: docs/reference/security.md
     maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
+
+`kraft_snapshot`: the records of snapshots, with the same options, except `content`.
+
+    spark.read.format("kraft_snapshot").load("/var/lib/kafka/__cluster_metadata-0")
+
+end_offset and epoch are those of the file's name, NULL for a file of another name; index counts the
+snapshot's records from 0, delimiters included.
 """
 
 from __future__ import annotations
@@ -29,11 +36,13 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
+from pipelines.capture.remote import file_name
 from pipelines.sources import rows
-from pipelines.sources.files import SourceFile, log_files
+from pipelines.sources.files import SourceFile, log_files, snapshot_files
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
 from replica.errors import UsageError
 from replica.format.reading import MAX_STATE_BYTES, read_file
+from replica.format.snapshot import parse_name
 from replica.metadata.redact import Redactor
 
 BATCH_COLUMNS = (
@@ -173,3 +182,50 @@ def _shown_configs(text: str) -> frozenset[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError("option showConfigs: expected a JSON list of names")
     return frozenset(names)
+
+
+SNAPSHOT_COLUMNS = (
+    ("file", "string"),
+    ("position", "bigint"),
+    ("end_offset", "bigint"),
+    ("epoch", "int"),
+    ("index", "bigint"),
+    *RECORD_COLUMNS[6:],
+)
+
+
+class KraftSnapshotDataSource(DataSource):
+    """The data source `kraft_snapshot`; the module's docstring has its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kraft_snapshot"
+
+    def schema(self) -> str:
+        return ", ".join(f"`{name}` {kind}" for name, kind in SNAPSHOT_COLUMNS)
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return KraftSnapshotReader(self.options)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        from pipelines.sources.streams import SnapshotStreamReader
+
+        return SnapshotStreamReader(self.options, KraftSnapshotReader(self.options))
+
+
+class KraftSnapshotReader(KraftLogReader):
+    """Plans ranges as the reader of logs does. The offsets of a snapshot's records are their
+    indexes."""
+
+    def source_files(self) -> list[SourceFile]:
+        return snapshot_files(self.path) if self.files is None else self.files
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if not isinstance(partition, RangePartition):
+            return
+        name = parse_name(file_name(partition.path))
+        snapshot_id = (name.id.offset, name.id.epoch) if name else (None, None)
+        data = read_range(partition.path, partition.start, partition.end)
+        yield from rows.snapshot_records(
+            data, partition, self.redactor, snapshot_id, SNAPSHOT_COLUMNS
+        )

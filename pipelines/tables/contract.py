@@ -7,7 +7,7 @@ fails in that function, naming the column, and not in a reader months later.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,8 +19,11 @@ from pyspark.sql import functions as F  # pyspark's own idiom
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     ByteType,
     DataType,
+    DateType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -31,9 +34,56 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
+    VariantType,
 )
 
-from pipelines.tables.ddl import data_type
+_SIMPLE: Mapping[str, Callable[[], DataType]] = {
+    "bigint": LongType,
+    "binary": BinaryType,
+    "boolean": BooleanType,
+    "date": DateType,
+    "double": DoubleType,
+    "int": IntegerType,
+    "string": StringType,
+    "timestamp": TimestampType,
+    "variant": VariantType,
+}
+_PARTS = re.compile(r"\s*(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
+
+
+def data_type(ddl: str) -> DataType:
+    """The type of DDL such as "array<struct<start:bigint,end:bigint>>".
+
+    ValueError: the text is no such type, or names one that no contract has.
+    """
+    found = _PARTS.fullmatch(ddl)
+    name, inner = ("", None) if found is None else found.groups()
+    if name in _SIMPLE and inner is None:
+        return _SIMPLE[name]()
+    arguments = [] if inner is None else _arguments(inner)
+    if name == "array" and len(arguments) == 1:
+        return ArrayType(data_type(arguments[0]))
+    if name == "map" and len(arguments) == 2:
+        key, value = map(data_type, arguments)
+        return MapType(key, value)
+    if name == "struct" and arguments and all(":" in one for one in arguments):
+        fields = (one.split(":", 1) for one in arguments)
+        return StructType([StructField(field.strip(), data_type(of)) for field, of in fields])
+    raise ValueError(f"{ddl!r}: no type that a table of a lake has")
+
+
+def _arguments(inner: str) -> list[str]:
+    """The parts between commas, but for commas within angle brackets."""
+    found, depth = [""], 0
+    for sign in inner:
+        depth += (sign == "<") - (sign == ">")
+        if sign == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
 
 _NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
 
@@ -68,7 +118,7 @@ class Column:
     "array<int>" or "variant".
 
     description: one sentence with the unit; it becomes the column's comment in the table. nullable:
-    False makes Delta refuse a row without a value.
+    whether a row may lack a value.
     """
 
     name: str
@@ -85,6 +135,19 @@ class Column:
     def field(self) -> StructField:
         """The column as Spark's schema has it, its description as the comment."""
         return StructField(self.name, self.data_type, self.nullable, {"comment": self.description})
+
+
+def required(ddl: str, description: str) -> Column:
+    """A column that has a value in every row: Delta refuses a row without one. ddl: its name and
+    its type, such as "epoch int"."""
+    name, _, kind = ddl.partition(" ")
+    return Column(name, kind, description, nullable=False)
+
+
+def optional(ddl: str, description: str) -> Column:
+    """A column in which a row may lack a value. ddl: as of `required`."""
+    name, _, kind = ddl.partition(" ")
+    return Column(name, kind, description)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import BRONZE
+from pipelines.tables.bronze import BRONZE, LAKE_VERSIONS
 from pipelines.tables.gold import GOLD, QUALITY
-from pipelines.tables.lake_versions import LAKE_VERSIONS
 from pipelines.tables.silver import SILVER
 
 DERIVED = (*SILVER, *GOLD, *QUALITY)

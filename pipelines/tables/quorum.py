@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Contract, optional, required
 from pipelines.tables.silver import VOTERS
 
-_CLUSTER = Column("cluster_id", "string", "the cluster", nullable=False)
-_HOUR = Column("hour", "timestamp", "start of the hour; NULL where the time isn't known")
+_CLUSTER = required("cluster_id string", "id of the cluster")
+_HOUR = optional("hour timestamp", "start of the hour; NULL where the time is unknown")
 _LOOK = (
-    Column("capture_group", "string", "the captures looked at together", nullable=False),
-    Column("capture_id", "string", "the capture", nullable=False),
-    Column(
-        "captured_at",
-        "timestamp",
-        "when the directory was looked at; where nothing told that, when it was ingested",
-        nullable=False,
+    required("capture_group string", "id of the capture group: captures that were made together"),
+    required("capture_id string", "id of the capture"),
+    required(
+        "captured_at timestamp",
+        "time at which the directory was looked at; the time of the ingest where that is unknown",
     ),
-    Column("round_name", "string", "the capture's name in ingest --order; NULL without --order"),
-    Column("is_latest", "boolean", "the cluster's newest capture group", nullable=False),
+    optional(
+        "round_name string",
+        "name of the capture's round, given by ingest --order; NULL without --order",
+    ),
+    required("is_latest boolean", "true for the cluster's newest capture group"),
 )
 
 REPLICA_STATUS = Contract(
@@ -27,88 +28,114 @@ REPLICA_STATUS = Contract(
     columns=(
         *REPLICA,
         *_LOOK,
-        Column(
-            "role",
-            "string",
-            "leader, follower, observer, candidate or unattached, by quorum-state and its own "
-            "voters; NULL without a quorum-state to read",
+        optional(
+            "role string",
+            "leader, follower, observer, candidate or unattached, as quorum-state and the "
+            "replica's own voter set show; NULL if quorum-state can't be read",
         ),
-        Column("is_voter", "boolean", "whether its own newest voters name it; NULL: unknown"),
-        Column("leader_id", "int", "its leader by quorum-state, NULL where it knows none"),
-        Column("leader_epoch", "int", "its epoch by quorum-state"),
-        Column("voted_id", "int", "whom it voted for in that epoch, NULL: nobody"),
-        Column("voted_directory_id", "string", "directory of that vote, NULL: not told"),
-        Column("log_start_offset", "bigint", "offsets below it may be gone", nullable=False),
-        Column("log_end_offset", "bigint", "LEO, exclusive", nullable=False),
-        Column("last_epoch", "int", "epoch of its last batch; NULL for an empty log"),
-        Column("last_append_time", "timestamp", "newest record time of its log"),
-        Column("snapshot_end_offset", "bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
-        Column("snapshot_epoch", "int", "epoch of that snapshot"),
-        Column(
-            "high_watermark",
-            "bigint",
-            "a lower bound, exclusive: all below is proven committed; NULL where nothing is",
+        optional(
+            "is_voter boolean",
+            "true if the newest voter set that the replica has names it; NULL if unknown",
         ),
-        Column(
-            "high_watermark_evidence",
-            "string",
-            "majority: voters hold an entry of an epoch beyond which none of them knows any; "
-            "snapshot: one contains it",
+        optional(
+            "leader_id int", "node id of the leader in quorum-state; NULL where it names none"
         ),
-        Column(
-            "evidence_offset", "bigint", "the entry that proves it, or the snapshot's last offset"
+        optional("leader_epoch int", "epoch in quorum-state"),
+        optional("voted_id int", "node id for which the node voted in that epoch; NULL for nobody"),
+        optional("voted_directory_id string", "directory id for which it voted; NULL if unknown"),
+        required(
+            "log_start_offset bigint", "first offset of the log; records below it may be deleted"
         ),
-        Column("evidence_epoch", "int", "epoch of that entry"),
-        Column("evidence_holders", "array<int>", "node ids of who holds it; empty for a snapshot"),
-        Column("agreed_end_offset", "bigint", "end of what it shares with the agreed branch"),
-        Column("own_records", "bigint", "records from there on, which the branch has not"),
-        Column("lag_records", "bigint", "offsets of the agreed branch that it lacks at the end"),
-        Column("lag_ms", "bigint", "the same between the times of the last shared records, ms"),
+        required("log_end_offset bigint", "log end offset, exclusive"),
+        optional("last_epoch int", "epoch of the log's last batch; NULL for an empty log"),
+        optional("last_append_time timestamp", "time of the newest record in the log"),
+        optional(
+            "snapshot_end_offset bigint",
+            "end offset of the replica's newest whole snapshot, exclusive; the snapshot 0-0 "
+            "doesn't count",
+        ),
+        optional("snapshot_epoch int", "epoch of that snapshot"),
+        optional(
+            "high_watermark bigint",
+            "lower bound of the high watermark, exclusive: all records below are proven "
+            "committed; NULL if none is",
+        ),
+        optional(
+            "high_watermark_evidence string",
+            "how that is proven. majority: a majority of the voters holds an entry, and "
+            "none of them knows a newer epoch. snapshot: a snapshot contains it",
+        ),
+        optional(
+            "evidence_offset bigint",
+            "offset of the entry that proves it, or last offset that the snapshot contains",
+        ),
+        optional("evidence_epoch int", "epoch of that entry"),
+        optional(
+            "evidence_holders array<int>",
+            "node ids of the voters that hold this entry; empty for a snapshot",
+        ),
+        optional(
+            "agreed_end_offset bigint",
+            "end offset (exclusive) up to which the log is the same as the agreed branch",
+        ),
+        optional(
+            "own_records bigint",
+            "number of the replica's records from there on, which the branch lacks",
+        ),
+        optional(
+            "lag_records bigint",
+            "number of offsets at the end of the agreed branch that the replica lacks",
+        ),
+        optional(
+            "lag_ms bigint",
+            "time (ms) by which the replica's newest record on the agreed branch is older than the "
+            "newest one that a replica of the group has",
+        ),
     ),
     keys=("cluster_id", "capture_group", "capture_id"),
 )
 
 ELECTIONS = Contract(
     name="gold.elections",
-    description="Elections an hour: leader epochs that began, and epochs without any leader.",
+    description="Elections by the hour: leader epochs that began, and epochs without a leader.",
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("elections", "bigint", "leader epochs that began", nullable=False),
-        Column("leaders", "array<int>", "node ids of their leaders", nullable=False),
-        Column(
-            "leaderless_epochs",
-            "bigint",
-            "epochs that no log knows: nobody won, or who won wrote nothing; in the hour of the "
-            "next leader, or of the first capture whose quorum-state is past them",
-            nullable=False,
+        required("elections bigint", "number of leader epochs that began in the hour"),
+        required("leaders array<int>", "node ids of the leaders of these epochs"),
+        required(
+            "leaderless_epochs bigint",
+            "number of epochs without a record in any log: nobody won, or the winner wrote "
+            "nothing. They count in the hour of the next leader, or of the first capture "
+            "whose quorum-state has a newer epoch",
         ),
-        Column("shortest_ms", "bigint", "the shortest of the epochs that have ended, ms"),
+        optional(
+            "shortest_ms bigint", "length (ms) of the shortest of these epochs that has ended"
+        ),
     ),
     keys=("cluster_id", "hour"),
 )
 
 VOTES = Contract(
     name="gold.votes",
-    description="Every vote that a LEADER_CHANGE record or a quorum-state tells of.",
+    description="Every vote that a LEADER_CHANGE record or a quorum-state file names.",
     columns=(
         _CLUSTER,
-        Column("epoch", "int", "the epoch voted in", nullable=False),
-        Column("voter_id", "int", "node id of who voted", nullable=False),
-        Column("candidate_id", "int", "node id of whom it voted for", nullable=False),
-        Column(
-            "voter_directory_ids",
-            "array<string>",
-            "directories of the voter; empty where only a static quorum's record tells",
-            nullable=False,
+        required("epoch int", "epoch of the vote"),
+        required("voter_id int", "node id of the voter"),
+        required("candidate_id int", "node id for which it voted"),
+        required(
+            "voter_directory_ids array<string>",
+            "directory ids of the voter; empty if only a record of a static quorum names "
+            "the vote, which has none",
         ),
-        Column("sources", "array<string>", "leader_change, quorum_state", nullable=False),
-        Column("is_elected", "boolean", "whether the candidate led; NULL where no leader is known"),
-        Column(
-            "is_double",
-            "boolean",
-            "the voter voted for another one in this epoch too, which Raft forbids",
-            nullable=False,
+        required("sources array<string>", "where the vote stands: leader_change, quorum_state"),
+        optional(
+            "is_elected boolean", "true if the candidate became leader; NULL if no leader is known"
+        ),
+        required(
+            "is_double boolean",
+            "true if the voter also voted for another node in this epoch, which Raft forbids",
         ),
     ),
     keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
@@ -116,27 +143,25 @@ VOTES = Contract(
 
 VOTER_BELIEFS = Contract(
     name="gold.voter_beliefs",
-    description="Whom each replica of each capture group takes for the voters, source by source.",
+    description="The voters as each replica of each capture group names them, by source.",
     columns=(
         *REPLICA,
         *_LOOK,
-        Column(
-            "source",
-            "string",
-            "configuration: controller.quorum.voters; quorum_state; log: its newest voters "
-            "record, else LEADER_CHANGE; snapshot: its newest whole one; meta_properties: which "
-            "voter it could be itself",
-            nullable=False,
+        required(
+            "source string",
+            "where the voters are named. configuration: in controller.quorum.voters; "
+            "quorum_state; log: in the newest voters record, else LEADER_CHANGE; snapshot: "
+            "in the newest whole one; meta_properties: only the voter that the node itself "
+            "could be",
         ),
-        Column("offset", "bigint", "the record's offset; a snapshot's end offset; else NULL"),
-        Column("epoch", "int", "epoch of the record, snapshot or quorum-state"),
-        Column("voters", VOTERS, "the voters by id", nullable=False),
-        Column(
-            "agrees",
-            "boolean",
-            "same ids, and directories where both name them, as the newest log of the group has; "
-            "NULL for an older set that its own newer one replaced, and for meta_properties of who "
-            "is no voter",
+        optional("offset bigint", "offset of the record, or end offset of the snapshot; else NULL"),
+        optional("epoch int", "epoch of the record, snapshot or quorum-state"),
+        required(f"voters {VOTERS}", "the voters, sorted by id"),
+        optional(
+            "agrees boolean",
+            "true if ids, and directories where both name them, are those in the newest log "
+            "of the group; NULL for a set that a newer set in the node's own log replaced, "
+            "and for meta_properties of a node that is no voter",
         ),
     ),
     keys=("cluster_id", "capture_group", "capture_id", "source"),
@@ -144,18 +169,16 @@ VOTER_BELIEFS = Contract(
 
 LOG_GROWTH = Contract(
     name="gold.log_growth",
-    description="The agreed branch an hour and record type: what the metadata log grows by.",
+    description="Growth of the metadata log by hour and record type, on the agreed branch.",
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("record_type", "string", "Kafka's name, such as NO_OP_RECORD", nullable=False),
-        Column("records", "bigint", "records of the type", nullable=False),
-        Column(
-            "bytes",
-            "bigint",
-            "their part of their batches, headers included: by length, a secret record's "
-            "unknown length counted as 0",
-            nullable=False,
+        required("record_type string", "Kafka's name of the record type, such as NO_OP_RECORD"),
+        required("records bigint", "number of records of this type"),
+        required(
+            "bytes bigint",
+            "bytes of these records with their share of the batches' headers; the share "
+            "goes by length, and a secret record's unknown length counts as 0",
         ),
     ),
     keys=("cluster_id", "hour", "record_type"),
@@ -163,24 +186,38 @@ LOG_GROWTH = Contract(
 
 SNAPSHOT_CADENCE = Contract(
     name="gold.snapshot_cadence",
-    description="Each snapshot that a replica was seen to hold, and what came since the last one.",
+    description="Each snapshot that a replica was seen to hold, and what came since the "
+    "snapshot before.",
     columns=(
         *REPLICA,
-        Column("end_offset", "bigint", "exclusive end of what it contains", nullable=False),
-        Column("epoch", "int", "epoch of the last contained record, by its name", nullable=False),
-        Column("size_bytes", "bigint", "the file's size", nullable=False),
-        Column("record_count", "bigint", "records, delimiters included", nullable=False),
-        Column("last_contained_log_timestamp", "timestamp", "append time of its last record"),
-        Column("previous_end_offset", "bigint", "of the replica's snapshot before, 0-0 apart"),
-        Column("records_since", "bigint", "offsets since that one"),
-        Column("ms_since", "bigint", "append time since that one, ms"),
-        Column("log_bytes_since", "bigint", "bytes of the log since; NULL where some are gone"),
-        Column(
-            "reached",
-            "string",
-            "which of Kafka's defaults that is: bytes "
+        required(
+            "end_offset bigint",
+            "end offset of the snapshot, exclusive: it contains the records below this offset",
+        ),
+        required(
+            "epoch int", "epoch of the last record that the snapshot contains, from the file's name"
+        ),
+        required("size_bytes bigint", "size of the file in bytes"),
+        required("record_count bigint", "number of records, with header and footer"),
+        optional(
+            "last_contained_log_timestamp timestamp",
+            "append time of the last record that the snapshot contains",
+        ),
+        optional(
+            "previous_end_offset bigint",
+            "end offset of the replica's snapshot before this one; the snapshot 0-0 doesn't count",
+        ),
+        optional("records_since bigint", "number of offsets since that snapshot"),
+        optional("ms_since bigint", "time (ms) between the last records of the two snapshots"),
+        optional(
+            "log_bytes_since bigint",
+            "bytes of the log since that snapshot; NULL if some of them are deleted",
+        ),
+        optional(
+            "reached string",
+            "which of Kafka's default limits was reached: bytes "
             "(metadata.log.max.record.bytes.between.snapshots, 20 MiB), interval "
-            "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL where not known",
+            "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL if unknown",
         ),
     ),
     keys=(*REPLICA_KEYS, "end_offset", "epoch"),
@@ -188,65 +225,68 @@ SNAPSHOT_CADENCE = Contract(
 
 BATCH_SIZES = Contract(
     name="gold.batch_sizes",
-    description="The batches of the agreed branch an hour: their sizes, to the tail.",
+    description="Sizes of the agreed branch's batches by the hour, up to the largest.",
     columns=(
         _CLUSTER,
         _HOUR,
-        Column("batches", "bigint", "batches by their newest record", nullable=False),
-        Column("records", "bigint", "records in them", nullable=False),
-        Column("bytes", "bigint", "bytes in them, headers included", nullable=False),
+        required("batches bigint", "number of batches whose newest record is of this hour"),
+        required("records bigint", "number of records in these batches"),
+        required("bytes bigint", "bytes of these batches, with their headers"),
         *(
-            Column(f"{name}_bytes", "bigint", f"{text}, bytes", nullable=False)
+            required(f"{name}_bytes bigint", f"{text}, bytes")
             for name, text in (
-                ("p50", "median of a batch"),
-                ("p95", "95th percentile"),
-                ("p99", "99th percentile"),
-                ("max", "the largest; Kafka's limit is 8 MiB"),
+                ("p50", "median of the batches' sizes"),
+                ("p95", "95th percentile of the batches' sizes"),
+                ("p99", "99th percentile of the batches' sizes"),
+                ("max", "size of the largest batch (Kafka's limit is 8 MiB)"),
             )
         ),
-        Column("max_records", "bigint", "records of the batch with the most", nullable=False),
-        Column("largest_offset", "bigint", "base offset of the largest batch", nullable=False),
+        required("max_records bigint", "number of records of the batch that has most"),
+        required("largest_offset bigint", "base offset of the largest batch"),
     ),
     keys=("cluster_id", "hour"),
 )
 
 RETENTION_FORECAST = Contract(
     name="gold.retention_forecast",
-    description="When each replica's log head goes, by Kafka's default retention.",
+    description="When the head of each replica's log will go, by Kafka's default retention.",
     columns=(
         *REPLICA,
-        Column("capture_id", "string", "its newest capture", nullable=False),
-        Column("log_bytes", "bigint", "bytes of its .log files", nullable=False),
-        Column("snapshots", "bigint", "complete snapshots, 0-0 included", nullable=False),
-        Column("snapshot_bytes", "bigint", "bytes of them", nullable=False),
-        Column(
-            "log_bytes_per_day",
-            "bigint",
-            "growth of the agreed branch over its newest 7 days; NULL without a span of time",
+        required("capture_id string", "capture_id of the replica's newest capture"),
+        required("log_bytes bigint", "bytes of the replica's .log files"),
+        required("snapshots bigint", "number of complete snapshots, with 0-0"),
+        required("snapshot_bytes bigint", "bytes of these snapshots"),
+        optional(
+            "log_bytes_per_day bigint",
+            "growth of the agreed branch per day, over its newest 7 days; NULL if it has "
+            "records of one moment only",
         ),
-        Column("measured_ms", "bigint", "the span of record times that growth was measured over"),
-        Column(
-            "snapshot_bytes_per_day",
-            "bigint",
-            "the newest snapshot's size by the time since the one before; NULL without one",
+        optional(
+            "measured_ms bigint", "span of record times (ms) over which the growth was measured"
         ),
-        Column(
-            "bytes_reached_at",
-            "timestamp",
-            "when log and snapshots exceed metadata.max.retention.bytes (100 MiB) at that growth; "
-            "NULL without growth, or beyond 1000 years",
+        optional(
+            "snapshot_bytes_per_day bigint",
+            "bytes of new snapshots in a day: the newest one's size over the time between the "
+            "newest two; NULL without two snapshots",
         ),
-        Column(
-            "ms_reached_at",
-            "timestamp",
-            "when the oldest snapshot is older than metadata.max.retention.ms (7 days)",
+        optional(
+            "bytes_reached_at timestamp",
+            "time at which log and snapshots will exceed metadata.max.retention.bytes (100 "
+            "MiB) at that growth; NULL without growth, or if it is over 1000 years away",
         ),
-        Column(
-            "head_goes_at",
-            "timestamp",
-            "the earlier one; NULL while there are no two snapshots: Kafka keeps the last one",
+        optional(
+            "ms_reached_at timestamp",
+            "time from which the oldest snapshot is older than metadata.max.retention.ms (7 days)",
         ),
-        Column("next_log_start_offset", "bigint", "the second oldest snapshot's end, from then on"),
+        optional(
+            "head_goes_at timestamp",
+            "time at which the head of the log will be deleted: the earlier of the two; "
+            "NULL if there are no two snapshots, because Kafka keeps the last one",
+        ),
+        optional(
+            "next_log_start_offset bigint",
+            "log start offset from then on: the end of the second oldest snapshot",
+        ),
     ),
     keys=REPLICA_KEYS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
-from pipelines.tables.contract import Column, Contract
+from pipelines.tables.contract import Contract, optional, required
 
 LEADER_VOTERS = "array<struct<voter_id:int,directory_id:string>>"
 VOTERS = (
@@ -17,23 +17,34 @@ LEADER_EPOCHS = Contract(
     description="The leader epochs that one capture of one replica knows, from three sources.",
     columns=(
         *REPLICA,
-        Column("capture_id", "string", "the capture", nullable=False),
-        Column("epoch", "int", "leader epoch", nullable=False),
-        Column(
-            "start_offset",
-            "bigint",
-            "first offset of the epoch in this replica's .log files, leftovers below the log "
-            "start included; NULL where only the checkpoint knows the epoch",
+        required("capture_id string", "id of the capture"),
+        required("epoch int", "leader epoch"),
+        optional(
+            "start_offset bigint",
+            "first offset of the epoch in this replica's .log files, also below the log "
+            "start; NULL if only leader-epoch-checkpoint has the epoch",
         ),
-        Column("end_offset", "bigint", "where the next epoch starts, or LEO; exclusive"),
-        Column("leader_id", "int", "leader by the LEADER_CHANGE record, NULL without it"),
-        Column("voters", LEADER_VOTERS, "voters by that record"),
-        Column("granting_voters", LEADER_VOTERS, "voters who granted their vote, by that record"),
-        Column("started_at", "timestamp", "time of that record"),
-        Column("in_batches", "boolean", "batches carry the epoch", nullable=False),
-        Column("in_control_record", "boolean", "its LEADER_CHANGE record is here", nullable=False),
-        Column("in_checkpoint", "boolean", "leader-epoch-checkpoint has it", nullable=False),
-        Column("agrees", "boolean", "the three sources don't contradict", nullable=False),
+        optional(
+            "end_offset bigint",
+            "end offset of the epoch, exclusive: the start of the next epoch, or the log "
+            "end offset",
+        ),
+        optional(
+            "leader_id int",
+            "node id of the leader in the epoch's LEADER_CHANGE record; NULL without the record",
+        ),
+        optional(f"voters {LEADER_VOTERS}", "voters that this record names"),
+        optional(
+            f"granting_voters {LEADER_VOTERS}",
+            "voters that granted the leader their vote, as this record names them",
+        ),
+        optional("started_at timestamp", "time of this record"),
+        required("in_batches boolean", "true if batches have the epoch"),
+        required(
+            "in_control_record boolean", "true if the log has the epoch's LEADER_CHANGE record"
+        ),
+        required("in_checkpoint boolean", "true if leader-epoch-checkpoint has the epoch"),
+        required("agrees boolean", "true if the three sources don't contradict each other"),
     ),
     keys=(*REPLICA_KEYS, "capture_id", "epoch"),
 )
@@ -43,23 +54,19 @@ VOTER_SETS = Contract(
     description="Every voter set that a replica's log, snapshots or quorum-state name.",
     columns=(
         *REPLICA,
-        Column(
-            "offset",
-            "bigint",
-            "the record's offset; a snapshot's end offset; NULL for quorum-state",
+        optional(
+            "offset bigint",
+            "offset of the record, or end offset of the snapshot; NULL for quorum-state",
         ),
-        Column("epoch", "int", "epoch of the record, snapshot or quorum-state", nullable=False),
-        Column(
-            "voters",
-            VOTERS,
-            "the voters by id; directory, endpoints and versions NULL in a static quorum",
-            nullable=False,
+        required("epoch int", "epoch of the record, snapshot or quorum-state"),
+        required(
+            f"voters {VOTERS}",
+            "the voters, sorted by id; directory, endpoints and versions are NULL in a "
+            "static quorum",
         ),
-        Column(
-            "source",
-            "string",
-            "kraft_voters, snapshot, leader_change or quorum_state",
-            nullable=False,
+        required(
+            "source string",
+            "where the voter set stands: kraft_voters, snapshot, leader_change or quorum_state",
         ),
     ),
     keys=(*REPLICA_KEYS, "source", "offset", "epoch"),
@@ -67,17 +74,15 @@ VOTER_SETS = Contract(
 
 COMMITTED_LOG = Contract(
     name="silver.committed_log",
-    description="The branch that a cluster's replicas agree on, to its end: one row an offset.",
+    description="The branch that a cluster's replicas agree on: one row for each offset.",
     columns=(
-        Column("cluster_id", "string", "the cluster", nullable=False),
-        Column("offset", "bigint", "the record's offset", nullable=False),
-        Column("leader_epoch", "int", "epoch of its batch", nullable=False),
-        Column("crc", "bigint", "crc of its batch in bronze.log_batches", nullable=False),
-        Column(
-            "commitment",
-            "string",
-            "proven: a majority or a snapshot shows that it is committed; unproven: nothing does",
-            nullable=False,
+        required("cluster_id string", "id of the cluster"),
+        required("offset bigint", "the record's offset"),
+        required("leader_epoch int", "epoch of the record's batch"),
+        required("crc bigint", "crc of the record's batch in bronze.log_batches"),
+        required(
+            "commitment string",
+            "proven if a majority or a snapshot shows that the record is committed, else unproven",
         ),
     ),
     keys=("cluster_id", "offset"),

@@ -6,17 +6,18 @@
 Every rule is a value in `catalogue`. A module here finds the violations of some rules:
 
   damaged           rules of catalogue.log about bytes that the readers could not read
-  epochs            leader epochs by LeaderChange records and batches; batch sizes, epoch churn
-  records           records by themselves
-  replaying         records that can't be applied, by the fold of replay_fold;
-                    bulk_replaying: the same for large files
+  epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
+                    batches; epochs that follow each other too fast
+  records           each record on its own
+  replaying         records that can't be applied, found by the fold of replay_fold;
+                    bulk_replaying finds them in large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   members, membership, lineage, same_snapshots   rules of catalogue.groups
   directory         calls all of these for one directory, group for several
 
-`rule` has Rule and Finding, `examined` a directory with the bytes of its logs. Rules of
-catalogue.health are judged by replica.health.
+`rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
+replica.health judges the rules of catalogue.health.
 
-Judging reads no file and changes nothing: it takes values, and gives findings.
+Judging reads no file and changes nothing: it takes values and returns findings.
 """

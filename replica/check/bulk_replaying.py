@@ -1,4 +1,4 @@
-"""The replay of large logs and snapshots: runs of batches at once, by the bulk reader."""
+"""Replays large logs and snapshots by the bulk reader, which takes runs of batches at once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
-from replica.metadata.image import Image, Refusal
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan import frames
 from replica.scan.bulk_replay import BulkReplay
@@ -38,7 +39,8 @@ def replay_large_log(
     *,
     newest: bool = False,
 ) -> FoldedImages:
-    """Replay a large log. As replaying.replay_log; snapshot_image: as Replaying takes it."""
+    """Replay a large log, with the result of replaying.replay_log. snapshot_image: a function that
+    reads the state of a snapshot, as for LogFold."""
     replaying = LogFold(examined, wanted, BulkReplay, snapshot_image)
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
@@ -58,7 +60,8 @@ def replay_large_log(
 def large_snapshot_image(
     content: FileContent, snapshot: SnapshotFile, growth: Growth | None = None
 ) -> Image | None:
-    """The state in a large snapshot without damages. As replaying.snapshot_image."""
+    """The state in a large snapshot that has no damaged bytes, as replaying.snapshot_image gives
+    it."""
     replay = BulkReplay()
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):
@@ -76,7 +79,8 @@ def large_snapshot_image(
 def _regions(
     content: FileContent, file: SegmentFile | SnapshotFile, expected_offset: int | None
 ) -> Iterator[Region]:
-    """Chunks; between them the batches with a right CRC that the kernels refuse."""
+    """The file in order: chunks that the kernels read, and between these the batches that the
+    kernels refuse although their CRC is right."""
     regions = Regions(content.source(), 0, expected_offset)
     for region in regions.read(program_table(keep_secrets=True)):
         if isinstance(region, Chunk) or region.crc_valid:
@@ -98,7 +102,8 @@ def _has_refusal(
 def _take_chunk(
     replaying: LogFold, segment: SegmentFile, content: FileContent, chunk: Chunk, wanted: Longs
 ) -> None:
-    """Replay the batches of a chunk. wanted: the offsets at which the state is asked for."""
+    """Replay the batches of a chunk. wanted: the end offsets (exclusive) of the states that are
+    wanted."""
     batches = chunk.batches[:, : chunk.batch_count]
     in_batch = chunk.rows[frames.ROW_BATCH, : chunk.row_count]
     first_rows = np.searchsorted(in_batch, np.arange(chunk.batch_count + 1))

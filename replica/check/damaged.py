@@ -1,4 +1,4 @@
-"""Findings from what the readers could not read: bytes, frames, base offsets, whole files."""
+"""Findings about bytes, frames, base offsets and whole files that the readers could not read."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _BROKEN_CONTENT = {
 
 
 def log_damage(examined: Examined) -> Iterator[Finding]:
-    """Findings about segments: bytes that are no batch, base offsets out of order, segments that
-    don't fit together."""
+    """Findings about segments: bytes that are no batch, base offsets out of order, and segments
+    that don't follow each other."""
     segments = examined.directory.segments
     starts = [_start(examined, segment) for segment in segments]
     for segment, start in zip(segments, starts, strict=True):
@@ -75,8 +75,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def _start(examined: Examined, segment: SegmentFile) -> int:
-    """The offset at which the segment starts: that of its first batch, if that batch and the next
-    ones agree against the file's name; otherwise the offset in the name."""
+    """The offset at which the segment starts. It is that of the first batch, if the next batches
+    follow on it and the file's name is wrong; otherwise it is the offset in the name."""
     first = next(iter(segment.scan.damages), None)
     if first is None or first.position or first.kind not in _OFFSETS:
         return segment.base_offset
@@ -109,7 +109,8 @@ def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:
 
 
 def file_damage(examined: Examined) -> Iterator[Finding]:
-    """Files that don't decode as a whole, that could not be read, or that a bundle withheld."""
+    """Findings about files that don't decode as a whole, that could not be read, or that a bundle
+    left out on purpose."""
     for damage in examined.directory.damages:
         kind = classify(os.path.basename(damage.file)).kind
         rule = _WHOLE_FILES.get(damage.kind)
@@ -121,24 +122,24 @@ def file_damage(examined: Examined) -> Iterator[Finding]:
 
 
 def changed_files(examined: Examined) -> Iterator[Finding]:
-    """Findings about files that changed: the rules read other bytes in them than the scan had
-    found."""
+    """Findings about files that changed meanwhile: the rules read other bytes in them than the
+    scan."""
     for path in examined.changed:
         message = "its bytes were changed while the directory was judged"
         yield files.CHANGED_WHILE_READ.at(path, message)
 
 
 def bundle_damage(damages: Sequence[Damage]) -> Iterator[Finding]:
-    """Findings about what went wrong before a directory could be read: unpacking, listing. They
-    name files as the user does."""
+    """Findings about faults before a directory could be read, in unpacking a bundle or listing a
+    folder. They name files as the user does."""
     for damage in damages:
         rule = _WHOLE_FILES.get(damage.kind, files.BUNDLE)
         yield rule.at(damage.file, damage.detail)
 
 
 def _joined(damages: Sequence[Damage]) -> Iterator[Damage]:
-    """The damages, with a run of misplaced batches as one: a file at a wrong offset is one finding,
-    not thousands."""
+    """The damages, where a run of misplaced batches counts as one damage: a file at a wrong offset
+    then causes one finding and not thousands."""
     run: list[Damage] = []
     for damage in damages:
         goes_on = run and run[-1].position + run[-1].length == damage.position
@@ -170,8 +171,8 @@ def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Fi
 
 
 def _place(scan: SegmentScan, position: int) -> tuple[int | None, int | None]:
-    """Offset and epoch of the batch at a byte; where no batch is there, the offset that was
-    expected."""
+    """(offset, epoch) of the batch at a byte. Where no batch begins there, the offset that was
+    expected there, and None."""
     following = bisect_right(scan.batches, position, key=lambda batch: batch.position)
     if not following:
         return None, None

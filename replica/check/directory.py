@@ -1,4 +1,4 @@
-"""All rules over one examined directory, in one place."""
+"""Judges one examined directory by all rules about single directories."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from replica.check.snapshots import (
     snapshot_verdicts,
 )
 from replica.check.state_files import judge_state_files, known_of
-from replica.metadata.image import Image, Refusal
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
-"""Rules about damage that hold for a partition of an ordinary topic, too. Compaction takes offsets
-out of such a partition."""
+"""The rules about damage that hold for a partition of an ordinary topic, too. The others don't,
+because compaction removes offsets from such a partition."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class DirectoryFacts:
 
 
 def gather(examined: Examined) -> DirectoryFacts:
-    """Pass over the log's batches and records."""
+    """Gather the facts, by one pass over the log's batches and one over its records."""
     partition = partition_of(examined)
     changes = leader_changes(examined)
     runs = epoch_runs(examined, changes)
@@ -61,8 +62,8 @@ def gather(examined: Examined) -> DirectoryFacts:
 
 
 def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[Finding]:
-    """Every finding except those about snapshots, in no order. They name files relative to the
-    node's directory."""
+    """Every finding except those about snapshots, in no particular order. Findings name files
+    relative to the node's directory."""
     examined = facts.examined
     yield from judge_partition(facts.partition)
     yield from file_damage(examined)
@@ -88,8 +89,8 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
 def judge_snapshots(
     facts: DirectoryFacts, images: Mapping[OffsetAndEpoch, Image]
 ) -> Iterator[SnapshotVerdict]:
-    """The verdicts on the directory's snapshots; images: replayed states by end, of this log or of
-    others on its lineage."""
+    """The verdicts on the directory's snapshots. images: replayed states by their end (exclusive)
+    and epoch; they come from this log, or from other logs of its cluster."""
     noted, is_metadata = facts.noted, facts.partition.is_metadata
     return snapshot_verdicts(
         facts.examined, noted.transactions, noted.findings, images if is_metadata else None

@@ -1,4 +1,4 @@
-"""leader-epoch-checkpoint against the epochs that the batches tell."""
+"""Compares leader-epoch-checkpoint with the epochs that the batches of the log show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from replica.model.epochs import EpochStart
 
 
 def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:
-    """The file's order, and its entries against the log's from the log start on."""
+    """Findings about the order of the file's entries, and about entries that differ from the log's
+    epochs from the log start on."""
     directory = examined.directory
     file = examined.file_of(FileKind.LEADER_EPOCH_CHECKPOINT)
     entries = directory.leader_epochs
@@ -45,7 +46,8 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
 
 
 def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
-    """The start offset of each epoch in the log. A run whose epoch isn't larger adds nothing."""
+    """The start offset of each epoch in the log. A run whose epoch isn't larger than those before
+    adds no entry."""
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:
@@ -95,8 +97,8 @@ def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
 def _cut_head(
     directory: MetadataDirectory, file: FoundFile, entries: tuple[EpochStart, ...]
 ) -> Finding:
-    """Whether all entries are right for another log start. Then a snapshot is missing, or the first
-    lines are."""
+    """The finding about a file whose entries are all right, but for another log start: either a
+    snapshot is missing, or the first lines of the file are."""
     first, positions = entries[0], _positions(file, entries)
     return files.EPOCH_CHECKPOINT_MISMATCH.at(
         file.path,
@@ -139,7 +141,8 @@ def _missing(
 
 
 def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
-    """The first entry that contradicts the log. starts: offset of each epoch, by the log."""
+    """The message about an entry that contradicts the log. starts: the start offset of each epoch
+    in the log."""
     start = starts.get(entry.epoch)
     if start is not None:
         return f"{_text(entry)}; by the log it starts at {start}"
@@ -147,7 +150,8 @@ def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
 
 
 def _disorder(entries: Sequence[EpochStart]) -> int | None:
-    """The first entry that isn't above the one before it in both columns."""
+    """The number of the first entry whose epoch or offset isn't larger than that of the entry
+    before; None where all are in order."""
     for number, (before, after) in enumerate(pairwise(entries), start=1):
         if after.epoch <= before.epoch or after.start_offset <= before.start_offset:
             return number
@@ -155,7 +159,8 @@ def _disorder(entries: Sequence[EpochStart]) -> int | None:
 
 
 def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> list[int] | None:
-    """The bytes of the entries' lines, where the file is written as Kafka writes it."""
+    """The position (byte) of each entry's line, if the file is written as Kafka writes it; else
+    None."""
     written = encode(entries)
     if len(written) != file.size_bytes:
         return None

@@ -1,4 +1,5 @@
-"""Leader epochs as the log itself tells them: LeaderChange records and the batches behind them."""
+"""Leader epochs as the log itself shows them, by LeaderChange records and the batches behind
+them."""
 
 from __future__ import annotations
 
@@ -12,10 +13,11 @@ from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.format.control import LeaderChange
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch, chosen, numbers_of
+from replica.format.segment import chosen, numbers_of
+from replica.format.walk import LocatedBatch
 
 CHURN_EPOCHS = 20
-"""This many epochs within CHURN_MS are a finding."""
+"""This number of epochs within CHURN_MS makes a finding."""
 CHURN_MS = 60 * 60 * 1000
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024
@@ -25,7 +27,8 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LeaderChangeBatch:
-    """A LeaderChange record, and where it stands. timestamp: ms."""
+    """A LeaderChange record and its place. path: the segment's file. position: the byte of its
+    batch. timestamp: in ms."""
 
     path: str
     position: int
@@ -37,7 +40,8 @@ class LeaderChangeBatch:
 
 @dataclass(frozen=True, slots=True)
 class EpochStretch:
-    """Batches of one epoch that follow each other. segment: the file of the first one."""
+    """Batches of one epoch that follow each other. segment: the segment that holds the first one.
+    count: the number of batches."""
 
     segment: SegmentFile
     first: LocatedBatch
@@ -51,10 +55,12 @@ class EpochStretch:
 
 @dataclass(frozen=True, slots=True)
 class EpochRun:
-    """Batches without a hole, from a LeaderChange record or a hole to the next one.
+    """Batches that follow each other without a hole. A run begins at a LeaderChange record or
+    behind a hole, and ends before the next LeaderChange record or hole.
 
-    stretches: the batches by epoch; neighbours have different epochs. began: the LeaderChange
-    record, None behind a hole or a deleted head. epoch: the one that most batches have.
+    stretches: the batches in stretches of one epoch each; neighbours have different epochs. began:
+    the LeaderChange record at the beginning; None where the run begins behind a hole, or where the
+    beginning of the log was deleted. epoch: the epoch that most batches have.
     """
 
     stretches: tuple[EpochStretch, ...]
@@ -63,17 +69,17 @@ class EpochRun:
 
     @property
     def start(self) -> int:
-        """The first offset."""
+        """The first offset (inclusive)."""
         return self.stretches[0].first.header.base_offset
 
     @property
     def end(self) -> int:
-        """The offset behind the last."""
+        """The end offset (exclusive)."""
         return self.stretches[-1].last.header.next_offset
 
 
 def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
-    """The LeaderChange records of the log, in its order."""
+    """The LeaderChange records of the log, in the order of the log."""
     return tuple(
         LeaderChangeBatch(
             segment.file.path,
@@ -143,7 +149,8 @@ def _run(stretches: Sequence[EpochStretch], began: LeaderChangeBatch | None) -> 
     counted: Counter[int] = Counter()
     for stretch in stretches:
         counted[stretch.epoch] += stretch.count
-    # of equal counts the first one counts, which is that of the LeaderChange record
+    # if two epochs have equally many batches, the first epoch is chosen: that of the LeaderChange
+    # record
     ((epoch, _),) = counted.most_common(1)
     return EpochRun(tuple(stretches), began, epoch)
 
@@ -187,8 +194,8 @@ def _strangers(run: EpochRun) -> Iterator[Finding]:
 
 
 def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
-    """A finding about the hour with the most epochs, if they are many. Elections without a winner
-    count, too."""
+    """A finding about the hour with the most epochs, if these are many. Epochs of elections that
+    nobody won count too."""
     best: tuple[int, int, int] | None = None
     first = 0
     for last, change in enumerate(changes):
@@ -211,7 +218,7 @@ def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
 
 
 def judge_sizes(examined: Examined) -> Iterator[Finding]:
-    """Batches above Kafka's limit, in the log and in snapshots."""
+    """Findings about batches of the log and of snapshots that are larger than Kafka's limit."""
     files: tuple[SegmentFile | SnapshotFile, ...] = (
         *examined.directory.segments,
         *examined.directory.snapshots,

@@ -1,4 +1,5 @@
-"""One replica's directory, or one file, read once: what it holds, and the bytes of its logs."""
+"""One replica's directory, or one file, which is read once: what it holds, and the bytes of its
+logs."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch, chosen
+from replica.format.segment import chosen
+from replica.format.walk import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
@@ -35,8 +37,9 @@ from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 @dataclass(frozen=True)
 class Examined:
     """A replica as it was found. contents: the bytes of segments and snapshots, by their path
-    relative to the node's log directory; of a file that was known, those of the batches listed and
-    of what is new. room: the memory for what is kept of each of them."""
+    relative to the node's log directory. Of a file that was known before, contents has only the
+    bytes of the listed batches and those that are new. room: how much memory the content of each
+    file may take."""
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
@@ -45,29 +48,30 @@ class Examined:
 
     @property
     def shown(self) -> str:
-        """The user's name of the directory."""
+        """The name of the directory as the user gave it."""
         return self.found.shown
 
     @property
     def is_directory(self) -> bool:
-        """False for a file on its own, or several, of which nothing is missing."""
+        """Whether a directory was examined. It is False for one file or several files on their own:
+        then no other file counts as missing."""
         return isinstance(self.found, DirectoryPath) and self.found.is_whole
 
     @property
     def replica(self) -> ReplicaId | None:
-        """Whose it is; None without a readable meta.properties."""
+        """The replica that owns the directory; None without a readable meta.properties."""
         return self.directory.replica
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """What could not be read, named as the user would."""
+        """The damages of files that could not be read. They name files as the user does."""
         return tuple(
             damage.in_file(self.shown_file(damage.file)) for damage in self.directory.damages
         )
 
     @property
     def hides_entries(self) -> bool:
-        """Whether part of the log could not be read; the torn end of a copy hides nothing."""
+        """Whether a part of the log could not be read. The torn end of a copy doesn't count."""
         return any(
             classify(os.path.basename(damage.file)).kind is FileKind.SEGMENT
             and damage.kind is not DamageKind.TORN_TAIL
@@ -75,13 +79,14 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The user's name of a file; of the directory itself for ""."""
+        """The name of a file as the user would write it; for "" the name of the directory
+        itself."""
         if isinstance(self.found, FilePath) or not relative:
             return self.shown
         return self.found.shown_file(relative)
 
     def file_of(self, kind: FileKind) -> FoundFile | None:
-        """The only file of a kind."""
+        """The only file of a kind; None where there is none."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 
     def lacks(self, kind: FileKind) -> bool:
@@ -108,11 +113,12 @@ class Examined:
         )
 
     def growth(self) -> Growth:
-        """The memory that work on the log may take."""
+        """A watch over the memory that work on the log may take."""
         return self.room.growing(sum(len(one.scan.batches) for one in self.directory.segments))
 
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
-        """The log's records from `start` to `end` (exclusive), as far as their frames decode."""
+        """The log's records from offset `start` (inclusive) to `end` (exclusive), each with its
+        batch, as far as their frames decode."""
         for segment in self.directory.segments:
             content = self.content_of(segment)
             inflation = Inflation(content.size)
@@ -127,14 +133,14 @@ class Examined:
     def control_records(
         self, file: SegmentFile | SnapshotFile
     ) -> Iterator[tuple[LocatedBatch, Record, ControlMessage]]:
-        """The control records of one file, as far as they decode."""
+        """(batch, record, message) for each control record of one file, as far as these decode."""
         content = self.content_of(file)
         inflation = Inflation(content.size)
         for batch in chosen(file.scan.batches, ("crc_valid", "is_control"), operator.and_):
             for record in content.whole_records(batch, inflation):
                 try:
                     yield batch, record, decode_control(record.key, record.value)
-                except DataError:  # the rule undecodable-record names it
+                except DataError:  # the rule undecodable-record reports it
                     continue
 
 
@@ -144,7 +150,8 @@ def examine(
     """Read all files of the replica, each of them once. Raises UnreadableFileError where the
     folder, or the one file, can't be read.
 
-    read: reads a file; None for the way of `room`. room: the memory for one file.
+    read: a function that reads a file; None for the function that `room` gives. room: how much
+    memory one file may take.
     """
     read = read or (room.read if isinstance(found, FilePath) else room.read_own)
     if isinstance(found, FilePath):
@@ -182,7 +189,8 @@ def _absolute(found: DirectoryPath, relative: str) -> str:
 
 
 def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The log as a value; `unknown` stands for the directory id where nobody knows whose it is."""
+    """The log as a value for replica.history. unknown: the directory id to use where no file says
+    whose directory it is."""
     directory = examined.directory
     replica = examined.replica
     batches: list[LogBatch] = []
@@ -201,14 +209,14 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
 
 
 def voter_sets(examined: Examined) -> Iterator[VotersAt]:
-    """The voters records of the log and of usable snapshots."""
+    """The voter sets by the voters records of the log and of usable snapshots."""
     for offset, epoch, message in voters_records(examined):
         yield VotersAt(offset, epoch, keys_of(message))
 
 
 def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]:
-    """The voters records as they were written: offset and epoch, as VotersAt has them, and the
-    record."""
+    """(offset, epoch, record) for each voters record, with offset and epoch as VotersAt has
+    them."""
     for segment in examined.directory.segments:
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
@@ -230,7 +238,7 @@ def _leader_changes(examined: Examined) -> Iterator[VotersAt]:
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
-    """The batches with a right CRC, without those that would overlap the ones before."""
+    """The batches with a right CRC, without batches that would overlap those before them."""
     for batch in segment.scan.batches:
         header = batch.header
         if batch.crc_valid and header.base_offset > last_offset:
@@ -245,7 +253,8 @@ def keys_of(message: KRaftVoters) -> VoterKeys:
 
 
 def leaders_of(message: LeaderChange) -> VoterKeys:
-    """The voters that a LeaderChange record names, ZERO_UUID where it has no directory id."""
+    """The voters that a LeaderChange record names, with ZERO_UUID for a voter whose directory id it
+    lacks."""
     return frozenset(
         ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID) for voter in message.voters
     )

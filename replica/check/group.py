@@ -1,4 +1,5 @@
-"""All rules over the directories of one capture group: each on its own, and against each other."""
+"""Judges the directories of one capture group by all rules: each directory on its own, and the
+directories against each other."""
 
 from __future__ import annotations
 
@@ -12,23 +13,31 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
-from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
+from replica.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_state,
+    is_among,
+    newest_directories,
+    role_of,
+)
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
-from replica.check.role import QuorumRole, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import Image
+from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
 
 
 @dataclass(frozen=True)
 class JudgedDirectory:
-    """The judgement of one directory. findings: the worst first, with files relative to the node's
-    log directory; `verdicts` has the findings about snapshots once more. role: see role_of."""
+    """The judgement of one directory. role: see role_of. findings: sorted with the worst first;
+    they name files relative to the node's log directory. verdicts: the verdicts on snapshots, whose
+    findings are among `findings` too."""
 
     examined: Examined
     partition: PartitionFolder
@@ -39,9 +48,10 @@ class JudgedDirectory:
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """The judgement of several directories. findings: those between directories, the worst first,
-    with files as the user names them. states: the newest state of each cluster, in the order of the
-    directories; empty where the caller doesn't want them."""
+    """The judgement of several directories. findings: the findings of the rules that compare
+    directories, sorted with the worst first; they name files as the user does. states: the newest
+    state of each cluster, in the order of the directories; empty where the caller doesn't want
+    them."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
@@ -57,9 +67,9 @@ def judge_group(
 ) -> JudgedGroup:
     """Judge directories that were looked at together.
 
-    watch: see Watch. replay: False leaves out the rules that need a replay of all records: those
-    about the content of snapshots, and about records that can't be applied. newest: whether the
-    newest state of each cluster is wanted.
+    watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
+    this, which are those about the content of snapshots and about records that can't be applied.
+    newest: whether the newest state of each cluster is wanted.
     """
     ends = frozenset(
         snapshot.id
@@ -68,7 +78,7 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = tells_newest(group) if newest and replay else []
+    telling = newest_directories(group) if newest and replay else []
     replays = [
         replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata
@@ -103,13 +113,13 @@ def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:
 def _judged(
     facts: DirectoryFacts, replayed: FoldedImages, images: Mapping[OffsetAndEpoch, Image]
 ) -> JudgedDirectory:
-    """Judges one directory. images: the states by its log; without a log of its own, those by other
-    logs of the cluster."""
+    """Judge one directory. images: the states by replays of its log and of other logs of its
+    cluster."""
     verdicts = tuple(judge_snapshots(facts, images))
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
-        *changed_files(facts.examined),  # last: all rules before it read these files
+        *changed_files(facts.examined),  # must come last: all rules before it read these files
     ]
     role = role_of(facts.examined, facts.changes)
     return JudgedDirectory(
@@ -120,8 +130,9 @@ def _judged(
 def _images_by_cluster(
     group: Sequence[Examined], replays: Sequence[FoldedImages]
 ) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
-    """The states that the logs of each cluster tell; None for directories of no known cluster. Logs
-    that hold one (offset, epoch) hold the same below it (Raft's log matching)."""
+    """The states that replays of each cluster's logs gave, by cluster id; None stands for
+    directories of no known cluster. If two logs have a record with the same offset and epoch, they
+    have the same records below it (Raft's log matching), so one state stands for both."""
     images: dict[str | None, dict[OffsetAndEpoch, Image]] = {}
     for examined, replayed in zip(group, replays, strict=True):
         images.setdefault(cluster_id_of(examined), {}).update(replayed.images)

@@ -24,7 +24,7 @@ _MOST = 2**63 - 1
 
 
 def judge_indexes(examined: Examined) -> Iterator[Finding]:
-    """Judge each entry of each index. Of a file only the first wrong entry is reported."""
+    """Judge each entry of each index. Only the first wrong entry of a file is reported."""
     segments = {segment.base_offset: segment for segment in examined.directory.segments}
     for index in examined.directory.indexes:
         segment = segments.get(index.file.name.base_offset or 0)
@@ -73,7 +73,7 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
     for number, entry in enumerate(content.entries):
         offset = segment.base_offset + entry.relative_offset
         if is_sparse and offset < new_offset:
-            continue  # judged when those bytes were read
+            continue  # these bytes were judged when they were read
         at = bisect_right(starts, offset) - 1
         held = at >= 0 and lasts[at] >= offset
         if held and newest[at] == entry.timestamp:
@@ -93,7 +93,8 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
 
 
 def _times(segment: SegmentFile) -> tuple[array[int], array[int], array[int]]:
-    """The first offset and the last offset of each batch, and the largest timestamp up to it."""
+    """Three arrays with a value for each batch: its first offset, its last offset, and the largest
+    timestamp (ms) up to its end."""
     starts, lasts, newest = array("q"), array("q"), array("q")
     names = ("base_offset", "last_offset", "max_timestamp")
     for start, last, timestamp in numbers_of(segment.scan.batches, *names):

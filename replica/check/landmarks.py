@@ -1,9 +1,10 @@
-"""Which files of a judged directory need not be read whole when it is looked at again.
+"""Chooses the files of a judged directory that need not be read whole when the directory is looked
+at again.
 
-A file is known as far as it is sound: whole batches in sequence from its first byte on, and no rule
-found more than a note about it or its indexes. Records that this release doesn't know leave a file
-sound. Whatever the rules ask of old batches is a landmark;
-so the rules give the same findings for a directory whose known bytes were left out.
+A file is known as far as it is sound: from its first byte on it has whole batches in sequence, and
+no rule had a finding worse than a note about it or its indexes. A file with records that this
+release doesn't know can be sound. An old batch that a rule needs is kept as a landmark. So the
+rules give the same findings for a directory whose known bytes were not read again.
 """
 
 from __future__ import annotations
@@ -19,22 +20,24 @@ from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 from replica.format.file_names import INDEX_KINDS
 from replica.format.known_file import PLACE_BYTES, BatchPlace, KnownFile, headers_hash
-from replica.format.segment import LocatedBatch, numbers_of, places_where
+from replica.format.segment import numbers_of, places_where
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.severity import Severity
 
 MIN_BATCHES = 3
-"""A known segment has at least so many batches, because the base offset of a batch is judged by the
-two behind it."""
+"""The least number of batches in a known segment: the two batches behind a batch show whether its
+base offset is right."""
 MAX_LANDMARKS = 2000
-"""A file with more landmarks is read whole each time."""
+"""The most landmarks of a known file. A file with more landmarks is read whole each time."""
 
 
 def known_files(
     facts: DirectoryFacts, findings: Iterable[Finding], before: Mapping[str, KnownFile]
 ) -> dict[str, KnownFile]:
     """The facts to keep about the directory's segments and complete snapshots, by path. findings:
-    all of the directory. before: the known facts about files that were not read as a whole."""
+    all findings about the directory. before: what was known of files that were not read whole this
+    time."""
     directory = facts.examined.directory
     doubted = {
         f.file for f in findings if f.severity is not Severity.INFO and f.rule.id not in NOT_KNOWN
@@ -112,7 +115,7 @@ def _keep(
 
 
 def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
-    """Numbers of the batches whose headers the rules compare with others'."""
+    """The numbers of the batches whose headers the rules compare with those of other batches."""
     newest, before = (0, -1), None
     for number, (time, epoch) in enumerate(numbers_of(sound, "max_timestamp", "leader_epoch")):
         if not number or time > newest[0]:
@@ -129,7 +132,8 @@ def _by_content(
     sound: Sequence[LocatedBatch],
     ends: set[int],
 ) -> Iterator[int]:
-    """Numbers of the batches whose records some rule reads, and of the first and the last batch."""
+    """The numbers of the batches whose records some rule reads, and those of the first and the last
+    batch."""
     yield from (0, len(sound) - 1)
     names = ("is_control", "size_bytes")
     yield from places_where(
@@ -147,7 +151,7 @@ def _by_content(
 
 
 def _first_from(batches: Sequence[LocatedBatch], position: int) -> int:
-    """The place of the first batch that begins at this byte or behind it."""
+    """The number of the first batch that begins at this byte or behind it."""
     return bisect_left(batches, position, key=lambda batch: batch.position)
 
 

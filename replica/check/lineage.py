@@ -1,4 +1,5 @@
-"""Logs of one cluster against each other: divergence, conflict, and what would be lost."""
+"""Compares the logs of one cluster with each other: where they diverge or conflict, and what would
+be lost."""
 
 from __future__ import annotations
 
@@ -22,16 +23,19 @@ from replica.history.log import OffsetRange, ReplicaLog
 from replica.model.keys import ReplicaKey
 
 MAX_COMPARED = 400
-"""The most logs of a cluster that are compared pair by pair. Voters are fewer than ten; all others
-are brokers."""
+"""The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
+all other logs are brokers'."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogParting:
-    """Where the log of `loser` parts from others; equal ones are told as one finding.
+    """The place where the log of `loser` diverges from other logs. Equal partings from several logs
+    become one finding.
 
-    truncates_to: its log end, exclusive, once it follows them; records: how many it loses; lost:
-    the same by commitment. All None where neither would win an election.
+    offset: the first offset at which the logs differ. epoch, other_epoch: the epochs of the records
+    there. truncates_to: the end (exclusive) of the log of `loser` after it has followed the others.
+    records: the number of records that it then loses. lost: these records by their commitment. The
+    last three are None where neither log would win an election.
     """
 
     loser: ReplicaKey
@@ -44,7 +48,7 @@ class LogParting:
 
 
 def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
-    """Compares every pair of logs of each cluster."""
+    """Findings of the comparison of every pair of logs of each cluster."""
     for members in by_cluster(group):
         if len(members) > 1:
             yield from _judge_cluster(members)
@@ -56,7 +60,7 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     holding = [log for log in owners if log.batches]
     if len(holding) > MAX_COMPARED:
         yield _not_compared(by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED)
-    # of empty logs only the ids matter, where voters are named without directories
+    # an empty log counts only by its id, where voters are named without directories
     owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
     compared = compare_group(owners)
     commitment = classify_compared(compared)
@@ -93,7 +97,8 @@ def _not_compared(first: Examined, count: int) -> Finding:
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
-    """Two directories of one replica (named by duplicate-identity) get keys of their own."""
+    """The logs, where each has a key of its own: two directories may name the same replica, which
+    the rule duplicate-identity reports."""
     seen: set[ReplicaKey] = set()
     found = []
     for number, log in enumerate(logs):
@@ -120,7 +125,7 @@ def _parting(
 
 
 def judge_conflict(offset: int, epoch: int | None, others: Sequence[int]) -> Finding:
-    """A finding about a log that conflicts with those of other nodes. The caller adds file and
+    """A finding about a log that conflicts with the logs of other nodes. The caller adds file and
     byte."""
     verbs = "holds other bytes, or agrees" if len(others) == 1 else "hold other bytes, or agree"
     message = f"at offset {offset} of one epoch {_nodes(others)} {verbs} again later"
@@ -132,8 +137,8 @@ def _nodes(ids: Sequence[int]) -> str:
 
 
 def judge_parting(parting: LogParting, others: Sequence[int]) -> Iterator[Finding]:
-    """The finding about a divergence, for the loser. others: node ids. The caller adds file and
-    byte."""
+    """The findings about a divergence, for the log of the loser. others: the ids of the nodes from
+    which it diverges. The caller adds file and byte."""
     offset, lost = parting.offset, parting.lost
     message = (
         f"parts from {_nodes(others)} at offset {offset}: epoch {parting.epoch} here, "
@@ -164,8 +169,9 @@ def _contested(
 
 
 def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
-    """Offsets with two proven records; epoch: of the first replica that holds the first of them.
-    Who calls adds its file and byte."""
+    """The finding about offsets at which two different records are proven to be committed. epoch:
+    the epoch of the first of them in the first replica that holds it. The caller adds that
+    replica's file and byte."""
     message = (
         f"offsets {contested.start} to {contested.end - 1} hold different records that are all "
         "proven committed"

@@ -1,4 +1,4 @@
-"""The directories of a group as the rules that compare them need them."""
+"""Makes the values of a group's directories that the comparing rules need."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ZERO_UUID, ReplicaId
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterKeys
 
 
 def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
-    """The directories whose replica is known, by cluster id, each cluster's in the order of its
-    replicas, so that neither paths nor the order of a call change what is found."""
+    """The directories whose replica is known, in a list for each cluster id. The directories of a
+    cluster are sorted by their replica, so that neither the paths nor the order in the call change
+    the findings."""
     clusters: dict[str, list[tuple[ReplicaId, Examined]]] = {}
     for examined in group:
         replica = examined.replica
@@ -28,8 +29,8 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
 
 
 def members_of(group: Sequence[Examined]) -> list[GroupMember]:
-    """The members whose replica is known. Logs are only read where there are at least two clusters:
-    no other rule needs their entries."""
+    """The members whose replica is known. Logs are read only if there are at least two clusters,
+    because only the rule about two clusters needs the logs' entries."""
     clusters = by_cluster(group)
     known = [examined for members in clusters for examined in members]
     if len(clusters) < 2:

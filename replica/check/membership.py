@@ -1,4 +1,5 @@
-"""Who the directories of a group claim to be, whom they follow, and who they think votes."""
+"""Compares what the directories of a group say about their own identity, their leader, and the
+voters."""
 
 from __future__ import annotations
 
@@ -16,19 +17,20 @@ RULES = (
     groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
     groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH,
 )  # fmt: skip
-"""The findings of judge_membership are of these rules."""
+"""The rules of the findings that judge_membership makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """What one directory of a group says of itself; files are named as the user would.
+    """What one directory of a group says of itself. Files have the names that the user gave them.
 
-    shown: the directory. meta_properties, quorum_state, bootstrap_snapshot (0-0.checkpoint): these
-    files, the directory where there is none. leader_id, leader_epoch, current_voters: by
-    quorum-state; None and () where nobody can tell. initial_voters: those that 0-0.checkpoint
-    names; none where the node was formatted without initial voters, or is of a static quorum.
-    first_offset: the first that its log holds, None where it holds nothing. entries: by offset, the
-    batches of its log with which another's log, or its own, begins.
+    shown: the name of the directory. meta_properties, quorum_state, bootstrap_snapshot
+    (0-0.checkpoint): the names of these files; the name of the directory where there is no such
+    file. leader_id, leader_epoch, current_voters: what quorum-state says; None and () where it says
+    nothing. initial_voters: the voters that 0-0.checkpoint names; empty where the node was
+    formatted without initial voters, or belongs to a static quorum. first_offset: the first offset
+    in its log; None for an empty log. entries: those batches of its log, by their offset, with
+    which a log of the group begins.
     """
 
     replica: ReplicaId
@@ -45,11 +47,12 @@ class GroupMember:
 
 
 Told = tuple[GroupMember, Finding]
-"""A finding, and the directory that it is about."""
+"""The directory that a finding is about, and the finding."""
 
 
 def judge_membership(group: Sequence[GroupMember]) -> Iterator[Told]:
-    """Rules that compare small files, and first records across cluster ids."""
+    """Findings of the rules that compare small files, and of the rule that compares the first
+    records of clusters with different ids."""
     members = sorted(group, key=lambda member: member.replica)
     clusters: dict[str, list[GroupMember]] = {}
     for member in members:
@@ -83,10 +86,12 @@ def _repeated(
 
 
 def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[Told]:
-    """Logs of two cluster ids that begin with the same entry, or hold one in common later.
+    """Findings about logs of different cluster ids that hold the same entry, with which a log
+    begins.
 
-    Of all that hold an entry the first one of the cluster with most members is told to be right,
-    and each one of another cluster to be wrong. The pairs of them would be too many to tell.
+    All members that hold one entry are compared with a single one: the first member of the cluster
+    with the most members. Each member of another cluster gets a finding. Comparing all pairs would
+    give too many findings.
     """
     sizes = Counter(member.replica.cluster_id for member in members)
     by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
@@ -144,7 +149,7 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
 
 
 def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
-    """Each node that names initial voters against the first node that does."""
+    """Compare each node that names initial voters with the first node that names some."""
     first: GroupMember | None = None
     for member in members:
         if not member.initial_voters:

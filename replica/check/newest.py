@@ -1,30 +1,69 @@
-"""Which directory of a cluster tells its newest state, and what that state is."""
+"""Finds the directory that holds the newest state of a cluster, and that state. Finds by the files
+of a directory whether its node is one of the voters."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from replica.check.epochs import leader_changes
-from replica.check.examined import Examined
+from replica.check.epochs import LeaderChangeBatch, leader_changes
+from replica.check.examined import Examined, leaders_of, voter_sets
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
-from replica.check.role import stated_voters
+from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import VoterKeys
+
+
+class QuorumRole(StrEnum):
+    """The role of a node in its quorum. The values are part of the output of `check --json`."""
+
+    VOTER = "voter"
+    """A controller that votes."""
+    OBSERVER = "observer"
+    """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
+
+
+def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
+    """The role of a directory's node. None where no file says which node it is, or who the voters
+    are.
+
+    changes: the LeaderChange records of the log, in its order.
+    """
+    replica = examined.replica
+    voters = stated_voters(examined, changes)
+    if replica is None or not voters:
+        return None
+    return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
+
+
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters that the newest voters record of the log and the snapshots names. A static quorum
+    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names the voters."""
+    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
+    if newest is not None:
+        return newest.voters
+    if changes:
+        return leaders_of(changes[-1].message)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The newest state that the directories of one cluster tell.
+    """The newest state that the directories of one cluster hold.
 
     cluster_id: None where no meta.properties names it. examined: the directory whose log was
-    replayed. state: None where nothing could be replayed. voters: by the newest record or file that
-    names them, empty where none does. last_timestamp: of the log's newest batch, ms since the
-    epoch, None without a log. refused_at: the offset of the first record that can't be applied,
-    None where there is none.
+    replayed. state: the state; None where nothing could be replayed. voters: the voters that the
+    newest record or file names; empty where none names voters. last_timestamp: the time of the
+    log's newest batch, in ms since 1970 (UTC); None without a log. refused_at: the offset of the
+    first record that can't be applied; None where all could be.
     """
 
     cluster_id: str | None
@@ -35,10 +74,10 @@ class ClusterState:
     refused_at: int | None = None
 
 
-def tells_newest(group: Iterable[Examined]) -> list[Examined]:
-    """For each cluster the directory to replay: the one that an election would prefer, where
-    directories whose log can be read as a whole come first; of equal ones that of the lowest node
-    id."""
+def newest_directories(group: Iterable[Examined]) -> list[Examined]:
+    """The directory to replay for each cluster. Directories whose log can be read as a whole are
+    preferred to others; among them, the one whose log an election would prefer; among equal ones,
+    that of the lowest node id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
         if _position(examined) is None or not partition_of(examined).is_metadata:
@@ -50,16 +89,16 @@ def tells_newest(group: Iterable[Examined]) -> list[Examined]:
 
 
 def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list[ClusterState]:
-    """The newest state of each cluster of directories that were looked at together; nothing else
-    is judged. `watch` is told how far long work is."""
+    """The newest state of each cluster of directories that were looked at together. No rule is
+    judged. watch: is told how far long work has come."""
     return [
         cluster_state(examined, replay_log(examined, (), watch, newest=True))
-        for examined in tells_newest(group)
+        for examined in newest_directories(group)
     ]
 
 
 def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
-    """The state of the directory's cluster. replayed: its log."""
+    """The state of the directory's cluster. replayed: the replay of the directory's log."""
     first = replayed.first_refused
     return ClusterState(
         cluster_id_of(examined),
@@ -72,7 +111,7 @@ def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
 
 
 def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
-    """Whether this directory, and not an equal one, was chosen."""
+    """Whether this very directory was chosen, and not only another one with equal content."""
     return any(examined is one for one in chosen)
 
 
@@ -89,7 +128,7 @@ def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
 
 
 def _position(examined: Examined) -> OffsetAndEpoch | None:
-    """The end of the log, or of a newer snapshot; None where there is neither."""
+    """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
     directory = examined.directory
     ends = [snapshot.id for snapshot in directory.snapshots if snapshot.id and snapshot.is_usable]
     for segment in reversed(directory.segments):

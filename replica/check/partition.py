@@ -1,5 +1,6 @@
-"""Which partition a directory or file is of: a metadata log, another one that a quorum replicates
-by KRaft, or an ordinary topic's. Only a metadata log's records are metadata records."""
+"""Finds to which partition a directory or file belongs: a cluster's metadata log, another partition
+that a quorum replicates by KRaft, or a partition of an ordinary topic. Only the records of a
+metadata log are metadata records. Of a folder, this reads only names and the first records."""
 
 from __future__ import annotations
 
@@ -13,43 +14,55 @@ from itertools import islice
 from typing import TypeVar
 
 from replica.check.examined import Examined
-from replica.errors import DataError
+from replica.errors import DataError, UnreadableFileError
+from replica.format import partition_metadata, quorum_state
+from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import ControlMessage, UnknownControl
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
-from replica.format.file_names import METADATA_FOLDER, FileKind
-from replica.format.segment import LocatedBatch
-from replica.metadata.reader import decode
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    open_file,
+    open_own_file,
+    read_own_file,
+)
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
+from replica.metadata.codec import decode
 from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
-"""How many of the first records are looked at. If fewer than half of them are metadata records, the
-log is no metadata log."""
+"""The number of first records that are looked at. If fewer than half of them are metadata records,
+the log is no metadata log."""
 _Directory = TypeVar("_Directory")
 _PARTITION = re.compile(r".+-[0-9]+")
 
 
 class PartitionKind(Enum):
-    """The kind of a partition's records, and which rules hold for the partition."""
+    """The kind of a partition, which decides what its records are and which rules hold for it."""
 
     METADATA = "metadata"
     """A cluster's metadata log."""
     QUORUM = "quorum"
-    """The log of another topic that is replicated by KRaft: kraftlake.topic.name, Kafka's
-    TestRaftServer."""
+    """The log of another topic that a quorum replicates by KRaft, such as that of
+    kraftlake.topic.name or of Kafka's TestRaftServer."""
     ORDINARY = "ordinary"
-    """The log of an ordinary topic, as brokers keep it. Nothing in it is KRaft's."""
+    """The log of an ordinary topic, as brokers keep it. Nothing in it belongs to KRaft."""
     UNKNOWN = "unknown"
-    """No metadata log; a file on its own doesn't tell more."""
+    """A log that is no metadata log. A file on its own doesn't show which of the other kinds it
+    is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFolder:
-    """name: of the folder, such as orders-0. key: what the replicas of one partition share.
-    is_proven: whether the name or the topic id says which topic it is, and not the records
-    alone, which could as well be metadata records that this release can't read."""
+    """A partition. name: the name of the folder, such as orders-0. key: a text that all replicas of
+    one partition share. is_proven: whether the name or the topic id shows which topic it is. It is
+    False where only the records show it, which could also be metadata records that this release
+    can't read."""
 
     name: str
     kind: PartitionKind
@@ -63,17 +76,19 @@ class PartitionFolder:
 
     @property
     def is_of_a_quorum(self) -> bool:
-        """Whether the rules of KRaft hold for it."""
+        """Whether a quorum replicates the partition, so that the rules of KRaft hold for it."""
         return self.kind in (PartitionKind.METADATA, PartitionKind.QUORUM)
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether it is known to be of an ordinary topic, of which compaction takes records out."""
+        """Whether the partition is known to belong to an ordinary topic, from which compaction may
+        remove records."""
         return self.kind is PartitionKind.ORDINARY
 
     @property
     def shown(self) -> str:
-        """The partition's name, whatever the folder of a metadata log is called."""
+        """The name of the partition for messages. For a metadata log it is always the same,
+        whatever its folder is called."""
         return METADATA_FOLDER if self.is_metadata else self.name
 
     @property
@@ -86,12 +101,12 @@ class PartitionFolder:
 
 
 def partition_of(examined: Examined) -> PartitionFolder:
-    """The partition of what was examined."""
+    """The partition to which the examined directory or file belongs."""
     directory = examined.directory
     values = (
         value
         for file in _logs(examined)
-        # of the batches that were known, not all bytes may be here (replica.format.known_file)
+        # not all bytes of batches that were known before may be here (replica.format.known_file)
         for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
     return partition_named(
@@ -118,9 +133,9 @@ def partition_named(
 ) -> PartitionFolder:
     """The partition of a folder of this name.
 
-    topic_id: by partition.metadata, None where nobody knows. values: of its data records, in their
-    order; looked at only where name and id leave it open. other: tells what it is where it is no
-    metadata log.
+    topic_id: the topic id in partition.metadata; None where it is unknown. values: the values of
+    the partition's data records, in order; they are looked at only if neither name nor id decides.
+    other: a function that gives the kind of a partition that is no metadata log.
     """
     has_other_id = topic_id not in (None, METADATA_TOPIC_ID)
     is_metadata = folder == METADATA_FOLDER or not (has_other_id or _are_foreign(values))
@@ -135,8 +150,8 @@ def partition_named(
 def by_partition(
     group: Iterable[_Directory], of: Callable[[_Directory], PartitionFolder]
 ) -> list[list[_Directory]]:
-    """Directories of partitions that a quorum replicates, those of one partition together, in the
-    order of the group; of: tells a directory's partition."""
+    """Lists of those directories that hold a partition which a quorum replicates: a list for each
+    partition, in the order of the group. of: a function that gives the partition of a directory."""
     parts: dict[str, list[_Directory]] = {}
     for one in group:
         partition = of(one)
@@ -146,13 +161,15 @@ def by_partition(
 
 
 def folder_of(found: Found) -> str:
-    """The name of the folder that is, or holds, what was found."""
+    """The name of the folder that was found, or of the folder that holds the file that was
+    found."""
     path = os.path.abspath(found.path)
     return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
 
 
 def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator[bytes]:
-    """The values of the data records in sound batches; content: of their file."""
+    """The values of the data records in sound batches. content: the bytes of the file with these
+    batches."""
     inflation = Inflation(content.size)
     for batch in batches:
         if batch.crc_valid and not batch.header.is_control:
@@ -161,7 +178,8 @@ def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator
 
 
 def is_of_raft(message: ControlMessage) -> bool:
-    """Whether a control record is one of KRaft's; an ordinary topic's are transaction markers."""
+    """Whether a control record belongs to KRaft. The control records of an ordinary topic are
+    markers of transactions."""
     return not isinstance(message, UnknownControl)
 
 
@@ -177,3 +195,57 @@ def _is_metadata(value: bytes) -> bool:
     except DataError:
         return False
     return True
+
+
+LOOKED_AT_BYTES = 1024 * 1024
+"""The most bytes that are read of each segment or snapshot, until enough records were seen."""
+_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
+
+
+def partition_at(folder: str) -> PartitionFolder:
+    """The partition that this folder holds, as far as its files can be read."""
+    return _partition(folder, None)
+
+
+def partition_of_file(path: str) -> PartitionFolder:
+    """The partition of a file that was named on its own, by its folder and its records."""
+    return _partition(os.path.dirname(os.path.abspath(path)), path)
+
+
+def _partition(folder: str, file: str | None) -> PartitionFolder:
+    names = _names(folder)
+    logs = sorted(name for name in names if classify(name).kind in _LOGS)
+    paths = [os.path.join(folder, name) for name in logs] if file is None else [file]
+    has_snapshot = any(classify(name).kind is FileKind.SNAPSHOT for name in names)
+    opener = open_own_file if file is None else open_file
+    kind = PartitionKind.ORDINARY if file is None else PartitionKind.UNKNOWN
+    if has_snapshot or quorum_state.FILE_NAME in names:
+        kind = PartitionKind.QUORUM
+    values = (value for path in paths for value in _values(path, opener))
+    name = os.path.basename(os.path.abspath(folder))
+    return partition_named(name, topic_id_in(folder), values, lambda: kind)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def topic_id_in(folder: str) -> str | None:
+    """The topic id in the folder's partition.metadata. None where no such file can be read."""
+    path = os.path.join(folder, partition_metadata.FILE_NAME)
+    try:
+        return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))
+    except (UnreadableFileError, DataError):
+        return None
+
+
+def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes]:
+    try:
+        with opener(path, MAX_LOG_BYTES) as file:
+            data = file.read(0, min(file.size, LOOKED_AT_BYTES))
+    except (UnreadableFileError, ShrankError):
+        return
+    yield from values_of(scan(data).batches, FileContent(data))

@@ -1,8 +1,8 @@
-"""Findings about single records: those that don't decode, those of unknown types, transaction
-markers.
+"""Findings about single records: records that don't decode, records of unknown types, and markers
+of transactions.
 
-Every record is read. In a large file the bulk reader names the records that may be such ones; only
-their batches are then decoded one by one.
+Every record is read. In a large file the bulk reader finds the batches that may hold such records;
+only these batches are then decoded record by record.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from replica.format.content import FileContent
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch, numbers_of
+from replica.format.segment import numbers_of
 from replica.format.snapshot import SnapshotState
-from replica.metadata.reader import decode
+from replica.format.walk import LocatedBatch
+from replica.metadata.codec import decode
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_KEY
 from replica.scan.odd_records import odd_records
@@ -33,9 +34,11 @@ BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A metadata transaction (KIP-868): offsets of its first and last marker, both inclusive.
+    """A metadata transaction (KIP-868). first, last: the offsets of its first and its last marker,
+    both inclusive.
 
-    first: None where it began before the log does; last: None where it is open.
+    first is None where the transaction began before the start of the log; last is None where it is
+    open. path, position: the file and the byte of the batch with the first marker that was found.
     """
 
     path: str
@@ -52,8 +55,9 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class NotedRecords:
-    """findings: of the log and of complete snapshots. transactions: of the log, in its order.
-    places: by file, the byte at which each batch with a record that stands out begins."""
+    """What a look at all records found. findings: findings about the log and about complete
+    snapshots. transactions: the transactions of the log, in its order. places: for each file, the
+    bytes at which batches begin that hold a noted record."""
 
     findings: tuple[Finding, ...]
     transactions: tuple[Transaction, ...]
@@ -64,7 +68,8 @@ class NotedRecords:
 class _Unknown:
     """A record of a type, or of a version of a known type, that this release doesn't know.
 
-    shown: type and version in words. is_known_type: whether only the version is new.
+    shown: the type and the version in words. is_known_type: whether the type is known, and only its
+    version is not.
     """
 
     shown: str
@@ -73,7 +78,8 @@ class _Unknown:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One record that stands out. record: a finding, the name of a marker, or what is unknown."""
+    """One record to be noted. record: the finding about it, the name of the transaction marker, or
+    what is unknown of it."""
 
     file: SegmentFile | SnapshotFile
     batch: LocatedBatch
@@ -82,8 +88,8 @@ class _Seen:
 
 
 def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecords:
-    """Look at every record of the log and of complete snapshots; is_metadata: whether what their
-    values hold is looked at, too."""
+    """Look at every record of the log and of complete snapshots. is_metadata: whether their values
+    are metadata records, which are decoded too."""
     found: list[Finding] = []
     transactions: list[Transaction] = []
     places: dict[str, frozenset[int]] = {}
@@ -102,8 +108,8 @@ def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecord
 
 
 def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
-    """One finding for each type and version of a file that this release doesn't know, at the first
-    such record: a log of a newer Kafka may hold thousands of them."""
+    """One finding for each unknown type and version in a file, about the first such record: a log
+    of a newer Kafka may hold thousands of such records."""
     alike: dict[_Unknown, list[_Seen]] = {}
     for seen in stand_out:
         if isinstance(seen.record, _Unknown):
@@ -124,7 +130,7 @@ def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
-    """A finding where the log ends in an open transaction."""
+    """A finding if the log ends within a transaction."""
     if transactions and transactions[-1].last is None:
         last = transactions[-1]
         message = f"the transaction that begins at offset {last.first} has no end"
@@ -149,7 +155,7 @@ def _stand_out(
 ) -> Iterator[_Seen]:
     content = examined.content_of(file)
     new = file.scan.new_batches
-    # of some known batches only the header was read (replica.format.known_file)
+    # for some known batches only the header was read (replica.format.known_file)
     listed = file.scan.batches[: len(file.scan.batches) - len(new)]
     known = [batch for batch in listed if content.holds(batch)]
     if is_metadata and is_large(content.size - file.scan.sparse_until):
@@ -163,8 +169,7 @@ def _stand_out(
 def _with_odd_records(
     file: SegmentFile | SnapshotFile, content: FileContent, new: Sequence[LocatedBatch]
 ) -> Iterator[LocatedBatch]:
-    """The new batches that hold records which the bulk reader leaves to the scalar reader, in
-    order."""
+    """The new batches with records that the bulk reader leaves to the scalar reader, in order."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

@@ -1,9 +1,9 @@
-"""Folds the batches of a log into states: the state at each end that is asked for, and the records
-that are refused.
+"""Folds the batches of a log into states. The result has the state at each wanted end offset, and
+the records that are refused.
 
-A fold begins at offset 0, or where a whole snapshot of the directory ends. Behind a hole, a damaged
-batch or a record that can't be read, it begins again at the next such snapshot: no state spans such
-a place.
+A fold begins at offset 0, or where a whole snapshot of the directory ends. At a hole, a damaged
+batch or a record that can't be read, the state becomes unknown. The fold then begins again where
+the next whole snapshot ends.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
-from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord, meaning
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
-"""Called now and then with a line that says how far a long work has come."""
+"""A function that is called now and then with a line which says how far a long work has come."""
 
 
 class RecordReader(Protocol):
-    """Turns a log record into a value for a replay: `meaning`, or the same without secrets."""
+    """A function that turns a log record into a value for a replay: `meaning`, or a function that
+    does the same and leaves secrets out."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
 
 class AnyReplay(Protocol):
-    """A replay, scalar or by the bulk reader."""
+    """A replay, by the scalar reader or by the bulk reader."""
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None: ...
 
@@ -43,7 +45,8 @@ class AnyReplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The first record that can't be applied, and where its batch lies."""
+    """The first record that can't be applied. path, position: the file and the byte of its batch.
+    epoch: the epoch of the batch."""
 
     path: str
     position: int
@@ -53,10 +56,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NewestState:
-    """The newest state by a log, or by a snapshot beside it.
+    """The newest state of a log, or of a snapshot beside it that is newer.
 
-    end: its end offset (exclusive) and epoch. is_whole: False where the log goes on behind the end
-    with records that can't be replayed.
+    end: the end offset (exclusive) of the state, and its epoch. is_whole: False where the log goes
+    on behind this end with records that can't be replayed.
     """
 
     image: Image
@@ -66,10 +69,11 @@ class NewestState:
 
 @dataclass(frozen=True)
 class FoldedImages:
-    """images: the states at those of the wanted ends that could be reached. first_refused: None
-    where every record could be applied. refused_count: how many records were refused. left_out: why
-    nothing was replayed; "" where something was. newest: None where nobody asked for it, or no
-    state is known."""
+    """The result of a fold. images: the states at those of the wanted ends that could be reached.
+    first_refused: the first record that was refused; None where every record could be applied.
+    refused_count: the number of records that were refused. left_out: why nothing was replayed; ""
+    where something was. newest: the newest state; None where the caller didn't want it, or no state
+    is known."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
     first_refused: Refused | None = None
@@ -81,10 +85,11 @@ class FoldedImages:
 def read_batch(
     batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader = meaning
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
-    """The records of a batch, decoded for a replay. Raises DataError where a record doesn't decode,
-    or where the batch isn't there any more.
+    """(record, its value for a replay) for each record of a batch. Raises DataError where a record
+    doesn't decode, or where the file no longer has the batch.
 
-    content, inflation: of the batch's file. read: decodes a record, as `meaning` does.
+    content, inflation: those of the batch's file. read: a function that decodes a record, as
+    `meaning` does.
     """
     whole = content.batch(batch)
     if not whole:
@@ -100,8 +105,8 @@ def apply_batch(
     inflation: Inflation,
     read: RecordReader = meaning,
 ) -> Iterator[Refusal]:
-    """Apply the records of a batch. Gives a Refusal for each record that can't be applied. Takes
-    and raises what read_batch does."""
+    """Apply the records of a batch. Yields a Refusal for each record that can't be applied. The
+    other arguments and the errors are those of read_batch."""
     for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:
@@ -109,15 +114,17 @@ def apply_batch(
 
 
 SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
-"""Reads the state of a snapshot; None where one of its records can't be read or applied."""
+"""A function that reads the state of a snapshot. It gives None where one of the records can't be
+read or applied."""
 
 
 class LogFold:
-    """Folds the batches of a log, which it takes one by one. end: of the last batch. images,
-    first_refused, refused_count: see FoldedImages.
+    """Folds the batches of a log, which are given to it one by one. end: the end offset (exclusive)
+    and epoch of the last batch. images, first_refused, refused_count: see FoldedImages.
 
-    new_replay: makes a replay that begins with a state. snapshot_image: reads the states with which
-    the fold may begin.
+    wanted: the ends of the states that are wanted. new_replay: a function that makes a replay which
+    begins with a given state. snapshot_image: a function that reads the states of snapshots, with
+    which the fold may begin.
     """
 
     def __init__(
@@ -143,14 +150,15 @@ class LogFold:
         self._inflation = Inflation(0)
 
     def replayed(self, *, newest: bool = False) -> FoldedImages:
-        """The result of the batches so far. newest: whether the newest state is wanted too."""
+        """The result of all batches that were given so far. newest: whether the newest state is
+        wanted too."""
         state = self._newest() if newest else None
         return FoldedImages(self.images, self.first_refused, self.refused_count, newest=state)
 
     def _newest(self) -> NewestState | None:
-        """The newest state to which the log could be replayed, or that of the newest whole
-        snapshot, if that is newer: the node has fetched it, or the log has a hole before its
-        end."""
+        """The newest state to which the log could be replayed, or the state of the newest whole
+        snapshot if that is newer. A snapshot is newer when the node has just fetched it, or when
+        the log has a hole before the snapshot's end."""
         newest = None
         if self._known is not None:
             replay, end = self._known
@@ -213,8 +221,9 @@ class LogFold:
                 self.images[end] = self._replay.image()
 
     def _begin(self) -> AnyReplay | None:
-        """A replay that begins at a snapshot that ends here, if there is one. If a batch comes
-        before, the snapshot must have its epoch."""
+        """A replay that begins with a snapshot which ends at the present offset; None where there
+        is none. If the log has a batch that ends there too, the snapshot must have the batch's
+        epoch."""
         for snapshot in self._bases.get(self.end.offset, ()):
             assert snapshot.id is not None
             if self.end.epoch in (-1, snapshot.id.epoch):

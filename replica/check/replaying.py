@@ -1,7 +1,7 @@
-"""The replay of a log, as far as the directory holds it, and the state in a snapshot.
+"""Replays a log as far as the directory holds it, and reads the state in a snapshot.
 
-Record by record in Python a replay takes some 17 us each; of large files the bulk reader makes less
-than 0.1 us (replica.check.bulk_replaying).
+In plain Python a replay takes some 17 us for each record. For large files the bulk reader takes
+less than 0.1 us for each record (replica.check.bulk_replaying).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
-from replica.metadata.image import Image, Replay, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, meaning
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large
@@ -30,8 +31,8 @@ def replay_log(
     *,
     newest: bool = False,
 ) -> FoldedImages:
-    """Replay the log; wanted: ends (exclusive) with the epoch of the record before. newest: whether
-    the state at the log's end is wanted, too."""
+    """Replay the log. wanted: the ends (exclusive) of the states that are wanted, each with the
+    epoch of the record before it. newest: whether the state at the log's end is wanted too."""
     if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
         from replica.check.bulk_replaying import replay_large_log
 
@@ -52,8 +53,9 @@ def replay_log(
 def snapshot_image(
     examined: Examined, snapshot: SnapshotFile, read: RecordReader = meaning
 ) -> Image | None:
-    """The state in a snapshot; None where part of it is damaged or unknown, or it takes too much
-    memory. read: in place of `meaning`; the bulk reader has no other."""
+    """The state in a snapshot. None where a part of it is damaged or unknown, or where it would
+    take too much memory. read: a function that decodes records in place of `meaning`; with another
+    function the bulk reader isn't used."""
     if snapshot.scan.damages:
         return None
     content = examined.content_of(snapshot)

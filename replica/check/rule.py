@@ -1,4 +1,4 @@
-"""What a rule and a finding are."""
+"""Defines what a rule and a finding are."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class Family(StrEnum):
 class Subject(NamedTuple):
     """One thing of a cluster for which a rule of health holds.
 
-    name: of the partition, node, directory, feature or config. what: one line that says why the
-    rule holds for it. offset: of the record that shows this, None where no record does.
+    name: the name of the partition, node, directory, feature or config. what: one line that says
+    why the rule holds for it. offset: the offset of the record that shows this; None where no
+    record does.
     """
 
     name: str
@@ -34,11 +35,11 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A state of a metadata directory, or of a cluster, that has a name.
+    """A condition of a metadata directory, or of a cluster, that has a name and that a check finds.
 
-    id: kebab-case, never reused. meaning: what is so. kafka: what Kafka does about it. next_step:
-    what a person does now. issues: incidents that it would have caught, as `KAFKA-14238` or
-    `owner/repository#120`.
+    id: words with hyphens; an id is never used for another rule. meaning: what it means that the
+    rule holds. kafka: what Kafka does about it. next_step: what a person should do now. issues:
+    incidents that the rule would have found, written as `KAFKA-14238` or `owner/repository#120`.
     """
 
     id: str
@@ -58,11 +59,12 @@ class Rule:
         offset: int | None = None,
         epoch: int | None = None,
     ) -> Finding:
-        """A finding of this rule at a place."""
+        """A finding of this rule at a place: see Finding for the arguments."""
         return Finding(self, file, message, position, offset, epoch)
 
     def of(self, file: str, message: str, subjects: Iterable[Subject]) -> Finding:
-        """A finding of this rule of health. file: the directory whose log was replayed."""
+        """A finding of this rule, which must be a rule of health. file: the directory whose log was
+        replayed."""
         return Finding(self, file, message, subjects=tuple(subjects))
 
 
@@ -70,11 +72,11 @@ class Rule:
 class Finding:
     """One place where a rule holds.
 
-    file: relative to the node's log directory, '/' between parts; a group's findings name it as
-    the user would. "" for the directory as a whole. message: one line that says what was found.
-    position: byte of the batch, line or entry in the file, None where there is none.
-    offset, epoch: of the log, None where the finding has none. subjects: of a rule of health, all
-    for which it holds.
+    file: the path relative to the node's log directory, with '/' between its parts; findings about
+    a group have the path as the user would write it; "" for the directory as a whole. message: one
+    line that says what was found. position: the byte in the file at which the batch, line or entry
+    begins; None where there is none. offset, epoch: the place in the log; None where the finding
+    has none. subjects: all subjects for which a rule of health holds.
     """
 
     rule: Rule
@@ -90,7 +92,7 @@ class Finding:
         return self.rule.severity
 
     def in_file(self, file: str) -> Finding:
-        """The same finding with its file named otherwise."""
+        """The same finding, with another name of its file."""
         return replace(self, file=file)
 
 
@@ -102,6 +104,7 @@ def rules_of(*modules: ModuleType) -> tuple[Rule, ...]:
 
 
 def by_severity(finding: Finding) -> tuple[int, str, int, str]:
-    """Sorts findings: the worst first, then by file and byte."""
+    """The key by which findings are sorted: the worst come first, then they follow file and
+    byte."""
     position = -1 if finding.position is None else finding.position
     return finding.severity.rank, finding.file, position, finding.rule.id

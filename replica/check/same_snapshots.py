@@ -1,7 +1,7 @@
-"""Snapshots of one id on several replicas: they must hold one state.
+"""Compares snapshots that have the same id on several replicas: they must hold the same state.
 
-The bootstrap snapshot 0-0 is left out: it holds what formatting wrote on its node, which is no
-state of the log (see the rule initial-voters-differ).
+The bootstrap snapshot 0-0 is left out. It holds what formatting wrote on its node, and no state of
+the log (see the rule initial-voters-differ).
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 
 
 def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
-    """Each usable snapshot against the first one of its id."""
+    """Findings about each usable snapshot that differs from the first snapshot with the same id."""
     for members in by_cluster(group):
         first: dict[OffsetAndEpoch, tuple[Examined, SnapshotFile]] = {}
         for examined in members:
@@ -51,9 +50,11 @@ def _compare(
 def judge_contents(
     file: str, other: str, snapshot_id: OffsetAndEpoch, compared: Compared
 ) -> Iterator[Finding]:
-    """A snapshot's file against another replica's of the same id, both as the user names them.
+    """The finding about a snapshot that differs from another replica's snapshot of the same id.
+    file, other: the two files, as the user names them.
 
-    compared: `first` is of the configs that Kafka explains where nothing else differs.
+    compared: the differences. If only configs differ that Kafka's known behaviour explains, its
+    `first` holds some of these.
     """
     rule, count = groups.SNAPSHOT_ID_CONFLICT, compared.different
     if not count:

@@ -1,4 +1,4 @@
-"""Snapshots: whole, in their place, and equal to what the log adds up to (KIP-630)."""
+"""Judges whether snapshots are whole, in their place, and equal to a replay (KIP-630)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import LocatedBatch, chosen
+from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import (
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import (
     PLACE_OF,
     EntityDifference,
     Image,
@@ -24,10 +25,9 @@ from replica.metadata.image import (
     dropped_configs,
     orphan_topic_configs,
 )
-from replica.metadata.image.zk_migration import ZK_MIGRATION
+from replica.metadata.image.settings import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT, is_newer_than_log
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, is_newer_than_log
 from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
@@ -35,21 +35,21 @@ _NOT_JUDGED = {
     snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
 }  # fmt: skip
-"""Rules of findings that break nothing: they tell what could not be judged."""
+"""The rules whose findings say what could not be judged. They don't make a snapshot invalid."""
 
 
 class Validity(StrEnum):
-    """The values are those of gold.snapshot_validity.verdict."""
+    """The verdict on a snapshot, as in the column gold.snapshot_validity.verdict."""
 
     VALID = "valid"
     INVALID = "invalid"
     UNVERIFIABLE = "unverifiable"
-    """Nothing is broken, but the content couldn't be compared with a replay."""
+    """No fault was found, but the content couldn't be compared with a replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVerdict:
-    """broken: what makes it invalid. notes: the other findings."""
+    """A snapshot's verdict. broken: the findings that make it invalid. notes: the others."""
 
     id: OffsetAndEpoch
     path: str
@@ -60,8 +60,8 @@ class SnapshotVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A snapshot's content beside a replay's: how many orphan topic configs, how many configs that
-    Kafka leaves out, how many other entities differ, and the first of these."""
+    """How many entities differ between a snapshot and a replay. orphans, dropped: see Differing.
+    different: all other entities. first: the first differences, which are shown."""
 
     orphans: int
     dropped: int
@@ -71,11 +71,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Where two images differ, in lists by the reason. orphans: see orphan_topic_configs; dropped:
-    see dropped_configs; others: what Kafka's known ways don't explain.
+    """The differences between two images, in a list for each reason. orphans: see
+    orphan_topic_configs. dropped: see dropped_configs. others: differences that Kafka's known
+    behaviour doesn't explain.
 
-    Each list is in the order of the kinds in PLACE_OF and then of the keys as text, as a
-    comparison in parts can be.
+    Each list is in the order of the kinds in PLACE_OF and then of the keys as text.
     """
 
     orphans: list[EntityDifference]
@@ -88,7 +88,7 @@ class Differing:
 
 
 def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
-    """The verdict by all findings on a snapshot: each one's rule id and severity."""
+    """The verdict on a snapshot. found: the rule id and the severity of each finding about it."""
     found = tuple(found)
     if any(is_broken(rule, severity) for rule, severity in found):
         return Validity.INVALID
@@ -98,8 +98,8 @@ def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
 
 
 def is_broken(rule: str, severity: Severity) -> bool:
-    """Whether a finding of this rule id makes a snapshot invalid. What this release is too old for
-    is a warning, and breaks nothing."""
+    """Whether a finding of this rule id makes a snapshot invalid. A record that this release is too
+    old for gives a warning, which doesn't."""
     return severity is not Severity.INFO and rule not in _NOT_JUDGED
 
 
@@ -111,9 +111,9 @@ def snapshot_verdicts(
 ) -> Iterator[SnapshotVerdict]:
     """A verdict on each complete snapshot.
 
-    noted: findings about records, of which each snapshot takes its own. replayed: the state at the
-    ends that this log, or one of the same lineage, could be replayed to; None where the records
-    are no metadata records.
+    noted: findings about the records of all files. replayed: the states at the ends to which this
+    log, or another log of its cluster, could be replayed; None where the records are no metadata
+    records.
     """
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
@@ -143,8 +143,8 @@ def _verdict(
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
-    """The findings about header, footer and the batches' epoch. Where a damage explains why one of
-    these is wrong, there is no finding: the damage has its own."""
+    """The findings about header, footer and the batches' epoch. There is none where a damaged place
+    explains the fault, because the damage has its own."""
     batches = snapshot.scan.batches
     if not batches:
         return
@@ -238,7 +238,7 @@ def _judge_end(
 def _unknown_offsets(
     examined: Examined, snapshot: SnapshotFile, noted: Collection[Finding]
 ) -> Iterator[int | None]:
-    """See is_newer."""
+    """The offsets of the first unknown records, for `is_newer`."""
     logs = {segment.file.path for segment in examined.directory.segments}
     for finding in noted:
         if finding.rule.id in NOT_KNOWN:
@@ -249,9 +249,9 @@ def _unknown_offsets(
 
 
 def is_newer(snapshot_id: OffsetAndEpoch, unknown: Iterable[int | None]) -> bool:
-    """Whether a snapshot, or the log below its end offset, holds records of which this release
-    doesn't know the type or version. unknown: the offsets of the log's first such records; None for
-    one in the snapshot."""
+    """Whether a snapshot, or the log below its end offset, holds records whose type or version this
+    release doesn't know. unknown: the offsets of the first such records in the log; None stands for
+    such a record in the snapshot."""
     return any(offset is None or offset < snapshot_id.offset for offset in unknown)
 
 
@@ -281,7 +281,7 @@ def judge_compared(
     is_readable: bool,
     newer: bool,
 ) -> Iterator[Finding]:
-    """The findings by the comparison of a snapshot with the replay up to its end.
+    """The findings of the comparison of a snapshot with the replay up to its end.
 
     compared: None where no replay reached that end. is_readable: whether every record of the
     snapshot could be read and applied. newer: see is_newer.
@@ -311,7 +311,7 @@ def judge_compared(
 
 
 def compare_images(a: Image, b: Image) -> Differing:
-    """The differences of two images, whichever of them has too much or too little.
+    """The differences between two images, and the entities that only one of them has.
 
     The state of the migration from ZooKeeper counts only where both have one: Kafka 4 has none, and
     leaves the record of an upgraded node's log out of its snapshots; Kafka 3.9 writes a state into
@@ -329,7 +329,7 @@ def compare_images(a: Image, b: Image) -> Differing:
 
 
 def _is_lone_migration(one: EntityDifference) -> bool:
-    return one.kind == ZK_MIGRATION and None in (one.value_a, one.value_b)
+    return one.kind == ZK_MIGRATION.name and None in (one.value_a, one.value_b)
 
 
 def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
@@ -337,7 +337,7 @@ def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
 
 
 def describe(found: Sequence[EntityDifference], count: int) -> str:
-    """The first of `count` differences, by kind and key; values may be secret."""
+    """The first of `count` differences by kind and key, as text. Values may be secret."""
     shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
     rest = f", and {more} more" if more else ""
@@ -356,7 +356,7 @@ def _count(count: int, noun: str) -> str:
 
 
 def judge_log_start(examined: Examined) -> Iterator[Finding]:
-    """KIP-630's invariants: a log that starts above 0 goes on where a usable snapshot ends."""
+    """The finding about a log that starts above 0 where no usable snapshot ends (KIP-630)."""
     directory = examined.directory
     start = max(directory.log_start_offset, directory.first_offset or 0)
     if not examined.is_directory or not directory.segments or start == 0:
@@ -378,7 +378,7 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
 
 
 def judge_bootstrap(examined: Examined) -> Iterator[Finding]:
-    """bootstrap.checkpoint: its bytes only; it contains no log."""
+    """The findings about damaged bytes of bootstrap.checkpoint, which holds no log."""
     bootstrap = examined.directory.bootstrap
     if bootstrap is not None:
         yield from snapshot_damage(bootstrap)

@@ -1,4 +1,5 @@
-"""meta.properties, partition.metadata and quorum-state against each other and the log."""
+"""Compares meta.properties, partition.metadata and quorum-state with each other and with the
+log."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ from replica.model.voters import VotersAt
 class Known:
     """What the log and its snapshots say about epochs and voters.
 
-    last_epoch: of the last batch, None for an empty log. voters: each node id that any record
-    known here names as a voter. newest: the voters record in force at the log's end.
+    last_epoch: the epoch of the last batch; None for an empty log. changes: the LeaderChange
+    records of the log. voters: every node id that a record of the log or of a snapshot names as a
+    voter. newest: the voters record in force at the log's end.
     """
 
     last_epoch: int | None
@@ -47,7 +49,7 @@ def known_of(
 
 
 def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
-    """All rules about the identity that these files state, and about the vote."""
+    """The findings about the identity that these files name, and about the vote in quorum-state."""
     directory = examined.directory
     if examined.is_directory:
         yield from _judge_meta(examined)
@@ -113,7 +115,8 @@ def _judge_leader(path: str, state: QuorumState, known: Known) -> Iterator[Findi
 
 def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Finding]:
     voters = known.voters | set(state.current_voters)
-    # of a newer epoch the log that was read may lack the record that made somebody a voter
+    # if quorum-state has a newer epoch, the log that was read may lack the record that made a node
+    # a voter
     if not voters or known.last_epoch is None or state.leader_epoch > known.last_epoch:
         return
     for what, node in (("leader", state.leader_id), ("vote for node", state.voted_id)):
@@ -125,7 +128,8 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
 def _judge_draft_fields(
     directory: MetadataDirectory, path: str, state: QuorumState
 ) -> Iterator[Finding]:
-    """clusterId and appliedOffset, which version 0 has and Kafka leaves empty and 0."""
+    """Findings about clusterId and appliedOffset, which exist in version 0 only. Kafka writes an
+    empty text and 0 there."""
     fields = dict(state.fields)
     applied = fields.get("appliedOffset")
     end = directory.log_end_offset

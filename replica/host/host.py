@@ -1,9 +1,9 @@
 """One replica: the core, the state machine that it drives, and the storage of both.
 
-The host carries out Effects field by field; each is done before the next begins. A crash between
-two of them leaves a prefix, from which opening recovers. After an append a flush is owed, which the
-caller does with `flush` at any time; the core holds back what must wait for it
-(replica.raft.effects).
+The host carries out Effects field by field; each is done before the next begins. After a crash
+between two fields, the first ones are done and the others aren't; opening recovers from every such
+state. After an append a flush is owed. The caller may call `flush` for it at any time; until then
+the core holds back what must wait for the flush (replica.raft.effects).
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from replica.storage.segment import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where a replica keeps its log. folder: the partition's, log.dirs/TOPIC-0. archive: keeps what
-    the log loses, see FileLog. topic_id: for partition.metadata."""
+    """Where a replica keeps its log. folder: the partition's folder, log.dirs/TOPIC-0. archive:
+    keeps the batches that the log drops; None to keep none (see storage.log.Place). topic_id: the
+    id to write into partition.metadata."""
 
     files: FileSystem
     folder: str
@@ -49,20 +50,22 @@ class LogPlace:
     topic_id: str = METADATA_TOPIC_ID
 
 
-def as_it_arrives(response: PeerResponse) -> PeerResponse:
-    """A response of `Host.filled`, decoded as the host that receives it would do. This is for hosts
-    that talk to each other without a wire. The log has checked the CRCs while reading."""
+def as_received(response: PeerResponse) -> PeerResponse:
+    """A response of `Host.filled`, decoded as the host that receives it would decode it. Hosts that
+    talk to each other without a wire use this. The log has checked the CRCs while reading."""
     if not isinstance(response, FetchResponse):
         return response
     return replace(response, data=b"", batches=batches_of(response.data, check_crc=False))
 
 
 class Host:
-    """The constructor recovers what is on the disk. It raises what open_log and Raft raise.
+    """One replica with its storage. The constructor recovers the log on the disk. It raises what
+    open_log and Raft raise.
 
-    machine: a new one; it gets everything from the newest snapshot on. draw: random numbers, see
-    Raft. owes_flush: whether a flush is owed. new_bytes: of the batches that the machine got since
-    its newest snapshot. opened_with: the election state on the disk at the start.
+    machine: a new state machine, which gets everything from the newest snapshot on. draw: random
+    numbers (see core.Draw). owes_flush: whether a flush is owed. new_bytes: the size of the batches
+    that the machine was given since its newest snapshot. opened_with: the election state that was
+    on the disk at the start.
     """
 
     def __init__(
@@ -91,8 +94,9 @@ class Host:
         """Called when a step's effects are done, except those for the network."""
 
     def step(self, event: inputs.Input, now_ms: int) -> Iterator[Effects]:
-        """Take an input and everything that follows from it. Each Effects that this gives has its
-        messages for the network; everything before them is done."""
+        """Step the core with an input, and with the inputs that follow from its effects. The caller
+        has to send the messages of each Effects that this yields; all its other fields are carried
+        out."""
         effects = self.raft.step(event, now_ms)
         answers = self._carry_out(effects)
         self.stepped(effects)
@@ -136,7 +140,8 @@ class Host:
         yield from self.step(inputs.Tick(), now_ms)
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response with the bytes that the core left out."""
+        """The response, filled with the bytes of the log or of a snapshot that the core left
+        out."""
         match reply.read, reply.message:
             case None, message:
                 return message

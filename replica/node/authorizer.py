@@ -1,4 +1,4 @@
-"""Who may do what: four roles, which principals have.
+"""Which principal may do what: each of four roles permits some requests, and principals have roles.
 
 Where nothing is configured, everybody may read and observe, as in Kafka without an authorizer.
 Nobody may change the log or the voters until the settings name an administrator. Only voters may
@@ -34,10 +34,11 @@ class PrincipalRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """principals: who has each role; EVERYBODY stands for all principals, ANONYMOUS too.
-    names_voters: whether the settings name the voters' principals; if not, a voter is known by its
-    process. nodes: the nodes that a voter's principal may speak for; a principal that is missing
-    there may speak for all. is_insecure: whether INSECURE is set."""
+    """The roles of all principals. principals: the principals that have each role; EVERYBODY stands
+    for all principals, ANONYMOUS too. names_voters: whether the settings name the voters'
+    principals; if they don't, a replica knows a voter by its process. nodes: the node ids in whose
+    names a voter's principal may ask; a principal that is not in this mapping may ask for all
+    nodes. is_insecure: whether INSECURE is set."""
 
     principals: dict[PrincipalRole, frozenset[str]]
     names_voters: bool = True
@@ -49,21 +50,22 @@ class Authorizer:
         return any({principal, EVERYBODY} & self.principals[role] for role in roles)
 
     def speaks_for(self, principal: str, node_id: int) -> bool:
-        """Whether the principal is a voter's, and may ask in the name of this node."""
+        """Whether the principal has the role of a voter, and may ask in the name of this node."""
         if not self.may(principal, PrincipalRole.VOTER):
             return False
         return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
-        """Whether the principal is named as a voter, so that the replica believes it about requests
-        that it forwards. ANONYMOUS never is, for anybody can be ANONYMOUS."""
+        """Whether the settings name the principal as a voter. A replica believes such a principal
+        that a request which it forwards was permitted. ANONYMOUS never counts as named, because
+        every client that doesn't authenticate is ANONYMOUS."""
         return principal != ANONYMOUS and principal in self.principals[PrincipalRole.VOTER]
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
-    """The roles by kraftlake.principals.ROLE, a list with semicolons, because the names of
-    certificates hold commas. A voter's principal may stand behind its node: ID@PRINCIPAL. Raises
-    UsageError."""
+    """The roles that the keys kraftlake.principals.ROLE give. Each key is a list with semicolons
+    between the principals, because the names in certificates hold commas. For a voter, the node id
+    may stand before the principal: ID@PRINCIPAL. Raises UsageError."""
     is_insecure = properties.flag(INSECURE, default=False)
     found = {}
     for role in (PrincipalRole.OBSERVER, PrincipalRole.READER, PrincipalRole.ADMINISTRATOR):

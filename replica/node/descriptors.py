@@ -14,16 +14,17 @@ from replica.errors import UsageError
 from replica.wire.limits import NodeLimits
 
 RESERVED = 128
-"""How many files the connections leave free: 24 for the log, votes and snapshots with spare ones,
-32 for connections to other replicas and to the leader, 16 for the metrics, 40 for listening sockets
-and for connections that were just accepted or are being closed, 16 for Python itself."""
+"""The number of files that the connections leave free: 24 for the log, for votes and for snapshots,
+some of them spare; 32 for connections to other replicas and to the leader; 16 for the metrics; 40
+for listening sockets and for connections that were just accepted or are being closed; 16 for Python
+itself."""
 LEAST_CONNECTIONS = 16
 _MOST = 1 << 20
 
 
 def raise_limit() -> None:
-    """Raise the limit of open files as far as this process may. Without that right the limit
-    stays."""
+    """Raise the limit of open files as far as this process may. If the process may not raise it,
+    the limit stays."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -35,7 +36,7 @@ def raise_limit() -> None:
 
 
 def open_files_limit() -> int:
-    """How many files this process may open now."""
+    """The number of files that this process may have open at once."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else soft
 

@@ -1,9 +1,9 @@
-"""The one place where a process's replica is stepped: events go in, messages for the network come
-out.
+"""The one place of a process that steps its replica: it takes events, and sends the messages that
+come of them.
 
-Everything happens in one asyncio loop, and no step waits, so no lock is needed. A flush that is
-owed is done after the events that are already there: records that are appended together share one
-sync.
+Everything happens in one asyncio loop, and no step waits, so no lock is needed. When a flush is
+owed, the driver first handles the events that have already arrived: so records that are appended
+together share one sync.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
-from replica.node.heard import Heard, tell_nobody
+from replica.node.heard import Heard, do_nothing
 from replica.raft import inputs
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
@@ -39,15 +39,17 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""Errors of an append that its caller is told. The replica is as it was before."""
+"""The errors of an append that its caller gets. After such an error the replica is as it was
+before."""
 
 
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""Sends a request to a peer and waits for the answer. Raises PeerError where none comes."""
+"""A function that sends a request to a peer and waits for the answer. It raises PeerError where no
+answer comes."""
 
 
 class Clock:
-    """Milliseconds since the epoch. They never go back, even when the machine's clock is set
+    """The time in ms since 1970 (UTC). It never goes back, even when the machine's clock is set
     back."""
 
     def __init__(self) -> None:
@@ -87,12 +89,12 @@ def _core_error(error: PeerError) -> ErrorCode:
 
 
 class Driver:
-    """host: opened, not yet stepped. `run` ends when the replica has stopped. It raises the error
-    that stopped the replica: of the disk, of the consensus core, or an unexpected one. After an
-    error the replica answers nothing, because its state in memory may be half changed.
-
-    elections: in how many epochs this replica was a candidate. heard: what leaders answered.
-    on_commit: called for each append at this leader with the seconds that its commit took.
+    """Runs one replica. host: an opened host, which nobody has stepped yet. `run` ends when the
+    replica has stopped. It raises the error that stopped the replica: an error of the disk, of the
+    consensus core, or an unexpected one. After an error the replica answers nothing, because its
+    state in memory may be half changed. elections: the number of epochs in which this replica was a
+    candidate. heard: what leaders answered. on_commit: a function that is called for each append at
+    this leader, with the seconds that its commit took.
     """
 
     def __init__(self, host: Host, call: Call, clock: Clock, policy: SnapshotPolicy | None) -> None:
@@ -100,7 +102,7 @@ class Driver:
         self.call = call
         self.elections = 0
         self.heard = Heard()
-        self.on_commit: Callable[[float], None] = tell_nobody
+        self.on_commit: Callable[[float], None] = do_nothing
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
@@ -118,7 +120,7 @@ class Driver:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core, for looking only: the host alone steps it."""
+        """The consensus core. Callers may only read it, because the host alone steps it."""
         return self.host.raft
 
     @property
@@ -130,7 +132,7 @@ class Driver:
         return self.host.config
 
     async def run(self) -> Stopped:
-        """Run the replica until `shut_down` has worked, or an error stops it."""
+        """Run the replica until it has shut down, or an error stops it."""
         self._do(self.host.tick)
         cleaning = asyncio.create_task(self._clean())
         self.watch(cleaning)
@@ -141,12 +143,13 @@ class Driver:
             self._close()
 
     def shut_down(self, timeout_ms: int) -> None:
-        """Stop in order: a leader tells the others (EndQuorumEpoch) before `run` ends."""
+        """Begin to stop: a leader tells the other voters that it resigns (EndQuorumEpoch) before
+        `run` ends."""
         self.take(inputs.Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
-        """Ask the core a peer's or an administrator's request. The answer may take as long as the
-        request allows."""
+        """Give the core the request of a peer or of an administrator, and return its answer. The
+        answer may take as long as the request allows."""
         self.check()
         name = next(self._ids)
         future: asyncio.Future[PeerResponse] = asyncio.get_running_loop().create_future()
@@ -165,7 +168,8 @@ class Driver:
         return self._stopped.done() and self._stopped.exception() is not None
 
     def check(self) -> None:
-        """Raises StoppedError after an error: no caller may be told what is in memory then."""
+        """Raises StoppedError after an error, because no caller may then be told what is in
+        memory."""
         if self.has_failed:
             raise StoppedError("the replica has stopped after an error")
 
@@ -238,8 +242,8 @@ class Driver:
             self.fail(error)
 
     def _count_election(self) -> None:
-        # A sole voter becomes candidate and leader within one step, so its role is never Candidate
-        # here.
+        # The only voter of a quorum becomes candidate and leader within one step, so this method
+        # never sees its role Candidate.
         role = self.raft.role
         if isinstance(role, Candidate | Leader) and role.epoch != self._candidate_in:
             self._candidate_in = role.epoch
@@ -269,8 +273,8 @@ class Driver:
             self.take(inputs.Response(send.node_id, send.correlation_id, message))
 
     def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
-        """Note that a leader answered: without an error, a fetch is answered only by the leader of
-        the epoch that the fetch names."""
+        """Note that a leader has answered. Only the leader of the epoch that a fetch names answers
+        this fetch without an error."""
         if answer.error is not ErrorCode.NONE:
             return
         if isinstance(asked, FetchRequest | FetchSnapshotRequest):
@@ -287,11 +291,12 @@ class Driver:
             self._snapshot_at, self._ratio = now, (0, 0.0)
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """Which share of the image has changed since the last snapshot, 1.0 where the policy
-        doesn't ask.
+        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the
+        policy doesn't ask for it.
 
-        To find the share, whole images are compared. It is therefore looked up only where it
-        decides, and again after each further eighth of the policy's bytes.
+        To find the share, whole images are compared. This method therefore finds it only where the
+        share decides whether a snapshot is due, and then only after each further eighth of the
+        policy's bytes.
         """
         if policy.min_changed_ratio is None:
             return 1.0
@@ -321,8 +326,8 @@ class Driver:
             news.set()
 
     def _settle_waiting(self) -> None:
-        """Tell the callers of `append` whose records are committed, and those whose epoch is
-        over."""
+        """Return from `append` to the callers whose records are committed, and raise in those whose
+        epoch is over."""
         if not self._waiting:
             return
         role, committed = self.raft.role, self.raft.high_watermark or 0

@@ -1,6 +1,6 @@
-"""Formats an empty directory for a replica (Kafka: Formatter). It writes the directory's name and,
-for the first voters of a quorum, the voter set that they all begin with (KIP-853, bootstrap
-snapshot 0-0)."""
+"""Formats an empty directory for a replica (Kafka: Formatter). This writes meta.properties, which
+says whose directory it is. For the first voters of a quorum it also writes the voter set with which
+all of them begin (KIP-853, bootstrap snapshot 0-0)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from replica.errors import DataError, UsageError
 from replica.format.meta_properties import FILE_NAME
 from replica.message.primitives import uuid_bytes
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaId, ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.listeners import address_in
 from replica.node.settings import NodeSettings
@@ -27,8 +27,9 @@ _CONTROLLER = re.compile(r"(\d{1,10})@(.+):([A-Za-z0-9_-]{22})")
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """replica: the owner of the directory. voters: the first voter set, empty where the replica
-    joins a quorum. was_there: the directory had been formatted before, and nothing was changed."""
+    """What formatting a directory has done. replica: the owner of the directory. voters: the first
+    voter set; empty where the replica joins a quorum. was_there: whether the directory had been
+    formatted before, so that nothing was changed."""
 
     replica: ReplicaId
     voters: VoterSet
@@ -44,14 +45,15 @@ def format_node(
     initial_controllers: str = "",
     ignore_formatted: bool = False,
 ) -> Formatted:
-    """Write the directory's name durably, and the first voters where they are given.
+    """Write meta.properties durably, and the first voters where they are given.
 
-    cluster_id: 22 characters of base64; all zero is allowed. standalone: this node is the only
-    voter, at its advertised address. initial_controllers: id@host:port:directory.id with commas
-    between, the same text on each node. Without both, the node is an observer or a voter of a
-    static quorum.
+    cluster_id: 22 characters of base64; an id of zeros is allowed. standalone: this node is the
+    only voter, at its advertised address. initial_controllers: a list of id@host:port:directory.id
+    with commas between, which must be the same text on each node. Where neither is given, the node
+    is an observer or a voter of a static quorum.
 
-    Raises UsageError; FileSystemError.
+    Raises UsageError for an unusable value or a directory that was formatted before, and
+    FileSystemError.
     """
     _check_id("-t", cluster_id)
     found = read_identity(files, settings.log_dir) if _exists(files, settings) else None

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def tell_nobody(seconds: float) -> None:
-    """Does nothing: the default where nobody measures."""
+def do_nothing(seconds: float) -> None:
+    """Do nothing. This is the default for on_change, where nobody measures."""
 
 
 class Heard:
-    """Times are seconds of a clock that never goes back.
+    """When leaders answered this replica. All times are in seconds of a clock that never goes back.
 
-    answered_at: when a leader last answered a fetch of this replica without an error, None before
-    the first answer. epoch: that leader's epoch, -1 before the first answer. described_at: when
-    another node last showed that the quorum has a leader, for example by DescribeQuorum.
-    leader_changes: how often the answering leader had a newer epoch than the one before.
-    epochs_passed: by how many epochs these changes moved on in total; the epochs in between had no
-    leader that answered. on_change: called for each change with the seconds during which no leader
-    had answered.
+    answered_at: the time at which a leader last answered a fetch of this replica without an error;
+    None before the first answer. epoch: that leader's epoch; -1 before the first answer.
+    described_at: the time at which another node last showed that the quorum has a leader, for
+    example by DescribeQuorum. leader_changes: how often an answer came from a leader with a newer
+    epoch than that of the answer before. epochs_passed: the number of epochs by which these changes
+    moved on in total; in the epochs between, no leader answered. on_change: a function that is
+    called for each change with the seconds during which no leader had answered.
     """
 
     def __init__(self) -> None:
@@ -27,10 +27,10 @@ class Heard:
         self.epoch = -1
         self.leader_changes = 0
         self.epochs_passed = 0
-        self.on_change: Callable[[float], None] = tell_nobody
+        self.on_change: Callable[[float], None] = do_nothing
 
     def answered(self, epoch: int, at_s: float) -> None:
-        """The leader of this epoch has answered a fetch."""
+        """Note that the leader of this epoch has answered a fetch."""
         if epoch < self.epoch:
             return  # This answer was delayed: a newer leader has answered since.
         if self.answered_at is not None and epoch > self.epoch:
@@ -40,5 +40,5 @@ class Heard:
         self.epoch, self.answered_at = epoch, at_s
 
     def described(self, at_s: float) -> None:
-        """Another node has shown that the quorum has a leader."""
+        """Note that another node has shown that the quorum has a leader."""
         self.described_at = at_s

@@ -19,14 +19,15 @@ from replica.wire.limits import NodeLimits
 MAX_CONNECTIONS = 16
 MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
-"""How long the server waits for a request, and for the client to take the answer."""
+"""The time (s) that the server waits for a request, and then for the client to take the answer."""
 
 OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """kind: the content type. status: the status number and text of HTTP's first line."""
+    """An answer of the server. kind: the content type. status: the status number and text in the
+    first line of the answer."""
 
     kind: str
     content: bytes
@@ -34,8 +35,8 @@ class HttpResponse:
 
 
 Pages = Callable[[str, str], HttpResponse]
-"""Takes the path (without the query) and the client's Accept header, and returns the answer. It is
-called in the event loop, so it must not wait."""
+"""A function that takes the path (without the query) and the client's Accept header, and returns
+the answer. It is called in the event loop, so it must not wait."""
 
 
 class HttpServer:
@@ -49,7 +50,7 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Listen. Returns the port. Raises OSError."""
+        """Begin to listen. Returns the port. Raises OSError where the address can't be used."""
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:
@@ -111,7 +112,7 @@ class HttpServer:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:
-    """The request's lines, up to the empty line. None where they are too many."""
+    """The lines of the request, up to the empty line. None where the request is too long."""
     with contextlib.suppress(asyncio.LimitOverrunError):
         found = await reader.readuntil(b"\r\n\r\n")
         if len(found) <= MAX_REQUEST_BYTES:

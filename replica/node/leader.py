@@ -30,11 +30,11 @@ def leader_address(driver: Driver) -> Address | None:
 async def ask_leader(
     leader: Address, config: ClientConfig, api: Api, message: Message, version: int
 ) -> Message:
-    """Ask the leader by a connection of its own: a request that waits for its commit must not delay
-    others, least of all a fetch.
+    """Send the leader a request over a connection that serves this request alone: a request that
+    waits for its commit must not delay others, least of all a fetch.
 
-    config: the same as for peers. The answer may take the config's timeout plus the time that the
-    request itself allows (timeoutMs). Raises PeerError.
+    config: the settings of connections to peers. The answer may take the config's timeout plus the
+    time that the request itself allows (timeoutMs). Raises PeerError where no answer comes.
     """
     allowed_ms = min(max(message.get("timeoutMs", 0), 0), LONGEST_MS)
     patient = replace(config, timeout_s=config.timeout_s + allowed_ms / 1000)

@@ -17,9 +17,9 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """host: empty for all interfaces, as in Kafka. port: 0 for any free port. protocol: one of
-    PROTOCOLS, by listener.security.protocol.map; the default is the listener's own name, or
-    PLAINTEXT."""
+    """Where a node listens. host: empty for all interfaces, as in Kafka. port: 0 for any free port.
+    protocol: one of PROTOCOLS. listener.security.protocol.map names it; where the map doesn't, the
+    listener's own name is the protocol if it is one, else the protocol is PLAINTEXT."""
 
     name: str
     host: str
@@ -28,7 +28,7 @@ class Listener:
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
-    """The listeners at `key`: NAME://host:port with commas between. Raises UsageError."""
+    """The listeners at `key`, a list of NAME://host:port with commas between. Raises UsageError."""
     found = []
     for text in properties.names(key):
         match = _LISTENER.fullmatch(text)
@@ -43,7 +43,8 @@ def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener,
 
 
 def protocol_of(properties: Properties, name: str) -> str:
-    """The protocol (of PROTOCOLS) of the listener `name`, which another node may have."""
+    """The protocol (one of PROTOCOLS) of the listener `name`, which may be a listener of another
+    node."""
     default = name if name in PROTOCOLS else "PLAINTEXT"
     return _protocols(properties).get(name, default)
 
@@ -57,8 +58,8 @@ def uses_sasl(protocol: str) -> bool:
 
 
 def static_voters(properties: Properties, listener: str) -> VoterSet:
-    """The voters of controller.quorum.voters, id@host:port with commas between. Empty for a quorum
-    whose voters are in the log (KIP-853)."""
+    """The voters in controller.quorum.voters, a list of id@host:port with commas between. Empty for
+    a quorum whose log names the voters (KIP-853)."""
     key = "controller.quorum.voters"
     voters: dict[int, Voter] = {}
     for text in properties.names(key):
@@ -74,19 +75,20 @@ def static_voters(properties: Properties, listener: str) -> VoterSet:
 
 
 def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
-    """The addresses of controller.quorum.bootstrap.servers, host:port with commas between."""
+    """The addresses in controller.quorum.bootstrap.servers, a list of host:port with commas
+    between."""
     key = "controller.quorum.bootstrap.servers"
     return tuple(_address(properties, key, text) for text in properties.names(key))
 
 
 def address(properties: Properties, key: str) -> tuple[str, int] | None:
-    """The one host:port at `key`, None where the key is missing. Raises UsageError."""
+    """The address host:port at `key`; None where the key is missing. Raises UsageError."""
     text = properties.text(key)
     return _address(properties, key, text) if text else None
 
 
 def address_in(text: str) -> tuple[str, int] | None:
-    """The address in host:port or [IPv6]:port. None for any other text."""
+    """The address that a text host:port or [IPv6]:port names. None for any other text."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         return None

@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 Address = tuple[str, int]
-"""(IP address, port). The address is written as ipaddress writes it; an IPv4 address that is mapped
-into IPv6 is written as IPv4."""
+"""(IP address, port). The IP address is text as the module ipaddress writes it; an IPv4 address
+that is mapped into IPv6 is written as IPv4."""
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENING = "0A"
@@ -27,7 +27,8 @@ _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A row of the two tables. uid: the user that made the socket."""
+    """A row of /proc/net/tcp or tcp6. own, peer: the addresses of the two ends. uid: the user that
+    made the socket."""
 
     own: Address
     peer: Address
@@ -48,8 +49,8 @@ class Sockets:
         return next((row for row in self.rows if (row.own, row.peer) == wanted), None)
 
     def listening(self, host: str, port: int) -> tuple[Socket, ...]:
-        """The sockets that accept connections to an address, also those that listen on all
-        addresses."""
+        """The sockets that accept connections to an address. Sockets that listen on all addresses
+        of the machine are among them."""
         wanted = (normal((host, port))[0], *_WILDCARDS)
         return tuple(
             row
@@ -64,16 +65,17 @@ def is_supported() -> bool:
 
 
 def sockets(*ports: int) -> Sockets:
-    """The sockets whose own port is one of `ports`; none where the system doesn't show them. Of the
-    two files, which have thousands of lines on a busy machine, only lines with these ports are
+    """The sockets whose own port is one of `ports`; no sockets where the system doesn't show them.
+    On a busy machine the two files have thousands of lines, so only the lines with these ports are
     parsed."""
     wanted = frozenset(f"{port:04X}" for port in ports)
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
-    """For each of these sockets, by inode: the inodes of all sockets that are held by the user's
-    processes that hold it. Each process is looked at once, however many sockets are asked for."""
+    """For each of these sockets: the inodes of all sockets that the same processes hold. Only
+    processes of the user `uid` count. Keys and values are inodes of sockets. Each process is looked
+    at once, however many sockets are asked for."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():
@@ -94,13 +96,14 @@ def is_within(own: Address, peer: Address) -> bool:
 
 def peer_uid(own: Address, peer: Address) -> int | None:
     """The user whose process is at the other end of a connection within this machine. None where
-    the system doesn't show it, for example because the connection is gone."""
+    the system doesn't show that user, for example because the connection is closed."""
     end = sockets(peer[1]).end_of(peer, own)
     return None if end is None or not end.inode else end.uid
 
 
 def addresses_of(host: str, port: int) -> frozenset[Address]:
-    """The IP addresses of a host, none where it has none. This may ask a name server."""
+    """The IP addresses of a host; no address for an unknown host. This call may ask a name
+    server."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
@@ -109,7 +112,7 @@ def addresses_of(host: str, port: int) -> frozenset[Address]:
 
 
 def normal(address: Address) -> Address:
-    """The address as the tables here write it. A host name stays."""
+    """The same address in the form that this module's sockets have. A host name stays as it is."""
     host, port = address
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
@@ -120,7 +123,8 @@ def normal(address: Address) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host in a setting means this machine alone. Of names, only localhost does."""
+    """Whether a host in a setting means this machine alone. localhost is the only name that
+    does."""
     if host.lower() == "localhost":
         return True
     try:
@@ -161,7 +165,8 @@ def _row(line: str) -> Socket:
 
 
 def _address(text: str) -> Address:
-    """The address in hexadecimal words of 32 bits, each in the machine's own byte order."""
+    """The address that /proc writes as hexadecimal words of 32 bits, each in the machine's own byte
+    order."""
     host, _, port = text.partition(":")
     words = (host[at : at + 8] for at in range(0, len(host), 8))
     packed = b"".join(map(_network_order, words))

@@ -27,7 +27,7 @@ from replica.raft.transitions import ROLES
 from replica.wire.server import Server
 
 Collect = Callable[[], Iterable[Metric]]
-"""Gives further metrics. It is called in the node's loop, so it must not wait."""
+"""A function that gives further metrics. It is called in the node's loop, so it must not wait."""
 
 CHANGE_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -35,7 +35,8 @@ LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is measured. servers: by the listener's name; more may be added later."""
+    """What is measured. servers: the servers by the names of their listeners; more servers may be
+    added later."""
 
     driver: Driver
     dispatch: Dispatch
@@ -44,7 +45,8 @@ class Sources:
 
 
 class Metrics:
-    """Create it in the node's loop. It listens there from `serve` until `close`."""
+    """The pages of metrics and probes. Create this object in the node's event loop. It listens
+    there from `serve` until `close`."""
 
     def __init__(
         self,
@@ -53,7 +55,8 @@ class Metrics:
         look: Callable[[], None],
         more: Sequence[Collect] = (),
     ) -> None:
-        """look: makes `readiness` look at the replica now. more: further metrics."""
+        """look: a function that lets `readiness` look at the replica now. more: functions that give
+        further metrics."""
         self._sources = sources
         self._readiness = readiness
         self._look = look
@@ -79,8 +82,8 @@ class Metrics:
         self._server = HttpServer(self._page)
 
     async def serve(self, host: str, port: int) -> int:
-        """Listen. Returns the port; for port 0 the system chooses one. Raises OSError where the
-        address can't be used."""
+        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
+        OSError where the address can't be used."""
         return await self._server.start(host, port)
 
     async def close(self) -> None:
@@ -113,14 +116,15 @@ def _text(lines: Iterable[str], status: str = OK) -> HttpResponse:
 
 
 class _Collector:
-    """The registry asks it for values whenever somebody scrapes."""
+    """What the registry of the Prometheus client asks for values, whenever somebody reads the
+    metrics."""
 
     def __init__(self, collect: Collect) -> None:
         self._collect = collect
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing. Without this method, the registry would collect values to learn the names, at a
-        time when there are none."""
+        """No metrics. Without this method, the registry would collect values in order to learn the
+        metrics' names, before there are any values."""
         return ()
 
     def collect(self) -> Iterable[Metric]:

@@ -28,8 +28,8 @@ LOOK_EVERY_S = 0.5
 
 @dataclass(slots=True)
 class Node:
-    """assembly.opened makes it. `run` ends when the replica has stopped. collectors: give further
-    metrics, and are called in the node's loop; add them before `run`."""
+    """A node, which assembly.opened makes. `run` ends when the replica has stopped. collectors:
+    functions that give further metrics and are called in the node's loop; add them before `run`."""
 
     settings: NodeSettings
     replica: ReplicaId
@@ -54,8 +54,9 @@ class Node:
         self.readiness.take(now, time.monotonic())
 
     async def run(self, load: AppendLoad | None = None) -> Stopped:
-        """Listen, and take part in the quorum. load: what to append while leading. Raises the error
-        that stopped the replica, and UsageError for a listener whose address can't be used."""
+        """Listen, and take part in the quorum. load: the records that the replica appends while it
+        leads. Raises the error that stopped the replica, and UsageError for a listener whose
+        address can't be used."""
         async with AsyncExitStack() as open_things:
             for listener in self.settings.listeners:
                 await self._listen(listener, open_things)

@@ -1,5 +1,5 @@
-"""A notice: what a running node tells its operator, as a line for people and as the same facts for
-machines."""
+"""A notice: what a running node tells its operator, as one line for people and as values for
+programs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Fields = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """event: the kind of notice, in lower case with hyphens; it stays the same between releases.
-    text: one line. fields: the facts of the line as values; none is named `time`, `event` or
-    `message`."""
+    """One message to the operator. event: the kind of notice, in lower case with hyphens; it stays
+    the same between releases. text: one line for people. fields: the facts of that line as values;
+    no field is named `time`, `event` or `message`."""
 
     event: str
     text: str
@@ -22,12 +22,13 @@ class Notice:
 
 
 Report = Callable[[Notice], None]
-"""Takes a notice. It is called within the node's loop, so it must not wait."""
+"""A function that takes a notice. It is called within the node's loop, so it must not wait."""
 
 
 class Seldom:
-    """Limits notices that strangers cause: it reports one a minute for each key. The report says
-    how many notices were left out since the last one. It remembers `most_keys` keys at most."""
+    """Limits the notices that strangers cause: for each key it reports one notice in `every_s`
+    seconds. The report says how many notices were left out since the last one. At most `most_keys`
+    keys are remembered."""
 
     def __init__(
         self,
@@ -43,8 +44,8 @@ class Seldom:
         self._told: dict[str, tuple[float, int]] = {}
 
     def __call__(self, key: str, notice: Notice) -> None:
-        """Report the notice, or count it where the last one with this key is less than a minute
-        old. Keys beyond `most_keys` are counted together."""
+        """Report the notice; or only count it, if a notice with this key was reported less than
+        `every_s` seconds ago. Keys beyond `most_keys` are counted together."""
         now = self._now()
         if key not in self._told and len(self._told) >= self._most_keys:
             fresh = {k: v for k, v in self._told.items() if now - v[0] < self._every_s}

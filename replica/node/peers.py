@@ -32,11 +32,12 @@ from replica.wire.pool import Address, Pool
 
 
 class Peers:
-    """Carries the core's requests; `call` is the driver's Call.
+    """Sends the core's requests to other replicas. The driver uses its `call`.
 
-    address_of: where a Send goes, None where that is unknown. report: takes notices for the
-    operator; the same text about an address is not repeated. are_ours: the settings name no voters,
-    so voters on this machine must be processes of this user.
+    address_of: a function that gives the address to which a Send goes; None where it is unknown.
+    report: a function that takes notices for the operator; the same text about an address is not
+    repeated. are_ours: whether voters on this machine must be processes of this user, because the
+    settings name no voters.
     """
 
     def __init__(
@@ -98,8 +99,8 @@ class Peers:
         return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
-        """Refuse a connection to a process of another user, who may have taken the port of a
-        stopped voter."""
+        """Refuse a connection to another user's process: that user may have taken the port of a
+        voter that doesn't run."""
         ends = connection.ends
         if is_supported() and is_within(*ends):
             uid = await asyncio.to_thread(peer_uid, *ends)

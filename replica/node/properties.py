@@ -1,4 +1,4 @@
-"""Values of a properties file. Errors name the file and the key."""
+"""Reads the values of a properties file. Errors name the file and the key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from replica.format.java_properties import ENCODING, escape, properties_in
 
 
 class Properties:
-    """A file's values. It remembers which keys were asked for, so that `unknown` gives the others.
+    """The values of a properties file. The object remembers which keys were asked for, so that
+    `unknown` gives the others.
 
-    Every method raises UsageError: one line that names file, key and value.
+    Every method raises UsageError for an unusable value: one line that names file, key and value.
     """
 
     def __init__(self, path: str, values: Mapping[str, str], prefix: str = "") -> None:
@@ -22,16 +23,17 @@ class Properties:
         self._prefix = prefix
         self._has_plain = True
 
-    def below(self, prefix: str) -> Properties:
-        """The same file, where a key with the prefix comes before the plain key; the prefix is for
-        example listener.name.controller. (Kafka: valuesWithPrefixOverride)."""
+    def with_prefix(self, prefix: str) -> Properties:
+        """The same file, where a key with the prefix is preferred to the key without it. An example
+        of a prefix is `listener.name.controller.`, with the dot (Kafka:
+        valuesWithPrefixOverride)."""
         section = Properties(self.path, self._values, prefix)
         section._taken = self._taken
         return section
 
-    def only_below(self, prefix: str) -> Properties:
+    def only_with_prefix(self, prefix: str) -> Properties:
         """The same file, where only keys with the prefix count."""
-        section = self.below(prefix)
+        section = self.with_prefix(prefix)
         section._has_plain = False
         return section
 
@@ -56,7 +58,7 @@ class Properties:
         return found
 
     def names(self, key: str) -> tuple[str, ...]:
-        """A list with commas."""
+        """The words of a list with commas between them."""
         return tuple(part.strip() for part in self.text(key).split(",") if part.strip())
 
     def number(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
@@ -90,15 +92,15 @@ class Properties:
         raise self.error(key, f"{found!r}: expected {', '.join(choices[:-1])} or {choices[-1]}")
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """true or false, as `one_of` reads them."""
+        """The value true or false, which `one_of` reads."""
         return self.one_of(key, ("true", "false"), str(default).lower()) == "true"
 
     def has_any(self, endings: tuple[str, ...]) -> bool:
-        """Whether a key of the file has one of these endings, below any prefix."""
+        """Whether a key of the file ends in one of these endings, with any prefix or none."""
         return any(key.endswith(endings) for key in self._values)
 
     def unknown(self) -> tuple[str, ...]:
-        """Keys of the file that no method was asked for, sorted."""
+        """The keys of the file that no method was asked for, sorted."""
         return tuple(sorted(self._values.keys() - self._taken))
 
     def _name(self, key: str) -> str:
@@ -107,8 +109,9 @@ class Properties:
 
 
 def read_properties(path: str, kind: str = "server.properties") -> Properties:
-    """Raises UsageError where the file can't be read or isn't a properties file, and for a value
-    with a zero byte: no call of the operating system takes a path with one."""
+    """The values in the file at `path`. Raises UsageError where the file can't be read or isn't a
+    properties file, and for a value with a zero byte: a value may be a path, and the operating
+    system takes no path with a zero byte. kind: what error texts call the file."""
     try:
         text = Path(path).read_bytes().decode(ENCODING)
     except OSError as error:

@@ -1,7 +1,9 @@
-"""Whether a replica works, and whether its quorum does: the facts behind /healthz and /readyz.
+"""Judges whether a replica works, and whether its quorum does. /healthz and /readyz tell the
+outcome.
 
-A restart of the process can cure the replica, not the quorum. /healthz fails for what a restart may
-cure. /readyz fails for whatever keeps this replica from showing what the quorum commits.
+A restart of the process can cure the replica, but not the quorum. /healthz fails for faults that a
+restart may cure. /readyz fails for every fault that keeps this replica from showing what the quorum
+commits.
 """
 
 from __future__ import annotations
@@ -11,16 +13,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WEDGED_AFTER_S = 10.0
-"""An election takes a few seconds, and a fetch half a second. What lasts longer than this is
-reported."""
+"""A fault that has lasted this long (s) is reported. An election takes a few seconds, and a fetch
+half a second."""
 
 
 class Wedge(StrEnum):
-    """What keeps records from being committed, or from being seen at this replica. The values are
-    labels of the metric kraftlake_wedged."""
+    """The faults that keep records from being committed, or keep this replica from getting them.
+    The values are labels of the metric kraftlake_wedged."""
 
     NO_LEADER = "no-leader"
-    """No leader has answered any node that this replica hears of."""
+    """No leader answers, neither this replica nor any node from which it has heard."""
     NOT_FETCHING = "not-fetching"
     """The quorum has a leader, but the leader doesn't answer this replica's fetches."""
     HIGH_WATERMARK_STALLED = "high-watermark-stalled"
@@ -29,9 +31,9 @@ class Wedge(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSample:
-    """The replica at one moment. leads: this replica is the leader. answered_at, described_at: see
-    Heard. high_watermark: exclusive, None while unknown. log_end: exclusive. caught_up: the log
-    reaches the high watermark that the leader tells."""
+    """The replica at one moment. leads: whether this replica is the leader. answered_at,
+    described_at: see Heard. high_watermark: exclusive; None while it is unknown. log_end:
+    exclusive. caught_up: whether the log reaches the high watermark that the leader named."""
 
     leads: bool
     answered_at: float | None
@@ -42,8 +44,9 @@ class ReplicaSample:
 
 
 class Readiness:
-    """Judges looks, which come in the order of time. began_at: when the replica was started, in
-    seconds of the same clock."""
+    """Judges samples of the replica, which are given in the order of time. began_at: when the
+    replica was started, in seconds of the clock that the samples have. wedged_after_s: how long a
+    fault may last before it is reported."""
 
     def __init__(self, began_at: float, wedged_after_s: float = WEDGED_AFTER_S) -> None:
         self._began_at = began_at
@@ -53,7 +56,7 @@ class Readiness:
         self._stalled_since: float | None = None
         self._led_at: float | None = None
         self.has_caught_up = False
-        """Whether the log has once reached the high watermark, so that it shows what is
+        """Whether the log has reached the high watermark since the start, so that it shows what is
         committed."""
 
     def take(self, look: ReplicaSample, at_s: float) -> None:
@@ -70,7 +73,7 @@ class Readiness:
         self._last, self._last_at = look, at_s
 
     def wedges(self) -> Mapping[Wedge, float]:
-        """What was wedged at the last look, and for how many seconds."""
+        """The faults at the last sample, each with the seconds for which it has lasted."""
         found: dict[Wedge, float] = {}
         answered = self._newest(self._last.answered_at, self._led_at)
         silent_s = self._last_at - answered
@@ -95,8 +98,8 @@ class Readiness:
 
     @property
     def is_healthy(self) -> bool:
-        """False where a restart of this process may help: the leader answers other nodes, not this
-        one."""
+        """False where a restart of this process may help, because the leader answers other nodes
+        but not this one."""
         return Wedge.NOT_FETCHING not in self.wedges()
 
     def lines(self) -> list[str]:

@@ -13,23 +13,15 @@ from collections.abc import Callable
 from replica.node.serve import cluster, configs, controllers, readers, refusals, writing
 from replica.node.serve.callers import ADMINISTRATORS, ANYBODY, REPLICAS, UPDATED_VOTER, voters
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.quorum import core_rpc
 from replica.node.serve.reader_fetch import fetch_by_reader
-from replica.node.serve.rpc import Answer, Rpc
+from replica.node.serve.rpc import Answer, Rpc, core_rpc
 from replica.node.translate import describing, draft, fetches, membership, votes
-from replica.node.translate.translation import ClientSide, ServerSide, Translation
+from replica.node.translate.translation import Translation
 from replica.raft import messages
-from replica.wire.apis.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
+from replica.wire.apis.cluster import DESCRIBE_CLUSTER, METADATA
 from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
-from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
-from replica.wire.apis.membership import (
-    ADD_RAFT_VOTER,
-    REMOVE_RAFT_VOTER,
-    UNREGISTER_CONTROLLER,
-    UPDATE_FEATURES,
-    UPDATE_RAFT_VOTER,
-)
-from replica.wire.apis.quorum import BEGIN_QUORUM_EPOCH, DESCRIBE_QUORUM, END_QUORUM_EPOCH, VOTE
+from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.apis.membership import UNREGISTER_CONTROLLER
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
 from replica.wire.connections import address_of
 from replica.wire.header import WireRequest
@@ -38,7 +30,8 @@ from replica.wire.server import Client
 
 
 def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
-    """An answer without waiting, which depends on neither the version nor the client."""
+    """The Answer made of a function that doesn't wait, and needs neither the version nor the
+    client."""
 
     async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
         return answer_of(partition, request.message)
@@ -85,107 +78,17 @@ _FETCH_REFUSED = refusals.by_partition(
 )
 
 _OF_THE_CORE = (
-    core_rpc(
-        Translation(
-            messages.VoteRequest,
-            VOTE,
-            ClientSide(votes.write_vote, votes.response_reader(messages.VoteResponse)),
-            ServerSide(votes.read_vote, votes.write_response),
-            needed=votes.version_of_vote,
-        ),
-        voters("replicaId"),
-    ),
-    core_rpc(
-        Translation(
-            messages.BeginQuorumEpochRequest,
-            BEGIN_QUORUM_EPOCH,
-            ClientSide(votes.write_begin, votes.response_reader(messages.BeginQuorumEpochResponse)),
-            ServerSide(votes.read_begin, votes.write_response),
-        ),
-        voters("leaderId"),
-    ),
-    core_rpc(
-        Translation(
-            messages.EndQuorumEpochRequest,
-            END_QUORUM_EPOCH,
-            ClientSide(votes.write_end, votes.response_reader(messages.EndQuorumEpochResponse)),
-            ServerSide(votes.read_end, votes.write_response),
-        ),
-        voters("leaderId"),
-    ),
-    core_rpc(
-        Translation(
-            messages.FetchRequest,
-            FETCH,
-            ClientSide(fetches.write_fetch, fetches.read_fetch_response),
-            ServerSide(fetches.read_fetch, fetches.write_fetch_response),
-            oldest=fetches.OLDEST_OF_REPLICAS,
-        ),
-        REPLICAS,
-        refusal=_FETCH_REFUSED,
-        is_fetch=True,
-    ),
-    core_rpc(
-        Translation(
-            messages.FetchSnapshotRequest,
-            FETCH_SNAPSHOT,
-            ClientSide(fetches.write_fetch_snapshot, fetches.read_fetch_snapshot_response),
-            ServerSide(fetches.read_fetch_snapshot, fetches.write_fetch_snapshot_response),
-        ),
-        REPLICAS,
-        is_fetch=True,
-    ),
-    core_rpc(
-        Translation(
-            messages.DescribeQuorumRequest,
-            DESCRIBE_QUORUM,
-            ClientSide(describing.write_describe, describing.read_describe_response),
-            ServerSide(describing.read_describe, describing.write_describe_response),
-        ),
-        ANYBODY,
-        is_forwarded=True,
-    ),
-    core_rpc(
-        Translation(
-            messages.AddVoterRequest,
-            ADD_RAFT_VOTER,
-            ClientSide(membership.write_add, membership.read_change_response),
-            ServerSide(membership.read_add, membership.write_change_response),
-        ),
-        ADMINISTRATORS,
-        is_forwarded=True,
-    ),
-    core_rpc(
-        Translation(
-            messages.RemoveVoterRequest,
-            REMOVE_RAFT_VOTER,
-            ClientSide(membership.write_remove, membership.read_change_response),
-            ServerSide(membership.read_remove, membership.write_change_response),
-        ),
-        ADMINISTRATORS,
-        is_forwarded=True,
-    ),
-    core_rpc(
-        Translation(
-            messages.UpdateVoterRequest,
-            UPDATE_RAFT_VOTER,
-            ClientSide(membership.write_update, membership.read_update_response),
-            ServerSide(membership.read_update, membership.write_update_response),
-        ),
-        UPDATED_VOTER,
-    ),
-    core_rpc(
-        Translation(
-            messages.UpdateFeaturesRequest,
-            UPDATE_FEATURES,
-            None,
-            ServerSide(membership.read_features, membership.write_features_response),
-        ),
-        ADMINISTRATORS,
-        is_forwarded=True,
-    ),
+    core_rpc(votes.VOTE, voters("replicaId")),
+    core_rpc(votes.BEGIN_QUORUM_EPOCH, voters("leaderId")),
+    core_rpc(votes.END_QUORUM_EPOCH, voters("leaderId")),
+    core_rpc(fetches.FETCH, REPLICAS, refusal=_FETCH_REFUSED, is_fetch=True),
+    core_rpc(fetches.FETCH_SNAPSHOT, REPLICAS, is_fetch=True),
+    core_rpc(describing.DESCRIBE_QUORUM, ANYBODY, is_forwarded=True),
+    core_rpc(membership.ADD_RAFT_VOTER, ADMINISTRATORS, is_forwarded=True),
+    core_rpc(membership.REMOVE_RAFT_VOTER, ADMINISTRATORS, is_forwarded=True),
+    core_rpc(membership.UPDATE_RAFT_VOTER, UPDATED_VOTER),
+    core_rpc(membership.UPDATE_KRAFT_VERSION, ADMINISTRATORS, is_forwarded=True),
 )
-
 _OF_THE_NODE = (
     Rpc(METADATA, ANYBODY, _metadata, refusals.of_topics(refusals.metadata)),
     Rpc(DESCRIBE_CLUSTER, ANYBODY, _describe_cluster, refusals.describe_cluster),
@@ -247,24 +150,16 @@ _OF_THE_NODE = (
 )
 
 READER_FETCH = Rpc(FETCH, ANYBODY, _fetch, refusals.of_topics(_FETCH_REFUSED), is_fetch=True)
-"""Fetch as readers send it. The row of FETCH in RPCS is for the fetches of replicas."""
+"""The row for fetches of readers. The row of FETCH in RPCS is for the fetches of replicas."""
 
 RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NODE)}
 """The rows by API key."""
 
-_ASKED_VERSIONS = Translation(
-    messages.ApiVersionsRequest,
-    API_VERSIONS,
-    ClientSide(membership.write_api_versions, membership.read_api_versions_response),
-    None,
-)
-
 TRANSLATIONS: dict[type[messages.PeerRequest], Translation] = {
-    _ASKED_VERSIONS.request: _ASKED_VERSIONS,
+    membership.API_VERSIONS.request: membership.API_VERSIONS,
     **{rpc.translation.request: rpc.translation for rpc in _OF_THE_CORE if rpc.translation},
 }
-"""The translations by the class of the core's request, for requests that a replica sends and
-answers that it gives."""
+"""The translations of the core's requests and their answers, by the class of the request."""
 
 
 def draft_rpc(key: int) -> Rpc:

@@ -1,5 +1,10 @@
 """The settings of a replica, by the names of Kafka's server.properties (KafkaConfig, QuorumConfig,
-MetadataLogConfig). Keys of our own begin with `kraftlake.`."""
+MetadataLogConfig). Keys of our own begin with `kraftlake.`.
+
+When a metadata log gets a snapshot, and where it may start, is said by Kafka's keys and by those of
+KIP-630's text, which Kafka never implemented. A file that has one of the latter chooses KIP-630's
+rule.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.node.authorizer import Authorizer, authorizer_in
 from replica.node.listeners import Listener, address, bootstrap_servers, listeners, static_voters
 from replica.node.properties import Properties
-from replica.node.retention import snapshot_policy, start_lag_ms
 from replica.node.security.node import NodeSecurity, node_security_in
 from replica.raft.config import Config
 from replica.raft.snapshots import SnapshotPolicy
@@ -22,28 +26,29 @@ from replica.wire.apis.draft import fetch_quorum_records
 _MAX_INT = 2**31 - 1
 _MIB = 1024 * 1024
 _WITHOUT_EFFECT = ("process.roles", "cordoned.log.dirs")
-"""Keys of Kafka that are accepted without a notice: every replica here is a controller, and a
-metadata log stays where it is."""
+"""Keys of Kafka that have no effect here and cause no notice: every replica here is a controller,
+and a metadata log never moves to another directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The replicated partition, whose number is always 0. id: 22 characters of base64."""
+    """The topic of the replicated partition, whose number is always 0. id: 22 characters of
+    base64."""
 
     name: str = METADATA_TOPIC
     id: str = METADATA_TOPIC_ID
 
     @property
     def is_metadata(self) -> bool:
-        """Whether the records are cluster metadata. Other records are opaque, and never get
-        snapshots or a later log start."""
+        """Whether the records are cluster metadata. A replica doesn't read other records, so their
+        log never gets a snapshot, and never starts later."""
         return self.name == METADATA_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How an observer records another quorum. archive: the folder for what its log loses.
-    is_anonymous: it fetches without a node id."""
+    """How an observer records another quorum. archive: the folder for the files that its log drops.
+    is_anonymous: whether the observer fetches without a node id."""
 
     archive: str
     is_anonymous: bool = False
@@ -51,11 +56,12 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """log_dir: the node's directory, with meta.properties. controller_listener: the name of
-    the listener that other voters use. core: the core's configuration without the cluster's id, the
-    replica and the static voters, which `config` adds. unknown: keys of the file without effect
-    here, which are reported once. recording: None for a replica of an own quorum; no key of the
-    file sets it."""
+    """The settings of a node. log_dir: the node's directory, which holds meta.properties.
+    controller_listener: the name of the listener that other voters use. core: the core's
+    configuration without the cluster's id, the replica and the static voters, which `config` adds.
+    unknown: the keys of the file that have no effect here, which are reported once. recording: set
+    for an observer that records another quorum, None for other replicas; no key of the file sets
+    it."""
 
     path: str
     node_id: int
@@ -172,8 +178,8 @@ def _joins(properties: Properties) -> bool:
 
 
 def _log_dir(properties: Properties) -> str:
-    """The directory: metadata.log.dir, else the first of log.dirs, else log.dir
-    (KafkaConfig.metadataLogDir)."""
+    """The node's directory: metadata.log.dir; where that is missing, the first of log.dirs; else
+    log.dir (KafkaConfig.metadataLogDir)."""
     own, many, one = (properties.names(key) for key in ("metadata.log.dir", "log.dirs", "log.dir"))
     found = own or many or one
     if not found:
@@ -182,8 +188,8 @@ def _log_dir(properties: Properties) -> str:
 
 
 def _log(properties: Properties) -> LogConfig:
-    """Sizes and times of segments. Kafka has the key with internal. for small segments in tests
-    (4.1 and later)."""
+    """The sizes and times of segments. Kafka (4.1 and later) has the key that begins with
+    `internal.` for small segments in tests."""
     size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, _MAX_INT)
     size = properties.number("internal.metadata.log.segment.bytes", size, 1, _MAX_INT)
     return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
@@ -256,8 +262,9 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
 def _advertised(
     properties: Properties, bound: tuple[Listener, ...], names: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
-    """Where other voters reach this one: the addresses of advertised.listeners, else of listeners,
-    for the names in controller.listener.names and in their order."""
+    """The endpoints at which other voters reach this one, for the listeners in
+    controller.listener.names and in that order. The addresses are those of advertised.listeners,
+    else those of listeners."""
     named = listeners(properties, "advertised.listeners") or bound
     found = tuple(
         Endpoint(listener.name, listener.host or "localhost", listener.port)
@@ -274,3 +281,35 @@ def _advertised(
             "address; name a host"
         )
     return found
+
+
+BYTES = "metadata.log.max.record.bytes.between.snapshots"
+INTERVAL = "metadata.log.max.snapshot.interval.ms"
+RATIO = "metadata.snapshot.min.changed_records.ratio"
+OLDER_BYTES = "metadata.snapshot.min.new_records.size"
+"""The name that earlier versions of KIP-630 gave the key BYTES."""
+START_LAG = "metadata.start.offset.lag.time.max.ms"
+
+_DEFAULT_BYTES = 20 * 1024 * 1024
+_DEFAULT_RATIO = 0.5
+
+
+def snapshot_policy(properties: Properties) -> SnapshotPolicy:
+    """When the node makes snapshots. Where RATIO or OLDER_BYTES is set, it is KIP-630's rule:
+    enough new bytes and a large enough share of changed records. Else it is Kafka's rule: enough
+    new bytes or enough time. Raises UsageError for an unusable value, and where the two names of
+    the bytes have different values."""
+    new_bytes = properties.number(BYTES, _DEFAULT_BYTES, 1)
+    interval_ms = properties.number(INTERVAL, 3_600_000)
+    if not (properties.text(RATIO) or properties.text(OLDER_BYTES)):
+        return SnapshotPolicy(new_bytes, interval_ms)
+    older = properties.number(OLDER_BYTES, new_bytes, 1)
+    if properties.text(BYTES) and older != new_bytes:
+        raise properties.error(OLDER_BYTES, f"{older}, but {BYTES} is {new_bytes}: leave one out")
+    return SnapshotPolicy(older, interval_ms, properties.fraction(RATIO, _DEFAULT_RATIO))
+
+
+def start_lag_ms(properties: Properties) -> int | None:
+    """The value of START_LAG in ms; None where it isn't set. A value chooses KIP-630's policy for
+    the log start instead of metadata.max.retention.*."""
+    return properties.number(START_LAG, 0) if properties.text(START_LAG) else None

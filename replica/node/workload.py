@@ -1,5 +1,5 @@
-"""A built-in load, like the one of kafka.tools.TestRaftServer: while this replica leads, it appends
-so many records per second of so many bytes, and reports what became of them."""
+"""A built-in load, like that of kafka.tools.TestRaftServer: while this replica leads, it appends a
+given number of records per second, and reports how many were committed and how soon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ TICK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class AppendLoad:
-    """rate: records per second. record_bytes: the size of each record's value."""
+    """What to append. rate: the number of records per second. record_bytes: the size of each
+    record's value."""
 
     rate: int
     record_bytes: int
@@ -32,15 +33,17 @@ class AppendLoad:
 class Figures:
     """What happened since the last report.
 
-    commits: for each append the ms from append to commit, and how many records it had. A value for
-    each record would take so long to sort that the next records would wait for it. Records that
-    were lost when the leadership ended have none.
+    commits: for each append the time (ms) from append to commit, and the number of its records. It
+    has one entry for an append and not for each record: sorting those would take so long that the
+    next records would wait. An append whose records were lost when the leadership ended has no
+    entry.
     """
 
     commits: list[tuple[float, int]] = field(default_factory=list)
 
     def notice(self, load: AppendLoad, took_s: float) -> Notice:
-        """Records and bytes per second, and the latencies of records at 75, 99 and 99.9 %."""
+        """A notice with the records and bytes per second, and the latencies within which 75, 99 and
+        99.9 % of the records were committed."""
         ordered = sorted(self.commits)
         counts = list(itertools.accumulate(count for _, count in ordered))
         rate = counts[-1] / took_s

@@ -12,26 +12,27 @@ from replica.errors import UsageError
 from replica.model.voters import Voter, VoterSet
 
 FOREVER = 2**63 - 1
-"""A deadline that never comes, in ms."""
+"""A time in ms that never comes: the deadline of what is not due at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Times in ms, sizes in bytes.
+    """All settings of one replica. Every time is in ms, every size in bytes.
 
-    local: this replica with its endpoints and supported kraft.version; None without a node id, for
-    a replica that only observes. static_voters: controller.quorum.voters, in force while neither
-    the log nor a snapshot names voters. bootstrap_ids: negative ids, which the host maps to
-    controller.quorum.bootstrap.servers. default_listener: the listener that peers connect to.
-    append_linger_ms, max_pending_batches: of records that a leader's state machine appends, see
-    BatchAccumulator. append_when_idle: whether such records wait for the end of the linger only
-    while others are uncommitted; False for Kafka's way. max_batch_bytes: of any batch that a leader
-    appends. fetch_max_bytes, fetch_snapshot_max_bytes: of one fetch from a leader (KIP-1219).
-    response_max_bytes: of one answer of this leader. auto_join: whether an observer that has
+    local: this replica with its endpoints and the kraft.versions that it supports; None for a
+    replica without a node id, which only observes. static_voters: controller.quorum.voters, in
+    force while neither the log nor a snapshot names voters. bootstrap_ids: negative ids, which the
+    host maps to controller.quorum.bootstrap.servers. default_listener: the listener that peers
+    connect to. append_linger_ms: how long records of a leader's state machine wait for others that
+    share their batch. max_pending_batches: how many batches may wait so (see BatchAccumulator).
+    append_when_idle: whether a leader appends waiting records before the end of the linger when all
+    earlier records are committed; with False they always wait for its end, as in Kafka.
+    max_batch_bytes: the largest batch that a leader appends. fetch_max_bytes,
+    fetch_snapshot_max_bytes: how much one fetch asks a leader for (KIP-1219). response_max_bytes:
+    the largest answer that this replica gives as leader. auto_join: whether an observer that has
     endpoints makes itself a voter (KIP-1186). retention_bytes, retention_ms:
-    metadata.max.retention.*, -1 for no limit. start_lag_ms:
-    metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's policy and not
-    by Kafka's (see `log_start`).
+    metadata.max.retention.*, -1 for no limit. start_lag_ms: metadata.start.offset.lag.time.max.ms;
+    if set, the log start moves by KIP-630's policy and not by Kafka's (see `log_start`).
     """
 
     cluster_id: str
@@ -59,7 +60,8 @@ class Config:
 
     def __post_init__(self) -> None:
         assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"
-        # a leader holds a fetch back for fetch_max_wait_ms, and the follower must wait longer
+        # a leader may hold a fetch back for fetch_max_wait_ms, and the follower must wait longer
+        # for it
         if self.fetch_max_wait_ms >= self.request_timeout_ms:
             raise UsageError(
                 f"controller.quorum.request.timeout.ms is {self.request_timeout_ms}: set it above "

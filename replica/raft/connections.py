@@ -1,6 +1,6 @@
 """One request in flight for each peer, and a pause after a failure (Kafka: RequestManager).
 
-The bookkeeping only: times come in as ms, and callers send the requests.
+This module only keeps the books: callers give the time in ms, and send the requests themselves.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class PeerConnection:
-    """What a peer was asked. correlation_id, request: of the request in flight, None for none.
-    until: when (ms) the wait for its answer ends, or the pause after a failure."""
+    """What a peer was asked. correlation_id, request: the request in flight; None where there is
+    none. until: when (ms) the wait for the answer ends, or the pause after a failed request."""
 
     correlation_id: int | None = None
     until: int = 0
@@ -35,11 +35,13 @@ class PeerConnections:
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
-        """Whether the peer can be asked: no request to it is waited for, and no pause goes on."""
+        """Whether the peer can be asked now: this replica waits for no answer of it, and no pause
+        after a failure goes on."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
-        """When (ms) the peer can be asked at the latest; 0 for now."""
+        """The time (ms) from which the peer can be asked even if no answer comes before; 0 for
+        now."""
         return self._of(node_id).until
 
     def is_backing_off(self, node_id: int, now_ms: int) -> bool:
@@ -64,17 +66,19 @@ class PeerConnections:
         return self._last_correlation_id
 
     def asked(self, node_id: int) -> PeerRequest | None:
-        """The request in flight; None for none."""
+        """The request to this peer that is in flight; None where there is none."""
         return self._of(node_id).request
 
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
-        """Whether the answer with this id is still waited for. It isn't once its time is over or a
-        newer request went out: an old answer must not come after another peer's newer one."""
+        """Whether this replica still waits for the answer with this id. It waits no more once the
+        request's time is over or a newer request went out: an old answer must not be handled after
+        a newer one of another peer."""
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
     def answered(self, node_id: int, *, well: bool, now_ms: int) -> None:
-        """Note that the request in flight is over. If not `well`, the peer gets a pause."""
+        """Note that the request in flight is over. If it did not go `well`, the peer is asked
+        nothing for `retry_backoff_ms`."""
         if well:
             self._connections.pop(node_id, None)
         else:
@@ -90,8 +94,8 @@ class PeerConnections:
     def ready_bootstrap(
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
-        """A random bootstrap server that can be asked now; None for none, or while any request is
-        in flight. draw: see core.Draw."""
+        """A random bootstrap server that can be asked now. None where no server can be asked, or
+        while a request to any peer is in flight. draw: see core.Draw."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))
@@ -99,8 +103,8 @@ class PeerConnections:
         return next((node for node in ordered if self.is_ready(node, now_ms)), None)
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
-        """When (ms) a bootstrap server may be asked: after the request in flight if there is one,
-        else after the first pause that ends."""
+        """The time (ms) from which a bootstrap server may be asked: when the request in flight
+        ends, if there is one, else when the first server's pause ends."""
         waiting = [
             connection.until
             for connection in self._connections.values()

@@ -1,4 +1,4 @@
-"""`Core`, which all handlers work on: the role, the view of the log, and this step's effects.
+"""`Core`, the value that all handlers work on: the role, the view of the log, the step's effects.
 
 `Core` is the mutable shell around frozen values. It has the few operations that every handler
 needs. Each of them changes the state and records the effect that belongs to the change.
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
@@ -49,8 +49,8 @@ class ParkedFetch:
 
 
 class Core:
-    """One replica. Handlers set `role` by `become` or `keep`, and `log` together with its
-    effect."""
+    """The state of one replica. Handlers set `role` by `become` or `keep`. Where they set `log`,
+    they also record the effect that changes the real log."""
 
     def __init__(self, config: Config, role: Role, log: LogState, draw: Draw) -> None:
         self.config = config
@@ -81,9 +81,9 @@ class Core:
         self.illegal: Counter[str] = Counter()
         """How many illegal messages peers have sent, for each kind of mistake."""
         self.began = 0
-        """When this replica started, in ms."""
+        """The time (ms) at which this replica started."""
         self._raised = 0
-        """By how many epochs peers have raised the local epoch since `began`."""
+        """The number of epochs by which peers have raised the local epoch since `began`."""
 
     @property
     def local(self) -> Voter | None:
@@ -99,7 +99,8 @@ class Core:
 
     @property
     def is_voter(self) -> bool:
-        """Whether the voter set in force has the local replica, which otherwise is an observer."""
+        """Whether the voter set in force names the local replica. A replica that it doesn't name is
+        an observer."""
         return self.local_key is not None and self.log.voters.is_voter(self.local_key)
 
     @property
@@ -109,7 +110,7 @@ class Core:
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
         own removal and restarts. The other voter can't win: it needs the vote of the first, and
-        gets none, as its log lacks the removal. So in Kafka that quorum elects nobody any more
+        gets none, as its log lacks the removal. So in Kafka that quorum never elects a leader again
         (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
@@ -121,13 +122,14 @@ class Core:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica tells others. A new leader's is None at
-        first, whatever the replica knew as a follower."""
+        """The high watermark (exclusive) that this replica tells others. For a new leader it is
+        None at first, whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
     def leader(self) -> Leader:
-        """The local role, for callers that know that this replica leads."""
+        """The local role as a Leader. Only callers that know that this replica leads may ask. Which
+        node leads, `role.leader_id` says in every role."""
         assert isinstance(self.role, Leader)
         return self.role
 
@@ -144,16 +146,17 @@ class Core:
         return self.is_voter and len(self.log.voters) == 1
 
     def election_timeout(self) -> int:
-        """When (ms) this replica stands in an election; FOREVER for one that stands in none."""
+        """The time (ms) at which this replica will stand in an election; FOREVER for a replica that
+        stands in none."""
         return self.drawn_deadline() if self.may_stand else FOREVER
 
     def drawn_deadline(self) -> int:
-        """A time (ms) between one and two election timeouts from now."""
+        """A random time (ms) between one and two election timeouts from now."""
         timeout = self.config.election_timeout_ms
         return self.now + timeout + self.draw(timeout)
 
     def keep(self, role: Role) -> None:
-        """Set other data of the same role in the same epoch."""
+        """Set a value of the same role in the same epoch that differs in its other fields."""
         assert (type(role), role.epoch) == (type(self.role), self.role.epoch), "use become"
         self.role = role
 
@@ -161,9 +164,9 @@ class Core:
         """Change the role, after a check that the transition is allowed.
 
         The host persists the new role before it sends anything, and tells the state machine. A
-        leader that is none any more refuses the fetches and the change that waited for it, and
-        drops the records that waited for the end of the linger. Answers to the old role's requests
-        are ignored.
+        replica that stops leading refuses the fetches and the change of voters that waited for it,
+        and drops the records that waited for the end of the linger. Answers to the requests of the
+        old role are ignored.
         """
         check(self.role, cause, role, self.local_id)
         self.transitions = (*self.transitions, Transition(type(self.role), cause, type(role)))
@@ -188,7 +191,8 @@ class Core:
                 self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def persist(self) -> None:
-        """Have quorum-state written where epoch, leader or vote differ from those on disk."""
+        """Have the host write quorum-state, if the epoch, the leader or the vote differ from those
+        on disk."""
         assert 0 <= self.role.epoch <= MAX_EPOCH, f"epoch {self.role.epoch} is no int32"
         version = self.log.kraft_version
         state = ElectionState(
@@ -198,15 +202,15 @@ class Core:
             version,
             self.log.voters.ids if version == 0 else (),
         )
-        if _memorable(state) != _memorable(self.persisted):
+        if _persisted_part(state) != _persisted_part(self.persisted):
             self.persisted = state
             self.effects.write_quorum_state(state)
 
     def announce(self) -> None:
         """Tell the state machine of a new leader or epoch.
 
-        A new leader names itself only once all records of earlier epochs are committed. A resigned
-        leader says nothing: the state machine hears of the next epoch.
+        A new leader tells it of itself only once all records of earlier epochs are committed. A
+        resigned leader tells it nothing: the state machine hears of the next epoch.
         """
         role = self.role
         if isinstance(role, Resigned):
@@ -225,8 +229,8 @@ class Core:
             self.effects.commit(high_watermark)
 
     def append(self, batches: Sequence[Batch]) -> None:
-        """Append batches that start at the log end: a leader's own, or a follower's fetched
-        ones."""
+        """Append batches that start at the log end: those that a leader made, or those that a
+        follower fetched."""
         self.log = self.log.appended(batches)
         self.effects.append(batches)
 
@@ -248,7 +252,8 @@ class Core:
         self.effects.reply(Reply(request_id, response, read))
 
     def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
-        """Answer the request for a change of the quorum, unless it was answered already."""
+        """Answer the request for a change of the quorum, unless that request was answered
+        already."""
         if not change.is_answered:
             response = VoterChangeResponse(error=error, message=message)
             self.reply(change.request_id, self.signed(response))
@@ -263,8 +268,9 @@ class Core:
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """Send a request with the cluster's id, unless a request to that peer is in flight or the
-        last one failed just now. Returns when (ms) the peer can be asked next."""
+        """Send a request with the cluster's id. Nothing is sent while another request to that peer
+        is in flight, or during the pause after a failed one. Returns when (ms) the peer can be
+        asked next."""
         if self.connections.is_ready(node_id, self.now):
             request = replace(message, cluster_id=self.config.cluster_id)
             correlation_id = self.connections.sent(node_id, self.now, request)
@@ -272,15 +278,16 @@ class Core:
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:
-        """Where a leader listens: the endpoints that a message `named`, else the voter set's."""
+        """Where a leader listens: at the endpoints that a message `named`; where it named none, at
+        those in the voter set."""
         if named:
             return named
         voter = self.log.voters.voter(node_id)
         return () if voter is None else voter.endpoints
 
     def explains(self, epoch: int) -> bool:
-        """Whether elections can explain an epoch that a peer names. If not, it counts as
-        illegal."""
+        """Whether elections can explain an epoch that a peer names. If they can't, the message
+        counts as illegal."""
         allowed = allowance(self._raised, self.now - self.began)
         found = is_explained(epoch, self.role.epoch, allowed)
         if not found:
@@ -309,11 +316,12 @@ class Core:
         return epoch > self.role.epoch or self.role.leader_id == NO_NODE
 
     def learn(self, epoch: int, leader_id: int, named: Endpoints, *, heard: bool = False) -> None:
-        """Adopt a newer epoch, or the leader of this one (KafkaRaftClient.maybeTransition).
+        """Adopt a newer epoch, or the leader of the current epoch
+        (KafkaRaftClient.maybeTransition).
 
-        heard: whether the leader itself says so. Only that ends a pre-vote of the same epoch; what
-        other replicas believe doesn't. The caller has checked has_consistent_leader. A replica
-        doesn't follow its own former self.
+        heard: whether the leader itself sent the message. Only the leader's own message ends a
+        pre-vote of the same epoch; what other replicas believe doesn't. The caller has checked
+        has_consistent_leader. A replica doesn't follow its own former self.
         """
         leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
@@ -336,7 +344,8 @@ class Core:
     def follower(
         self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None
     ) -> Follower:
-        """The role of a new follower, whose timeouts begin now. voted: its vote in this epoch."""
+        """The role of a new follower, whose timeouts begin now. voted: the vote that this replica
+        has given in this epoch."""
         wait = self.config.fetch_timeout_ms
         return Follower(
             epoch,
@@ -360,5 +369,5 @@ class Core:
         self.become(TransitionCause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
 
 
-def _memorable(state: ElectionState | None) -> object:
+def _persisted_part(state: ElectionState | None) -> object:
     return None if state is None else (state.epoch, state.leader_id, state.voted)

@@ -1,7 +1,7 @@
-"""From a message to its handler.
+"""Hands each message to its handler.
 
-Of any response the core first looks at two things: whether it waits for the response, and what the
-response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
+With every response the core first checks two things: whether it waits for this response, and what
+the response says about epoch and leader (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations
@@ -63,20 +63,23 @@ from replica.raft.messages import (
 )
 from replica.raft.quorum_epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.request_checks import is_of_other_cluster
+from replica.raft.roles import Unattached
 
 _WITHOUT_EPOCH = (
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.INVALID_REQUEST,
 )
-"""Errors with which a response may leave out epoch and leader."""
+"""A response with one of these errors may leave out epoch and leader."""
 _FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
-"""Kafka 4.4 answers this, without epoch and leader, in place of every refusal of FetchSnapshot: the
-refusal has no records, which FetchSnapshotResponseData.addSize takes for granted."""
+"""The error that Kafka 4.4 answers, without epoch and leader, in place of every refusal of
+FetchSnapshot: a refusal has no records, but FetchSnapshotResponseData.addSize fails without
+records."""
 
 
 class ClusterAuthorizationError(KraftlakeError):
-    """A peer lets this replica ask nothing; no retry will change that."""
+    """A peer refuses all requests of this replica, because its principal lacks the right to send
+    them. No retry will change that."""
 
 
 def handle_request(core: Core, event: Request) -> None:
@@ -164,8 +167,9 @@ class _Learned(Enum):
 def _learn_from(core: Core, message: PeerResponse) -> _Learned:
     """Learn epoch and leader from an answer, whatever was asked.
 
-    A replica that learned nothing waits before it asks again, or it would spin. A replica that
-    knows no epoch yet believes any epoch that a node names which it asked: the quorum may be old.
+    A replica that learned nothing waits before it asks again, or it would ask without end. A
+    replica that knows no epoch yet believes every epoch that the answers to its requests name: the
+    quorum may be old, and its epoch high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         return _Learned.NOTHING
@@ -182,7 +186,8 @@ def _learn_from(core: Core, message: PeerResponse) -> _Learned:
     if message.epoch > core.role.epoch or refused:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         return _Learned.by(core.role is not known)
-    if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
+    is_unreachable = core.role.leader_id == NO_NODE or isinstance(core.role, Unattached)
+    if message.leader_id != NO_NODE and is_unreachable:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         if message.error is ErrorCode.NONE:
             return _Learned.MAY_GO_ON
@@ -264,7 +269,7 @@ def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
         case VoterChangeResponse():
             return handle_update_voter_response(core, message)
         case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():
-            return False  # this replica sends no request that these answer
+            return False  # ApiVersions is handled above; no replica asks for the others
         case _:
             assert_never(message)
 

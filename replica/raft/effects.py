@@ -1,16 +1,18 @@
-"""What a host must do after a step: the fields of Effects from the top, each done before the next
-begins, so that a vote is on disk before the reply that grants it.
+"""What a host must do after a step: it carries out the fields of Effects from the top, and finishes
+each one before it begins the next. So a vote is on disk before the reply that grants it.
 
 Only the flush may be done later. After an append a *flush is owed*: the host flushes when it likes,
 so that several appends share one sync, and then reports Flushed. Meanwhile replies and sends go
 out. Until the core hears of the flush, it holds back what may not be said before:
 
-- a fetch, which tells the leader that everything below its offset is on this disk, and a request
-  for a vote, which is for the log that it describes (fetch_requests.awaits_flush);
-- a leader's own records in the count of the high watermark (Leader.counted), and so their commit.
+- a fetch, because it tells the leader that everything below its offset is on this disk, and a
+  request for a vote, because voters compare the log that it describes
+  (fetch_requests.awaits_flush);
+- the commit of a leader's records, because the leader's own log counts only as far as it is flushed
+  (Leader.counted).
 
-A host that crashes in the middle has done a prefix of the fields, and has lost what was not
-flushed. Every such state is safe.
+A host that crashes in the middle has carried out the first of the fields and not the others, and
+has lost what was not flushed. Every such state is safe.
 """
 
 from __future__ import annotations
@@ -20,16 +22,17 @@ from dataclasses import dataclass
 from enum import Enum
 
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints
 from replica.raft.messages import PeerRequest, PeerResponse
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """Bytes of a snapshot that is being fetched, from byte `position` on. After the last part the
-    host freezes the snapshot and answers with SnapshotFetched or SnapshotRejected."""
+    """Bytes of a snapshot that is being fetched, to be written from byte `position` of its file on.
+    After the last part the host freezes the snapshot and answers with SnapshotFetched or
+    SnapshotRejected."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -39,7 +42,8 @@ class SnapshotPart:
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """Fill FetchResponse.batches: whole batches from `start_offset` (inclusive), as Log.read."""
+    """Fill FetchResponse.data with whole batches from `start_offset` (inclusive) on, at most
+    `max_bytes`, as ports.Log.read gives them."""
 
     start_offset: int
     max_bytes: int
@@ -47,7 +51,8 @@ class LogRead:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRead:
-    """Fill FetchSnapshotResponse.data: `length` bytes from `position`."""
+    """Fill FetchSnapshotResponse.data with `length` bytes of the snapshot, from byte `position`
+    on."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -65,8 +70,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request to a peer. node_id: a voter's or leader's with its endpoints, or one of
-    Config.bootstrap_ids, whose address the host knows."""
+    """A request to a peer. node_id: the id of a voter or leader, whose `endpoints` are given; or
+    one of Config.bootstrap_ids, whose address the host knows."""
 
     node_id: int
     endpoints: Endpoints
@@ -83,14 +88,16 @@ class Stopped(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What to do; a field that is None or empty asks for nothing.
+    """What the host has to do. A field that is None or empty asks for nothing.
 
-    quorum_state: write it durably. truncate_to: cut the log durably at this offset (exclusive), and
-    answer with Truncated. reset_to: restart the log at this snapshot. append: add batches at the
-    log end; a flush is owed from then on. snapshot_parts: write them. log_start: let the log start
-    at this offset. delete_snapshots: remove them. load_snapshot: let the state machine load it.
-    commit: give the state machine all batches below this offset. leader_change: tell the state
-    machine. replies, sends: put them on the network, in any order. stopped: the shutdown is over.
+    quorum_state: write this state durably. truncate_to: cut the log durably at this offset
+    (exclusive), and answer with Truncated. reset_to: restart the log at this snapshot. append: add
+    these batches at the log end; a flush is owed from then on. snapshot_parts: write these bytes of
+    fetched snapshots. log_start: let the log start at this offset. delete_snapshots: remove these
+    snapshots. load_snapshot: let the state machine load this snapshot. commit: give the state
+    machine all batches below this offset. leader_change: tell the state machine of this leader or
+    epoch. replies, sends: put these messages on the network, in any order. stopped: the shutdown is
+    over.
     """
 
     quorum_state: ElectionState | None = None
@@ -115,8 +122,8 @@ class EffectsRecorder:
     """Gathers the effects of one step while handlers work. Batches, snapshot parts and messages add
     up in the order of the calls; of any other field the last value counts.
 
-    It is the one value of the core that changes in place: a step records several effects, and a
-    new frozen value for each of them was a sixth of the core's time.
+    The recorder changes in place: a step records several effects, and a new frozen value for each
+    of them took a sixth of the core's time.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Votes and pre-votes: how a replica without a leader gets one (KIP-595, KIP-996).
+"""Votes and pre-votes: how a quorum without a leader elects one (KIP-595, KIP-996).
 
 Kafka: KafkaRaftClient.handleVoteRequest, handleVoteResponse, pollUnattached, pollProspective,
 pollCandidate; scenarios C and D of tests/scenarios.
@@ -72,13 +72,13 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
 
 
 def handle_pre_vote_unsupported(core: Core) -> None:
-    """A voter doesn't know pre-votes, so stand in a real election."""
+    """Stand in a real election, because one of the voters doesn't know pre-votes."""
     if isinstance(core.role, Prospective):
         _stand(core, TransitionCause.PRE_VOTE_UNSUPPORTED)
 
 
 def poll_unattached(core: Core, role: Unattached) -> int:
-    """Wait for the election timeout. An observer asks other nodes who leads.
+    """Ask other nodes who leads, one after the other. A voter does so until its election timeout.
 
     Kafka's observer asks the bootstrap servers alone, and finds no leader where none of them is a
     voter any more. This one also asks the voters that its log names.
@@ -92,14 +92,15 @@ def poll_unattached(core: Core, role: Unattached) -> int:
         become_prospective(core)
         return core.now
     if role.election_deadline == FOREVER:
-        # this replica was an observer until a fetched snapshot made it a voter
+        # this replica was an observer, with no timeout, until a fetched snapshot made it a voter
         role = replace(role, election_deadline=core.election_timeout())
         core.keep(role)
     return min(role.election_deadline, fetch_from_any(core))
 
 
 def poll_prospective(core: Core, role: Prospective) -> int:
-    """Ask all voters for a pre-vote until the election timeout, then go back to the role before."""
+    """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
+    replica had before."""
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now or not core.may_stand:
@@ -120,7 +121,8 @@ def poll_candidate(core: Core, role: Candidate) -> int:
 
 
 def become_prospective(core: Core) -> None:
-    """Start a pre-vote in the same epoch, whose leader and vote the replica goes on to know."""
+    """Start a pre-vote in the same epoch. The replica goes on to know this epoch's leader and its
+    own vote in it."""
     assert core.local_key is not None
     assert core.may_stand, "an observer stands in no election"
     role = core.role
@@ -157,7 +159,8 @@ def own_tally(core: Core) -> VoteTally:
 
 
 def _advance(core: Core) -> None:
-    """Go on to the next role where a majority has granted."""
+    """Go on to the next role if a majority has granted: from pre-vote to election, from election to
+    leader."""
     role = core.role
     if isinstance(role, Prospective) and role.tally.is_won:
         _stand(core, TransitionCause.MAJORITY_GRANTED)
@@ -177,7 +180,8 @@ def _count(core: Core, role: Candidate | Prospective, node_id: int, *, granted: 
 
 
 def _go_back(core: Core, role: Prospective, cause: TransitionCause) -> None:
-    """Follow the leader of before, if its endpoints are known; else be unattached again."""
+    """Follow the leader that this replica followed before, if its endpoints are known; else become
+    unattached."""
     if role.leader_id != NO_NODE and role.leader_endpoints:
         follower = core.follower(role.epoch, role.leader_id, role.leader_endpoints, role.voted)
         core.become(cause, follower)
@@ -189,8 +193,9 @@ def _go_back(core: Core, role: Prospective, cause: TransitionCause) -> None:
 def _ask(core: Core, role: Candidate | Prospective) -> int:
     """Ask the voters that have not answered. Returns when (ms) to ask again.
 
-    The log is flushed before: a vote is for the log that the request describes, and stays given
-    when the candidate restarts. Kafka's followers flush as they append.
+    The requests wait until the log is flushed: a voter judges the log that the request describes,
+    and its vote holds after the candidate has crashed, so the crash must not make that log shorter.
+    Kafka's followers flush with each append.
     """
     assert core.local_key is not None
     if awaits_flush(core):
@@ -224,10 +229,10 @@ def _remember_vote(core: Core, request: VoteRequest) -> None:
 
 
 def _stands_again(core: Core, request: VoteRequest) -> bool:
-    """Whether the sender stands for election in an epoch of which its log already has records.
+    """Whether the sender stands for election in an epoch in which its log already has records.
 
-    A voter of Kafka's does so after a restart, if it had stood in the epoch and then followed the
-    leader (QuorumState.initialize looks at the vote first).
+    A voter of Kafka does so when it stood in the epoch, then followed the leader that won, and
+    restarts (QuorumState.initialize looks at the vote first).
     """
     is_real = not request.pre_vote and request.last_epoch == request.epoch
     is_plausible = request.end_offset > 0 and request.candidate.node_id not in (-1, core.local_id)
@@ -238,8 +243,9 @@ def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> Non
     """Refuse the vote by INVALID_REQUEST, as Kafka does. The answer tells the sender the newer
     epoch, or the leader of its epoch.
 
-    While no leader of the sender's epoch is known, the answer has no error: INVALID_REQUEST would
-    end a process of Kafka's then (KafkaRaftClient.maybeHandleCommonResponse).
+    While this replica knows no leader of the sender's epoch, the answer has no error:
+    INVALID_REQUEST would then end the process of a Kafka node
+    (KafkaRaftClient.maybeHandleCommonResponse).
     """
     if (core.role.epoch, core.role.leader_id) == (request.epoch, NO_NODE):
         core.reply(request_id, core.signed(VoteResponse(granted=False)))

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.messages import PeerRequest, PeerResponse
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed; due no later than `Raft.next_deadline`."""
+    """Time has passed. The host gives this input no later than at `Raft.next_deadline`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A peer or an administrator asks; `request_id` names the Reply, which may come later."""
+    """A request of a peer or an administrator. The Reply has the same `request_id`, and may be an
+    effect of a later step."""
 
     request_id: Hashable
     message: PeerRequest
@@ -26,8 +27,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A peer's answer to the Send with this correlation id. The core ignores one that it doesn't
-    wait for."""
+    """A peer's answer to the Send with this correlation id. The core ignores an answer that it
+    doesn't wait for."""
 
     node_id: int
     correlation_id: int
@@ -46,8 +47,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One encoded batch of `record_count` records. The base offset and epoch in it don't matter:
-    the log sets them."""
+    """One encoded batch of `record_count` records. `data` is the batch as it is on disk; its base
+    offset and epoch don't matter, because the log sets them."""
 
     record_count: int
     data: bytes
@@ -55,7 +56,8 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """The leader of `epoch` is to append encoded batches now: all of them, or none."""
+    """The state machine of the leader of `epoch` wants encoded batches to be appended at once: all
+    of them, or none."""
 
     epoch: int
     batches: tuple[Proposal, ...]
@@ -67,10 +69,11 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The state machine of the leader of `epoch` has records: their values, at least one.
+    """The state machine of the leader of `epoch` wants records to be appended. `values` holds one
+    value for each record, and at least one.
 
     They go into one batch, together with other appends within Config.append_linger_ms. Their
-    offsets are known at once: Raft.next_append_offset is the first one's. A leader that resigns
+    offsets are known at once: the first record gets Raft.next_append_offset. A leader that resigns
     drops the records that it has not yet appended.
     """
 
@@ -126,8 +129,8 @@ class SnapshotRejected:
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """It is time to see whether the log may start later. `log_bytes`: the size of the log, without
-    snapshots."""
+    """It is time to see whether the log start may move up. `log_bytes`: the size of the log in
+    bytes, without snapshots."""
 
     log_bytes: int
 
@@ -141,7 +144,8 @@ class Resign:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The replica is to stop in order, within `timeout_ms`. Effects.stopped says when it has."""
+    """The replica should hand over what it leads, and stop within `timeout_ms`. Effects.stopped
+    says when it has stopped."""
 
     timeout_ms: int
 

@@ -1,8 +1,9 @@
 """When the log start moves up, and which snapshots are then removed.
 
-There are two policies. By Kafka's, the oldest snapshot and the log below the next one are removed
-by size and age (KafkaMetadataLog.maybeClean). By KIP-630's, a leader waits for its live replicas or
-for a time limit, and a follower goes no further than its leader and its own newest snapshot.
+There are two policies. Kafka's policy removes the oldest snapshot, and the log below the next
+snapshot, by size and age (KafkaMetadataLog.maybeClean). By KIP-630's policy, a leader waits until
+its live replicas have reached a snapshot's end, or until a time limit; a follower moves its log
+start no further than its leader's log start and its own newest snapshot.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.inputs import Clean
 from replica.raft.roles import Leader
 
 
 def handle_clean(core: Core, clean: Clean) -> None:
-    """Move the log start as far up as the configured policy allows; never above the committed
-    offset."""
+    """Move the log start as far up as the configured policy allows, but never above what is
+    committed."""
     if core.config.start_lag_ms is not None:
         if isinstance(core.role, Leader):
             oldest = core.now - core.config.start_lag_ms
@@ -34,7 +35,8 @@ def handle_clean(core: Core, clean: Clean) -> None:
 
 
 def follow_log_start(core: Core, leader_log_start: int) -> None:
-    """KIP-630's policy on a follower: min(leader's log start, own newest snapshot)."""
+    """Move a follower's log start by KIP-630's policy, to the lower of two offsets: the leader's
+    log start, and the end of the follower's own newest snapshot."""
     if core.config.start_lag_ms is None:
         return
     offsets = [s.snapshot_id.offset for s in core.log.snapshots]
@@ -47,10 +49,11 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """Kafka's policy: remove the oldest snapshot while all files together are too large, or while
-    it is too old; never the newest one. Returns the new log start, None for no change.
+    """The new log start by Kafka's policy, None for no change. The oldest snapshot goes while all
+    files together are too large, or while it is too old. The newest snapshot always stays.
 
-    snapshots: ascending. retention_bytes: -1 for no limit. oldest_timestamp: ms, None for no limit.
+    snapshots: in ascending order. retention_bytes: -1 for no limit. oldest_timestamp: snapshots
+    older than this time (ms) are too old; None for no limit.
     """
     total = log_bytes + sum(facts.size for facts in snapshots)
     start = None
@@ -67,8 +70,9 @@ def start_by_retention(
 def start_by_lag(
     snapshots: Sequence[SnapshotFacts], live_ends: Iterable[int], oldest_timestamp: int
 ) -> int | None:
-    """KIP-630's policy of a leader. Returns the highest end offset of a snapshot that all live
-    replicas have reached, or whose last record is older than `oldest_timestamp` (ms)."""
+    """The new log start of a leader by KIP-630's policy: the highest end offset of a snapshot which
+    all live replicas have reached, or whose last record is older than `oldest_timestamp` (ms). None
+    where there is no such snapshot."""
     reached = min(live_ends, default=None)
     starts = [
         facts.snapshot_id.offset
@@ -80,7 +84,8 @@ def start_by_lag(
 
 
 def _live_ends(core: Core) -> list[int]:
-    """Log ends of this leader, and of the replicas that fetched within the fetch timeout."""
+    """The log ends (exclusive) of this leader, and of the replicas that fetched within the fetch
+    timeout."""
     since = core.now - core.config.fetch_timeout_ms
     ends = [p.log_end for p in core.leader.progress.values() if p.last_fetch >= since]
     return [*ends, core.log.log_end]

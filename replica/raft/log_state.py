@@ -1,8 +1,8 @@
 """The core's view of its log: where it starts and ends, its epochs, snapshots and voter sets.
 
-`LogState` is a frozen value; each change gives a new one, and goes with the effect that changes the
-real log. Voter sets and kraft.version are in force from their append on, and truncation undoes them
-(KIP-853; Kafka: KRaftControlRecordStateMachine, VoterSetHistory).
+`LogState` is a frozen value. A handler that changes it makes a new value, and records the effect by
+which the host changes the real log. Voter sets and kraft.version are in force from their append on,
+and truncation undoes them (KIP-853; Kafka: KRaftControlRecordStateMachine, VoterSetHistory).
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ from replica.history.epochs import (
 from replica.history.fetch import LogView
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
-from replica.model.epochs import Epochs, OffsetAndEpoch, election_order, last_epoch_of
-from replica.model.log_facts import LogFacts, SnapshotFacts
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import (
+    Epochs,
+    OffsetAndEpoch,
+    election_order,
+    is_newer_than_log,
+    last_epoch_of,
+)
+from replica.model.stored import LogFacts, SnapshotFacts
 from replica.model.voters import VoterSet
 
 _Value = TypeVar("_Value")
@@ -32,8 +37,8 @@ _Value = TypeVar("_Value")
 class HistoryEntry(Generic[_Value]):
     """A value that is in force from `offset` on, inclusive (Kafka: LogHistory.Entry).
 
-    A snapshot's value is in force from the snapshot's end offset - 1 on. So the offset is -1 for
-    the bootstrap snapshot 0-0.
+    A snapshot's value is in force from the offset of the snapshot's last record on, which is its
+    end offset - 1. So the offset is -1 for the bootstrap snapshot 0-0.
     """
 
     offset: int
@@ -42,9 +47,11 @@ class HistoryEntry(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """log_start: inclusive. log_end, flushed_end: exclusive. snapshots: ascending by id.
+    """Where the log starts and ends, and what has to be known of its content.
 
-    voter_sets, versions: ascending by offset, with those of the newest snapshot.
+    log_start: inclusive. log_end, flushed_end: exclusive. snapshots: the complete snapshots,
+    ascending by id. voter_sets, versions: the voter sets and kraft.versions of the log and of its
+    newest snapshot, ascending by offset.
     """
 
     log_start: int
@@ -71,12 +78,12 @@ class LogState:
         return self.versions[-1].value if self.versions else 0
 
     def voters_at(self, offset: int) -> VoterSet:
-        """The set in force at `offset` (inclusive)."""
+        """The voter set in force at `offset` (inclusive)."""
         known = [entry.value for entry in self.voter_sets if entry.offset <= offset]
         return known[-1] if known else self.static_voters
 
     def voters_since(self, offset: int) -> tuple[VoterSet, ...]:
-        """The set in force at `offset` (inclusive) and all newer ones."""
+        """The voter set in force at `offset` (inclusive) and all newer voter sets."""
         newer = (entry.value for entry in self.voter_sets if entry.offset > offset)
         return (self.voters_at(offset), *newer)
 
@@ -86,20 +93,21 @@ class LogState:
 
     @property
     def view(self) -> LogView:
-        """The facts by which a fetch is decided."""
+        """The facts of the log by which replica.history.fetch decides how to answer a fetch."""
         earliest = self.snapshots[0].snapshot_id if self.snapshots else None
         return LogView(self.log_start, self.log_end, self.epochs, earliest, self.latest_snapshot)
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record, or of the snapshot that an empty log starts at, or 0."""
+        """The epoch of the last record. For an empty log it is the epoch of the snapshot at which
+        the log starts, and 0 where there is none."""
         earliest = self.snapshots[0].snapshot_id if self.snapshots else None
         return last_fetched_epoch(self.epochs, earliest)
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """What counts of this replica in an election: its log end, or its newest snapshot's end if
-        that is newer (KIP-630)."""
+        """The position that voters compare in an election: the log end, or the end of the newest
+        snapshot if that is newer (KIP-630)."""
         log = OffsetAndEpoch(self.log_end, self.last_epoch)
         snapshot = self.latest_snapshot
         return log if snapshot is None else max(log, snapshot, key=election_order)
@@ -148,7 +156,8 @@ class LogState:
         return replace(self, snapshots=_ascending((*others, facts)))
 
     def reset_to(self, facts: SnapshotFacts) -> LogState:
-        """The state of an empty log that starts at a snapshot newer than the old log."""
+        """The state after the log was emptied and restarted at a snapshot that is newer than the
+        log was."""
         offset = facts.snapshot_id.offset
         newer = [s for s in self.snapshots if s.snapshot_id > facts.snapshot_id]
         state = LogState(
@@ -176,11 +185,12 @@ class LogState:
 
 
 def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
-    """The view of a log that was just opened and recovered, so that all of it is durable.
+    """The view of a log that was just opened and recovered. All of that log is durable.
 
     The newest snapshot of this log replaces the control records below its end, as in Kafka
-    (KRaftControlRecordStateMachine.updateState). A snapshot newer than the log (after a crash
-    between the snapshot's rename and the truncation) is only listed: `Raft` restarts the log at it.
+    (KRaftControlRecordStateMachine.updateState). A snapshot can be newer than the log, after a
+    crash between the rename of the snapshot and the restart of the log. Such a snapshot is only
+    listed here: `Raft` then restarts the log at it.
     """
     state = LogState(
         log_start=facts.log_start,
@@ -214,7 +224,8 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 
 
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
-    """Start both histories with the snapshot's values. A static quorum's snapshot has none."""
+    """Start the histories of voter sets and of kraft.versions with the snapshot's values. A
+    snapshot of a static quorum has no such values."""
     offset = facts.snapshot_id.offset - 1
     voters = () if facts.voters is None else (HistoryEntry(offset, facts.voters),)
     versions = (HistoryEntry(offset, facts.kraft_version),) if facts.kraft_version else ()
@@ -222,7 +233,8 @@ def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
 
 
 def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
-    """Sorted by epoch, then offset; within one lineage both orders are the same."""
+    """The snapshots sorted by epoch, then by offset. In one history of a log, both orders are the
+    same."""
     return tuple(sorted(snapshots, key=lambda facts: election_order(facts.snapshot_id)))
 
 

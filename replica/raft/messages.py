@@ -1,9 +1,9 @@
 """Requests and responses of the quorum's RPCs as values, without wire versions or topic arrays.
 
 All messages are about the one replicated partition: replica.node checks topic and partition, and
-translates versions. Field names are those of Kafka's schemas. End offsets are exclusive, times in
-ms. A response names the epoch and the leader that the answering replica knows: so replicas learn of
-newer epochs (KIP-595).
+translates versions. Field names are those of Kafka's schemas. End offsets are exclusive, and times
+are in ms. Every response names the epoch and the leader that the answering replica knows. By these,
+replicas learn of newer epochs (KIP-595).
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from replica.model.voters import Endpoints, Voter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """cluster_id: None where the sender names no cluster, which is allowed."""
+    """What all requests share. cluster_id: None where the sender names no cluster, which is
+    allowed."""
 
     cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Response:
-    """epoch, leader_id: what the answering replica knows; NO_NODE for no leader."""
+    """What all responses share. epoch, leader_id: the newest epoch and its leader that the
+    answering replica knows; leader_id is NO_NODE where it knows no leader."""
 
     error: ErrorCode = ErrorCode.NONE
     epoch: int = UNDEFINED_EPOCH
@@ -40,8 +42,8 @@ class VoteRequest(_Request):
     """The candidate asks for a vote in `epoch`. With a pre-vote it asks whether the voter would
     vote for it in the next epoch (KIP-996).
 
-    voter: the replica that is asked, None in old versions. last_epoch, end_offset (exclusive): of
-    the candidate's log, or of its snapshot where that is newer.
+    voter: the replica that is asked; None in old versions of the request. last_epoch, end_offset:
+    where the candidate's log ends (exclusive), or its snapshot if that is newer.
     """
 
     epoch: int
@@ -89,11 +91,12 @@ class EndQuorumEpochResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest(_Request):
-    """A replica asks for records from its log end on.
+    """A replica asks for records from `fetch_offset` on, where its own log ends.
 
-    replica: has the node id NO_NODE where the sender has none. high_watermark: the one that the
-    sender knows (Fetch v18, KIP-1166), -1 where it knows none; None from older versions, whose
-    fetches wait for records alone.
+    replica: its node id is NO_NODE where the sender has none. last_fetched_epoch: the epoch of the
+    last record before `fetch_offset`. high_watermark: the high watermark that the sender knows
+    (Fetch v18, KIP-1166), -1 where it knows none; None in older versions of Fetch, which wait for
+    records alone.
     """
 
     replica: ReplicaKey
@@ -107,12 +110,14 @@ class FetchRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(_Response):
-    """It has records (perhaps none), or a diverging epoch, or a snapshot to fetch instead.
+    """The answer to a fetch: records (perhaps none), or a diverging epoch, or the id of a snapshot
+    that the follower has to fetch first.
 
-    diverging: the end offset (exclusive) of an epoch in the leader's log. high_watermark: None
-    while unknown. data: the bytes of the batches, which the leader's host reads from its log
-    (Reply.read). batches: the same batches as values, which the follower's host decodes. A leader
-    makes no values, because that would take seven times as long as reading the bytes.
+    diverging: an epoch and its end offset (exclusive) in the leader's log, for a follower whose log
+    differs. high_watermark: None while the leader doesn't know it. data: the bytes of the batches,
+    which the leader's host reads from its log (Reply.read). batches: the same batches as values,
+    which the follower's host decodes. A leader makes no values, because that would take seven times
+    as long as reading the bytes.
     """
 
     data: bytes | memoryview = b""
@@ -136,7 +141,8 @@ class FetchSnapshotRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSnapshotResponse(_Response):
-    """size: bytes of the whole snapshot. data: bytes from `position` on, which may cut a batch."""
+    """A slice of a snapshot. size: the number of bytes of the whole snapshot. data: the bytes from
+    byte `position` on; the slice may begin and end within a batch."""
 
     snapshot_id: OffsetAndEpoch | None = None
     size: int = 0
@@ -151,7 +157,8 @@ class ApiVersionsRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsResponse(_Response):
-    """Both versions are inclusive; both are 0 where the node doesn't know the feature."""
+    """The lowest and the highest kraft.version that a node supports, both inclusive. Both are 0
+    where the node doesn't know the feature kraft.version."""
 
     min_kraft_version: int = 0
     max_kraft_version: int = 0
@@ -163,8 +170,8 @@ class AddVoterRequest(_Request):
     (Config.auto_join).
 
     ack_when_committed: whether the answer waits for the commit. A new voter that asks for itself
-    sets False: it fetches again only after the answer, and in a set of two voters nothing is
-    committed before it fetches (KIP-1186).
+    sets it to False (KIP-1186): it fetches again only after the answer, and with two voters nothing
+    is committed before the new voter fetches.
     """
 
     voter: ReplicaKey
@@ -175,7 +182,8 @@ class AddVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveVoterRequest(_Request):
-    """RemoveRaftVoter, from an administrator."""
+    """RemoveRaftVoter, from an administrator, or from an observer that joins and finds an older
+    directory of its own node among the voters (follower.voter_updates)."""
 
     voter: ReplicaKey
     timeout_ms: int = 30_000
@@ -212,7 +220,8 @@ class DescribeQuorumRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """How far a replica is, as its leader sees it (KIP-836); -1 for what the leader doesn't know.
+    """How far the log of a replica is, as the leader sees it (KIP-836). A field is -1 where the
+    leader doesn't know it.
 
     log_end: exclusive. last_fetch: when the replica fetched last, in ms of the leader's clock; -1
     for the leader itself. last_caught_up: the last time (ms) at which the replica had all of the
@@ -227,7 +236,8 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumResponse(_Response):
-    """high_watermark: -1 while unknown."""
+    """How far the logs of all voters and observers are. high_watermark: -1 while the leader doesn't
+    know it."""
 
     high_watermark: int = -1
     voters: tuple[ReplicaState, ...] = ()
@@ -236,9 +246,10 @@ class DescribeQuorumResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsRequest(_Request):
-    """The fetch of KIP-595's draft, see replica.raft.leader.draft.
+    """The fetch of KIP-595's draft (see replica.raft.leader.draft).
 
-    replica: without a directory, which the draft doesn't send. fetch_epoch: of its last record.
+    replica: a key without a directory, because the draft sends none. fetch_epoch: the epoch of the
+    sender's last record.
     """
 
     replica: ReplicaKey
@@ -251,11 +262,13 @@ class FetchQuorumRecordsRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsResponse(_Response):
-    """next_fetch_offset, next_fetch_epoch: -1 unless the error is OFFSET_OUT_OF_RANGE.
+    """The answer to the draft's fetch. next_fetch_offset, next_fetch_epoch: where the sender has to
+    truncate its log to; -1 unless the error is OFFSET_OUT_OF_RANGE.
 
-    first_dirty_offset: the end of the newest snapshot (exclusive), so the first offset that is in
-    no snapshot. last_caught_up: ms, -1 while unknown. records: the host reads them (Reply.read);
-    they are valid with the error NOT_FOLLOWER too.
+    records: the bytes of the batches, which the host reads (Reply.read); with the error
+    NOT_FOLLOWER they are valid too. first_dirty_offset: the first offset that is in no snapshot,
+    which is the end of the newest one. last_caught_up: the time (ms) at which the sender last had
+    all of the log; -1 while unknown.
     """
 
     next_fetch_offset: int = -1

@@ -1,12 +1,13 @@
 """What a host plugs into the core: a log, snapshots and a quorum-state store, a state machine.
 
 The core calls none of these. A host opens them, builds `Raft` from what they hold (LogFacts,
-ElectionState), carries out each `Effects` with them, and feeds the results back as inputs. Of the
-core, storage imports this module alone; the values that both exchange are replica.model's.
+ElectionState), carries out each `Effects` with them, and feeds the results back as inputs.
+replica.storage imports no other module of the core. The values that both exchange are those of
+replica.model.
 
 Durability: when a method marked *durable* returns, its change is on disk. In a crash, everything
-since the last `flush` may be lost. Errors: DataError and UnreadableFileError of replica.errors. An
-offset that doesn't fit the log is a bug of the host, and fails an assertion.
+since the last `flush` may be lost. Errors: methods raise DataError and UnreadableFileError of
+replica.errors. An offset that doesn't fit the log is a bug of the host, and fails an assertion.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from typing import Protocol
 
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.stored import ElectionState, LeaderAndEpoch, LogFacts, SnapshotFacts
 
 
 class QuorumStateStore(Protocol):
@@ -45,11 +45,12 @@ class Log(Protocol):
         """
 
     def flush(self) -> int:
-        """Durable: everything appended so far. Returns the flushed log end (exclusive)."""
+        """Durable: write everything appended so far to disk. Returns the flushed log end
+        (exclusive)."""
 
     def truncate_to(self, end_offset: int) -> int:
         """Durable: cut everything at and above `end_offset`. A batch that holds records on both
-        sides of it goes as a whole.
+        sides of `end_offset` is removed as a whole.
 
         Returns the new log end (exclusive), for the input `Truncated`.
         """
@@ -59,50 +60,51 @@ class Log(Protocol):
         snapshot's end offset, and its last epoch is the snapshot's."""
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Whole batches, from the one that holds `start_offset` on.
+        """The bytes of whole batches, from the batch that holds `start_offset` on.
 
-        They are at most `max_bytes` long together, but the first batch comes whole whatever its
-        size. Only batches that start below `end_offset` (exclusive; None for the log end) are read.
-        The result is empty at the log end.
+        The batches have at most `max_bytes` together; only a larger first batch comes whole
+        nevertheless. Only batches that start below `end_offset` (exclusive; None for the log end)
+        are read. The result is empty where `start_offset` is the log end.
         """
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
-        """Batches from `start_offset` (inclusive) to `end_offset` (exclusive), with data, for a
-        state machine."""
+        """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
+        `data`, for a state machine."""
 
     def advance_log_start(self, offset: int) -> None:
-        """Let the log start at `offset`, a snapshot's end offset. Segments below it may be
-        removed."""
+        """Let the log start at `offset`, which is the end offset of a snapshot. Segments below it
+        may be removed."""
 
 
 class Snapshots(Protocol):
     """Snapshot files beside the log. A file that is being written has the suffix .part."""
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
-        """Write bytes at `position` of a snapshot being fetched. Position 0 begins the file
-        anew."""
+        """Write bytes at byte `position` of a snapshot that is being fetched. Position 0 begins the
+        file anew."""
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
-        """Durable: validate the .part file (header, footer, framing, CRC), sync and rename it.
+        """Durable: check the .part file (header, footer, framing, CRC), sync it and rename it.
 
-        Where the file isn't a whole snapshot, removes it and raises DataError.
+        Where the file isn't a whole snapshot, this method removes it and raises DataError.
         """
 
     def write(
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> SnapshotWriter:
-        """Begin a snapshot of the local state machine: the header, then the control records
-        `facts`. timestamp: for the header, the append time (ms) of the snapshot's last record."""
+        """Begin a snapshot of the local state machine: write the header, then the control records
+        `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
+        header names."""
 
     def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
-        """At most `max_bytes` of a complete snapshot from byte `position` on, which may cut batches
-        (KIP-630: unaligned)."""
+        """At most `max_bytes` of a complete snapshot, from byte `position` on. The slice may begin
+        and end within a batch (KIP-630: unaligned records)."""
 
     def batches(self, snapshot_id: OffsetAndEpoch) -> Iterable[Batch]:
-        """All batches of a complete snapshot, for load_snapshot."""
+        """All batches of a complete snapshot, for StateMachine.load_snapshot."""
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Remove complete snapshots. A snapshot that isn't there is no error."""
+        """Remove complete snapshots. It is no error if a snapshot doesn't exist."""
 
 
 class SnapshotWriter(Protocol):
@@ -112,7 +114,8 @@ class SnapshotWriter(Protocol):
         """Add records by their values."""
 
     def freeze(self) -> SnapshotFacts:
-        """Durable: write the footer, sync, rename. Nothing may be appended afterwards."""
+        """Durable: write the footer, sync the file and rename it. Nothing may be appended
+        afterwards."""
 
     def abort(self) -> None:
         """Remove the .part file. After `freeze` it does nothing."""
@@ -131,23 +134,26 @@ class StateMachine(Protocol):
     def can_snapshot(self) -> bool: ...
 
     def commit(self, batches: Iterable[Batch]) -> None:
-        """Apply committed batches. Each one comes once, in ascending order, control batches too."""
+        """Apply committed batches. Each batch comes once, in the order of the log; control batches
+        come too."""
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Replace the whole state, at boot or after a fetched snapshot. `commit` goes on at the
-        snapshot's end offset. A state machine that was told that it leads is never asked to."""
+        """Replace the whole state by a snapshot's, at boot or after a snapshot was fetched.
+        `commit` goes on at the snapshot's end offset. This method is never called while the state
+        machine has been told that it leads."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """The values of a snapshot at next_offset, for SnapshotWriter.append. The host adds the
-        control records (voters, kraft.version)."""
+        """The values of the records of a snapshot that ends at next_offset, for
+        SnapshotWriter.append. The host adds the control records (voters, kraft.version)."""
 
     def changed_ratio(self) -> float:
-        """The share of the newest snapshot's records that have changed or gone since, from 0 to 1;
-        1 where there is no snapshot (KIP-630: metadata.snapshot.min.changed_records.ratio)."""
+        """The share, from 0 to 1, of the newest snapshot's records that were changed or removed
+        since that snapshot; 1 where there is no snapshot (KIP-630:
+        metadata.snapshot.min.changed_records.ratio)."""
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """A snapshot that this state machine wrote is complete and durable."""
+        """Hear that a snapshot which this state machine wrote is complete and durable."""
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """There is a new leader or epoch. The local replica is named as leader once this state
+        """Hear of a new leader or epoch. The local replica is named as leader only once this state
         machine has been given all records of earlier epochs."""

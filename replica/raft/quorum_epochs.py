@@ -1,4 +1,5 @@
-"""BeginQuorumEpoch and EndQuorumEpoch: how a leader announces its epoch and its end (KIP-595).
+"""BeginQuorumEpoch and EndQuorumEpoch: how a leader announces its epoch and its resignation
+(KIP-595).
 
 Kafka: handleBeginQuorumEpochRequest, handleEndQuorumEpochRequest, pollResigned; scenarios E of
 tests/scenarios.
@@ -36,11 +37,12 @@ def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequ
 
 
 def handle_end(core: Core, request_id: Hashable, request: EndQuorumEpochRequest) -> None:
-    """Start an election: the first successor at once, the others later.
+    """Start an election after the leader has resigned: the first successor at once, the others
+    later.
 
-    Meanwhile the others grant the first a pre-vote, because the leader itself said that it has
-    resigned. Kafka's followers refuse the pre-vote. So with more than three voters Kafka's election
-    waits for the fetch timeout.
+    Meanwhile the other voters grant the first successor a pre-vote, because the leader itself said
+    that it has resigned. Kafka's followers refuse that pre-vote. So with more than three voters, an
+    election of Kafka waits for the fetch timeout.
     """
     if not _adopt(core, request_id, request):
         return
@@ -60,7 +62,8 @@ def handle_end_response(core: Core, node_id: int) -> bool:
 
 
 def poll_resigned(core: Core, role: Resigned) -> int:
-    """Tell the voters, and after the election timeout go on unattached in the next epoch."""
+    """Tell the voters that have not answered yet, and after the election timeout become unattached
+    in the next epoch."""
     deadline = role.election_deadline
     if core.shutdown_deadline is not None:
         deadline = core.shutdown_deadline
@@ -86,7 +89,8 @@ def poll_resigned(core: Core, role: Resigned) -> int:
 def _adopt(
     core: Core, request_id: Hashable, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
 ) -> bool:
-    """Learn epoch and leader. Returns False where the request was refused instead."""
+    """Learn epoch and leader from a request. Returns False where the request was refused
+    instead."""
     if request.leader_id < 0 or request.epoch < 0:
         core.refuse_illegal(request_id, request, "quorum epoch without a leader")
     elif request.epoch < core.role.epoch:
@@ -107,9 +111,9 @@ def _adopt(
 
 
 def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> bool:
-    """Whether the leader is new to this replica, which hasn't voted for it either. Such a leader is
-    believed only if it is a voter by this log. (Other voters may confirm it, when they are
-    asked.)"""
+    """Whether this replica neither knows this leader nor has voted for it in this epoch. It then
+    believes the request only if the sender is a voter by its log, or while its log names no voters
+    (see refused_as_stranger). It may still hear of the same leader when it asks other voters."""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None
@@ -117,9 +121,9 @@ def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRe
 
 
 def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
-    """How long (ms) this replica waits before it stands: 0 for the first successor. Each later one
-    waits twice as long as the one before it, up to the maximum. A replica that is not on the list
-    waits for the maximum."""
+    """How long (ms) this replica waits before it stands in the election: 0 for the first successor.
+    Each later one waits twice as long as the one before it, up to the maximum. A replica that is
+    not on the list waits for the maximum."""
     longest = core.config.election_backoff_max_ms
     places = [place for place, key in enumerate(successors) if core.is_local(key)]
     if not places:

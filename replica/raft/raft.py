@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import NO_NODE
-from replica.model.log_facts import LogFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import ElectionState, LogFacts
 from replica.raft import inputs, snapshots
 from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw
@@ -33,14 +31,19 @@ from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigne
 from replica.raft.transitions import Role, Transition
 
 _MOST_TRANSITIONS = 8
-"""Changes of role in one step. A quorum's only voter goes from resigned to leader in four."""
+"""The most changes of role in one step. The only voter of a quorum changes four times from resigned
+to leader."""
 
 
 class Raft:
-    """state: what quorum-state says; None for a replica that never wrote the file.
+    """One replica of the quorum.
 
-    draw: random numbers from the host, see core.Draw. Raises UsageError where quorum-state can't be
-    this replica's. The first step returns the effects of the start too.
+    config: its settings. log: what its log holds at the start. state: what quorum-state says; None
+    for a replica that never wrote this file.
+
+    draw: random numbers from the host (see core.Draw). now_ms: the time in ms. The constructor
+    raises UsageError where quorum-state can't be that of this replica. The first step also returns
+    the effects of the start.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class Raft:
         if newest is not None and view.is_older_than(newest.snapshot_id):
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
-            # a snapshot holds committed records only; a leader tells what else is committed
+            # a snapshot holds committed records only; a leader will tell which others are committed
             self._core.effects.load(newest.snapshot_id)
             self._core.commit_to(newest.snapshot_id.offset)
         self._core.role = _initial_role(self._core, state)
@@ -71,8 +74,8 @@ class Raft:
         """Take one input at `now_ms`, which never falls, and return what the host has to do.
 
         Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError or UsageError where
-        the host's state machine asks for what can't be done; then nothing has changed. After
-        TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
+        the host's state machine asks for something that can't be done; then nothing has changed.
+        After TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
         """
         core = self._core
         assert now_ms >= core.now, "time never goes back"
@@ -82,7 +85,8 @@ class Raft:
         return core.effects.taken()
 
     def next_deadline(self) -> int:
-        """The latest time (ms) of the next step; FOREVER where none is due."""
+        """The latest time (ms) at which the next step has to happen; FOREVER where no step is
+        due."""
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
@@ -113,7 +117,8 @@ class Raft:
 
     @property
     def high_watermark(self) -> int | None:
-        """Exclusive; None while unknown."""
+        """The high watermark (exclusive) that this replica tells others; None while it is
+        unknown."""
         return self._core.high_watermark
 
     @property
@@ -124,7 +129,8 @@ class Raft:
 
     @property
     def leader_watermark(self) -> int | None:
-        """The leader's raw high watermark, which may lie above the local log end (KIP-392)."""
+        """The high watermark (exclusive) that the leader named last. It may lie above the local log
+        end (KIP-392)."""
         role = self._core.role
         return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
 
@@ -144,7 +150,7 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     epoch, leader_id, voted = election.epoch, election.leader_id, election.voted
     led = leader_id == core.local_id != NO_NODE
     if core.is_only_voter:
-        # The only voter stands at once. If it led this epoch, it has voted for itself in it.
+        # A quorum's only voter stands at once. If it led this epoch, it has voted for itself.
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
         return _resigned(core, epoch)
@@ -158,8 +164,8 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
 
 
 def _resigned(core: Core, epoch: int) -> Resigned:
-    """The role of a replica that led this epoch before its restart. It doesn't lead on: it may have
-    lost records that it appended in this epoch."""
+    """The role of a replica that led this epoch before its restart. It must not lead this epoch any
+    more, because it may have lost records that it appended in it."""
     assert core.local is not None
     others = core.log.voters.others(core.local.key)
     return Resigned(
@@ -187,7 +193,8 @@ def _poll(core: Core) -> int:
 
 
 def _complete_shutdown(core: Core) -> None:
-    """End the shutdown once another leader is known, or none is needed, or its time is over."""
+    """End the shutdown once another leader is known, or no other leader is needed, or the time for
+    the shutdown is over."""
     if core.shutdown_deadline is None or core.stopped:
         return
     role = core.role
@@ -244,7 +251,7 @@ def _handle_storage(
     | inputs.SnapshotFetched
     | inputs.SnapshotRejected,
 ) -> None:
-    """Handle what storage reports of an effect that is done."""
+    """Handle the report of storage that an effect is carried out."""
     match event:
         case inputs.Flushed():
             core.log = core.log.flushed(event.end_offset)

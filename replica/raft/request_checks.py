@@ -1,4 +1,4 @@
-"""Checks that several requests share. Kafka: validateLeaderOnlyRequest, isValidVoterKey."""
+"""Checks for several kinds of requests. Kafka: validateLeaderOnlyRequest, isValidVoterKey."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from replica.raft.roles import Leader
 
 
 def is_of_other_cluster(core: Core, request: PeerRequest) -> bool:
-    """Whether a request names another cluster. It may name none; an empty name is another one."""
+    """Whether a request names another cluster. A request may name no cluster; an empty name counts
+    as another cluster."""
     return request.cluster_id not in (None, core.config.cluster_id)
 
 
 def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
-    """Whether a request means another replica, for example this node before its disk was wiped."""
+    """Whether a request was meant for another replica, for example for this node before its disk
+    was wiped."""
     return voter is not None and not core.is_local(voter)
 
 
@@ -33,13 +35,15 @@ def refused_as_stranger(
     """Refuse a request that would change epoch or leader, if its sender can't be a voter. Returns
     whether it was refused.
 
-    Where the log names the voters (KIP-853), a node with a newer log may know a voter set that this
-    log lacks, and may need this replica's vote; so it isn't refused. A node with an older log isn't
-    counted as illegal either: it may not know that it was removed. At kraft.version 0 every other
-    node is. None of them gets a vote, or an error that ends it: INVALID_REQUEST in an answer of its
-    own epoch would end Kafka's controller (KafkaRaftClient.maybeHandleCommonResponse). A leader
-    that this log doesn't name, perhaps not yet, is told to ask again. While no voters are known,
-    nothing is refused.
+    While no voters are known, nothing is refused. Where the log names the voters (KIP-853), a node
+    with a newer log may know a voter set that this log lacks, and may need this replica's vote. So
+    its request isn't refused. A node with an older log may not know that it was removed. So its
+    request is refused, but not counted as illegal. At kraft.version 0 the voters never change, so
+    the request of every other node is refused and counted.
+
+    A refused candidate gets no vote. A refused leader is told to ask again, because this log may
+    not name it as a voter yet. Neither gets INVALID_REQUEST: in an answer of its own epoch this
+    error would end a controller of Kafka (KafkaRaftClient.maybeHandleCommonResponse).
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
@@ -57,7 +61,8 @@ def refused_as_stranger(
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
-    """The error where the local replica isn't the leader of `epoch`; None where it is."""
+    """The error for a request to the leader of `epoch`, where this replica isn't that leader; None
+    where it is."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
     if mismatch is not None:
         return mismatch

@@ -22,7 +22,8 @@ from replica.raft.config import FOREVER
 class Unattached:
     """A replica that waits for a leader. election_deadline: FOREVER for an observer.
 
-    leader_id: of a leader whose endpoints are not known; NO_NODE where the leader is not known.
+    leader_id: the leader of this epoch, whose endpoints are not known; NO_NODE where the leader is
+    not known. voted: the replica that got the local vote in this epoch; None for no vote.
     """
 
     epoch: int
@@ -48,9 +49,10 @@ def grants_undecided(
     """Whether a replica that follows no leader grants this candidate its vote.
 
     is_log_newer: whether the candidate's log is at least as up to date as the local one. A replica
-    has one vote in an epoch: only the candidate that has it gets it again, whatever its log. A vote
-    for a node without a directory is for every directory of that node. In an epoch that has a
-    leader nobody else is elected. A pre-vote binds nobody.
+    has one vote in an epoch. The candidate that has this vote gets it again, whatever its log; no
+    other candidate gets it. A vote for a node without a directory counts for every directory of
+    that node. In an epoch that has a leader, nobody else can be elected. A granted pre-vote obliges
+    the voter to nothing.
     """
     if pre_vote:
         return is_log_newer
@@ -62,12 +64,14 @@ def grants_undecided(
 
 
 class IllegalVoteError(KraftlakeError):
-    """No correct voter gives this answer: the sender is no voter, or has answered the opposite."""
+    """No correct voter gives this answer: its sender is no voter, or gave the opposite answer
+    before."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoteTally:
-    """The votes that `voters` have granted and rejected, by node id."""
+    """Which of the `voters` have granted a candidate their vote and which have refused it, by node
+    id."""
 
     voters: VoterSet
     granted: frozenset[int] = frozenset()
@@ -108,7 +112,7 @@ class VoteTally:
 
 @dataclass(frozen=True, slots=True)
 class Prospective:
-    """A voter that asks for pre-votes. leader_id, leader_endpoints: of the leader that it followed
+    """A voter that asks for pre-votes. leader_id, leader_endpoints: the leader that it followed
     before, and follows again if it doesn't win."""
 
     epoch: int
@@ -124,7 +128,8 @@ class Prospective:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A voter that asks for votes. voted: the local key."""
+    """A voter that asks for votes. voted: the local replica's own key, as a candidate votes for
+    itself."""
 
     epoch: int
     tally: VoteTally
@@ -140,14 +145,15 @@ class Candidate:
         return ()
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """A candidate has voted for itself, so it grants pre-votes alone."""
+        """A candidate has voted for itself, so it grants nobody else a vote, but may grant a
+        pre-vote."""
         return pre_vote and is_log_newer
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetch:
-    """A snapshot that is being fetched, and of which the first `position` bytes are here. When it
-    is complete, the host validates it; until the host has answered, nothing is fetched."""
+    """A snapshot that is being fetched. The replica has its first `position` bytes. The host
+    validates a complete snapshot; until the host has answered, nothing is fetched."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -158,12 +164,14 @@ class SnapshotFetch:
 class Follower:
     """A replica that fetches from the leader of its epoch.
 
-    fetch_deadline: after it a voter doubts its leader; every good answer moves it on. has_fetched:
-    whether an answer of this leader was good; from then on pre-votes are refused. has_resigned:
-    whether the leader said that it has resigned, which is final in this epoch. leader_watermark:
-    the high watermark that the leader named last; None before it named one. update_voter_deadline:
-    when to check whether the voter set has this voter's endpoints and versions right.
-    has_updated_leader: whether this voter told the leader about itself, at kraft.version 0.
+    fetch_deadline: the time after which a voter starts a pre-vote; every good answer of the leader
+    moves it further. has_fetched: whether this leader has given a good answer; from then on this
+    replica refuses pre-votes. has_resigned: whether the leader said that it has resigned, which is
+    final in this epoch. leader_watermark: the high watermark that the leader named last; None
+    before it named one. update_voter_deadline: when to check whether the voter set has this voter's
+    endpoints and versions right. has_updated_leader: whether this voter has told the leader its
+    endpoints and versions, at kraft.version 0. fetching: the snapshot that is being fetched; None
+    where there is none.
     """
 
     epoch: int
@@ -179,8 +187,8 @@ class Follower:
     fetching: SnapshotFetch | None = None
 
     def trusting(self, fetch_deadline: int) -> Follower:
-        """The role after a good answer of the leader. Once the leader has resigned nothing changes:
-        it may have answered before it resigned."""
+        """The role after a good answer of the leader. If the leader has resigned, nothing changes:
+        it may have given this answer before it resigned."""
         if self.has_resigned:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
@@ -192,7 +200,7 @@ class Follower:
 
 
 CHECK_QUORUM_FACTOR = 1.5
-"""A leader to which no majority has fetched for this many fetch timeouts resigns."""
+"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
 
 
 OBSERVER_SESSION_MS = 300_000
@@ -202,8 +210,10 @@ OBSERVER_SESSION_MS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
-    """How far a replica's log is. log_end: exclusive. The times are ms of the leader's clock; a
-    field is -1 while it is unknown."""
+    """How far a replica's log is, as its leader knows by the replica's fetches. log_end: exclusive.
+    last_fetch: the time of the last fetch. last_fetch_leader_end: where the leader's log ended at
+    that time (exclusive). last_caught_up: the last time at which the replica had all of the
+    leader's log. Times are in ms of the leader's clock; a field is -1 while it is unknown."""
 
     log_end: int = 0
     last_fetch: int = -1
@@ -211,9 +221,9 @@ class ReplicaProgress:
     last_caught_up: int = -1
 
     def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
-        """The progress after a fetch at `fetch_offset`. The replica is caught up now where it has
-        all of the log, else as of its fetch before where it now has what the log held then
-        (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
+        """The progress after a fetch at `fetch_offset`. If the replica has all of the leader's log,
+        it is caught up now. If it has all that the leader's log held at the replica's fetch before,
+        it was caught up at that time (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
         caught_up = self.last_caught_up
         if fetch_offset >= leader_end:
             caught_up = max(now_ms, caught_up)
@@ -223,7 +233,7 @@ class ReplicaProgress:
 
 
 class ChangeKind(Enum):
-    """The kinds of change of the quorum, of which one is pending at a time."""
+    """The kinds of changes of the quorum. Only one change is pending at a time."""
 
     ADD_VOTER = "add voter"
     REMOVE_VOTER = "remove voter"
@@ -232,9 +242,10 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change of the quorum that is not done. While `last_offset` is None, it waits for the new
-    voter's ApiVersions; then for the commit of the record at `last_offset`.
+    """A change of the quorum that is not done. While `last_offset` is None, it waits until the new
+    voter answers ApiVersions. Then it waits until the record at `last_offset` is committed.
 
+    deadline: when (ms) to stop waiting and answer REQUEST_TIMED_OUT. voter: the voter to be added.
     ack_when_committed: whether the request is answered at the commit, or already at the append.
     is_answered: whether the request has been answered.
     """
@@ -250,12 +261,13 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The leader of its epoch. epoch_start: the offset of its LeaderChange record.
+    """The leader of its epoch. epoch_start: the offset of the epoch's LeaderChange record.
 
     high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
-    a follower. progress: of voters by their keys in the voter set, and of the observers that fetch.
-    heard: node ids of voters that fetched since check_quorum_deadline was set. learned: what voters
-    told of themselves at kraft.version 0, by node id.
+    a follower. progress: how far the logs of voters and observers are; a voter has the key that the
+    voter set gives it. heard: the node ids of the voters that have fetched since
+    check_quorum_deadline was set. change: the pending change of the quorum. learned: the endpoints
+    and versions that voters told this leader at kraft.version 0, by node id.
     """
 
     epoch: int
@@ -291,8 +303,8 @@ class Leader:
         voters: VoterSet,
         now_ms: int,
     ) -> Leader:
-        """The role after a valid fetch. The progress of a voter has the key of the voter set, which
-        may lack the directory."""
+        """The role after a valid fetch. A voter's progress is kept by its key in the voter set,
+        which may have no directory."""
         voter = voters.voter_of(replica)
         key = replica if voter is None else voter.key
         known = self.progress.get(key, ReplicaProgress())
@@ -325,7 +337,7 @@ class Leader:
         return replace(self, progress=progress)
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
-        """The role with the high watermark to which a majority has flushed."""
+        """The role with the highest high watermark up to which a majority has flushed its log."""
         ends = {key: progress.log_end for key, progress in self.progress.items()}
         local = voters.voter_of(self.local)
         if local is not None:
@@ -342,7 +354,7 @@ class Leader:
         return self if len(kept) == len(self.progress) else replace(self, progress=kept)
 
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
-        """The other voters, those with the highest log end first."""
+        """The other voters, in descending order of their log ends."""
         others = voters.others(self.local)
         ends = {v.key: self.progress.get(v.key, ReplicaProgress()).log_end for v in others}
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
@@ -351,7 +363,8 @@ class Leader:
 def check_quorum_deadline(
     voters: VoterSet, local: ReplicaKey, now_ms: int, fetch_timeout_ms: int
 ) -> int:
-    """By when (ms) a majority has to fetch; FOREVER where the leader is the only voter."""
+    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
+    voter."""
     if len(voters) == 1 and voters.is_voter(local):
         return FOREVER
     return now_ms + int(fetch_timeout_ms * CHECK_QUORUM_FACTOR)
@@ -359,9 +372,11 @@ def check_quorum_deadline(
 
 @dataclass(frozen=True, slots=True)
 class Resigned:
-    """A leader that has resigned. leader_id: the local node's, as the epoch has no other leader.
+    """A leader that has resigned. leader_id: the local node id, because the epoch has no other
+    leader.
 
-    unacked: voters that have not answered EndQuorumEpoch. voted: None, as it was for itself.
+    unacked: the node ids of the voters that have not answered EndQuorumEpoch. voted: None, because
+    this replica voted for itself.
     """
 
     epoch: int
@@ -373,5 +388,6 @@ class Resigned:
     voted: ReplicaKey | None = None
 
     def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """A resigned leader has voted for itself in this epoch, so it grants pre-votes alone."""
+        """A resigned leader has voted for itself in this epoch, so it grants nobody else a vote,
+        but may grant a pre-vote."""
         return pre_vote and is_log_newer

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
 from replica.history.fetch import ValidPosition, validate_position
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.roles import Follower, Leader
 
@@ -21,9 +20,10 @@ class SnapshotPolicy:
     """When a state machine makes a snapshot.
 
     max_new_bytes: metadata.log.max.record.bytes.between.snapshots. max_interval_ms:
-    metadata.log.max.snapshot.interval.ms, 0 for none. Either is enough, as in released Kafka.
-    min_changed_ratio: metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set,
-    both max_new_bytes must be reached and this share of the last snapshot's records have changed.
+    metadata.log.max.snapshot.interval.ms, 0 for no such limit. A snapshot is due when one of the
+    two limits is reached, as in released Kafka. min_changed_ratio:
+    metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set, a snapshot is due
+    only when max_new_bytes is reached and this share of the last snapshot's records has changed.
     """
 
     max_new_bytes: int = 20 * 1024 * 1024
@@ -31,8 +31,8 @@ class SnapshotPolicy:
     min_changed_ratio: float | None = None
 
     def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
-        """new_bytes: of records committed since the newest snapshot. interval_ms: the time
-        since."""
+        """Whether a snapshot is due. new_bytes: the bytes of the records committed since the newest
+        snapshot. interval_ms: the time since that snapshot. changed_ratio: see StateMachine."""
         has_bytes = new_bytes >= self.max_new_bytes
         if self.min_changed_ratio is not None:
             return has_bytes and changed_ratio >= self.min_changed_ratio
@@ -41,8 +41,8 @@ class SnapshotPolicy:
 
 
 def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether to write a snapshot with this id: not if it exists, or ends below the log start.
-    Raises UsageError for an id that is not in the committed log."""
+    """Whether to write a snapshot with this id: not if it exists already, or ends below the log
+    start. Raises UsageError for an id that is no position of the committed log."""
     if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
         return False
     committed = core.high_watermark
@@ -62,13 +62,14 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
 
 
 def handle_frozen(core: Core, facts: SnapshotFacts) -> None:
-    """Serve a snapshot of the local state machine from now on."""
+    """Note a new snapshot of the local state machine, which other replicas may fetch from now
+    on."""
     core.log = core.log.with_snapshot(facts)
 
 
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
-    """Restart the log at the leader's snapshot. The epoch may have changed since the fetch: a
-    snapshot holds committed records only, so it is right in every later epoch."""
+    """Restart the log at the leader's snapshot. It doesn't matter if the epoch has changed since
+    the fetch: a snapshot holds committed records only, so it is right in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.log = core.log.with_snapshot(facts)
@@ -83,7 +84,8 @@ def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
 
 
 def restart_at(core: Core, facts: SnapshotFacts) -> None:
-    """Drop the log, which is older than the snapshot, and go on at the snapshot's end offset."""
+    """Drop the log, which is older than this snapshot, and let it go on at the snapshot's end
+    offset."""
     core.log = core.log.reset_to(facts)
     core.effects.restart_at(facts.snapshot_id)
     core.commit_to(facts.snapshot_id.offset)

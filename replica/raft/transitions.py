@@ -1,7 +1,9 @@
-"""The table of all changes of role, and for which cause each may happen. Each goes through `check`.
+"""The table of all changes of role, and the causes for which each may happen. `check` is called for
+every change.
 
-Kafka has this table as prose (QuorumState, with KIP-996). An observer uses the rows of Unattached
-and Follower alone. A leader that removed itself from the voter set is an observer in Resigned.
+In Kafka this table is a comment in prose (QuorumState, with KIP-996). An observer uses the rows of
+Unattached and Follower alone. A leader that removed itself from the voter set is an observer with
+the role Resigned.
 """
 
 from __future__ import annotations
@@ -23,20 +25,21 @@ class TransitionCause(Enum):
     HIGHER_EPOCH = auto()
     """The replica learned of a newer epoch, but not where its leader listens."""
     LEADER_FOUND = auto()
-    """The replica learned of the leader of this epoch or a newer one, or of more endpoints of
-    it."""
+    """The replica learned of the leader of this epoch or of a newer one, or learned more endpoints
+    of its leader."""
     VOTED = auto()
-    """The replica granted another one its vote in this epoch."""
+    """The replica granted another replica its vote in this epoch."""
     TIMEOUT = auto()
-    """Time ran out: a follower's fetch timeout, a leader's check-quorum, the others' election
-    timeout."""
+    """A timeout ended: the fetch timeout of a follower, check-quorum of a leader, the election
+    timeout of any other role."""
     ELECTION_LOST = auto()
     """So many voters refused the pre-vote that it can't reach a majority."""
     MAJORITY_GRANTED = auto()
     PRE_VOTE_UNSUPPORTED = auto()
     """A voter knows no pre-votes, so the replica has to ask for real votes."""
     RESIGNED = auto()
-    """The leader's state machine asked for it, the leader shuts down, or is no voter any more."""
+    """The leader resigned: its state machine asked for that, the leader shuts down, or it is no
+    voter any more."""
 
 
 class Transition(NamedTuple):
@@ -69,7 +72,7 @@ _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 
 def check(current: Role, cause: TransitionCause, following: Role, local_id: int) -> None:
-    """Assert that `following` may come after `current`; if not, the core has a bug.
+    """Assert that the role `following` may come after `current`; if it may not, the core has a bug.
 
     local_id: NO_NODE for a replica without a node id, which can neither vote nor stand.
     """

@@ -1,4 +1,5 @@
-"""The bulk reader: a segment or snapshot, in memory or an open file -> Arrow, at machine speed.
+"""The bulk reader: it reads a segment or snapshot, in memory or in a file, into Arrow by machine
+code.
 
     for batch in RecordScan(data, redactor=redactor):   # replica.scan.arrow
         ...                                             # pyarrow.RecordBatch, 32,768 rows or so
@@ -23,7 +24,7 @@ kernels/     the kernels' code, for numba; imported only to compile it
 native       links compiled code into this process, and calls it
 store        stores compiled code on disk; target: the CPU; compiling: compiles all kernels
 
-A start takes machine code from disk: it neither imports numba nor compiles.
+A process loads machine code from disk when it starts: it neither imports numba nor compiles.
 
 The two readers give the same result. A kernel takes only what it can prove sound: a whole batch in
 its place, with a right CRC and plain records; a value of a known version with every length in

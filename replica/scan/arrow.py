@@ -1,13 +1,13 @@
-"""Batches and records of a segment or snapshot as Arrow, in the order of the file.
+"""Reads batches and records of a segment or snapshot as Arrow, in the order of the file.
 
     reader = RecordScan(data, start=0, expected_offset=None, redactor=redactor)
     for batch in reader:         # pyarrow.RecordBatch of RECORD_SCHEMA
         ...
     reader.damages               # what could not be read, as replica.format.segment.scan reports it
 
-Memory doesn't grow with the data: of a file there is a window in memory (replica.scan.window), and
-at most a chunk's columns, payloads and values live at a time (see the limits of frames and of this
-module), besides one small object for each damage.
+Memory doesn't grow with the data: only a window of the file (replica.scan.window) and the columns,
+payloads and values of one chunk are in memory at a time, besides one small object for each damaged
+place. The module `frames` and this one have the limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from replica.format.compression import Inflation
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.scan.columns import batch_table, located_table, scalar_table
 from replica.scan.regions import Chunk
@@ -26,8 +26,8 @@ from replica.scan.secret_batches import ShownRegions
 from replica.scan.tables import CONFIG_PROGRAM, NO_PROGRAM
 
 SCALAR_ROWS = 8192
-"""Rows of the scalar reader in one Arrow batch, and the bytes of their payloads and values at which
-the batch is closed earlier."""
+"""The most rows of the scalar reader in one Arrow batch. The batch is closed earlier when their
+payloads and values have this many bytes."""
 SCALAR_BYTES = 32 * 1024 * 1024
 
 
@@ -35,8 +35,8 @@ class BatchScan(ShownRegions):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, whether
     or not its CRC is right.
 
-    data, start, expected_offset, redactor: see ShownRegions.
-    Raises UnreadableFileError where the file can't be read on, and nothing for damaged bytes.
+    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError where the
+    file can no longer be read. Damaged bytes raise nothing.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -57,14 +57,14 @@ class RecordScan(ShownRegions):
     """Iterates once over Arrow batches of RECORD_SCHEMA: a row for each record, whose payload is
     Kafka's JSON as Spark's VARIANT.
 
-    Takes and raises what BatchScan does; without a redactor secrets are shown. Batches with a wrong
-    CRC have no rows here (`damages` names them). A record that doesn't decode is a row of type
-    UNREADABLE with `error`. Where the records of a batch can't be told apart any more, one such row
-    stands for the rest of them.
+    The arguments and errors are those of BatchScan; without a redactor secrets are shown. Batches
+    with a wrong CRC have no rows here (`damages` names them). A record that doesn't decode becomes
+    a row of type UNREADABLE whose `error` says why. Where the reader can't find the ends of a
+    batch's records any more, one such row stands for the rest of them.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        from replica.scan.rows import RowWriter  # compiles its kernels
+        from replica.scan.rows import RowWriter  # this import compiles kernels
 
         reader = LogRecordReader(self._redactor)
         inflation = Inflation(self.size)

@@ -1,4 +1,4 @@
-"""Replays whole chunks, as replica.metadata.image.Replay does, at machine speed.
+"""Replays whole chunks by machine code, with the result of replica.metadata.image.Replay.
 
     bulk = BulkReplay(image)
     taken = bulk.take(chunk, source, 0, chunk.row_count, explain=True)
@@ -7,7 +7,7 @@ A kernel keeps what decides about refusals, and where the newest record of each 
 replay's tables are written only when they are needed: for an image, for the reason of the first
 refusal, or for a record that the kernel leaves to the scalar replay. Some records may change
 anything (markers of transactions, CLEAR_ELR). The records after such a record are replayed one by
-one, until filling the kernel's tables again costs no more than that did.
+one, until that has taken as long as filling the kernel's tables again will take.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 
 from replica.errors import DataError
 from replica.format.byte_source import ByteSource
-from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.state import State
 from replica.metadata.record import MetadataRecord
 from replica.scan import frames, tables
@@ -39,8 +40,8 @@ entities."""
 class ReplayOutcome:
     """The outcome of a run of rows.
 
-    row: the row behind the last one that was replayed: the end of the run, or a record without a
-    meaning. refused: how many rows can't be applied. first: the first refused row and its reason;
+    row: the first row that was not replayed: the end of the run, or a record that doesn't decode.
+    refused: the number of rows that can't be applied. first: the first refused row and its reason;
     None where no row was refused, or where the caller didn't ask for the reason.
     """
 
@@ -50,8 +51,8 @@ class ReplayOutcome:
 
 
 class BulkReplay:
-    """A Replay that also takes rows of chunks. It reads the chunks' sources again later. Each
-    method raises MovedError where their bytes have changed meanwhile."""
+    """A Replay that also takes rows of chunks. It reads bytes of the chunks' files again later.
+    Each method raises MovedError where those bytes have changed meanwhile."""
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._replay = Replay(image)
@@ -129,7 +130,7 @@ class BulkReplay:
         return row, int(slots.state[t.STATE_STOP]), int(slots.state[t.STATE_REFUSED])
 
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
-        """Replay one row by the scalar replay. Raises DataError where the row has no meaning."""
+        """Replay one row by the scalar replay. Raises DataError where the row doesn't decode."""
         record = chunk.record(row)
         message = meaning(record, is_control=chunk.is_control(row))
         if self._slots is None:
@@ -151,8 +152,7 @@ class BulkReplay:
             self._one_by_one = 0
 
     def _enter_kernel(self) -> None:
-        """Go back to the kernel, if records are replayed one by one and there have been enough of
-        them."""
+        """Go back to the kernel, if enough records have been replayed one by one."""
         state = self._replay.state
         entities = len(state.topics.values) + len(state.partitions.values)
         if (

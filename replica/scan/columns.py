@@ -1,8 +1,9 @@
-"""The Arrow schemas of the bulk reader, and its columns from the rows of either reader.
+"""The Arrow schemas of the bulk reader, and functions that make its columns from the rows of either
+reader.
 
 Columns of records and batches are those of the tables log_records and log_batches. `position` is
-the first byte of the batch in its file. Times are int64 ms since the epoch, as Kafka has them (-1:
-none). A number is NULL where the row is no record, or the number exceeds 64 bits.
+the first byte of the batch in its file. Times are int64 ms since 1970 (UTC), as in Kafka; -1 stands
+for no time. A number is NULL where the row is no record, or the number exceeds 64 bits.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replica.format.batch import CONTROL_ATTRIBUTE
-from replica.format.segment import LocatedBatch
 from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk
@@ -65,7 +66,8 @@ RECORD_SCHEMA = pa.schema(
 )
 
 MAX_CELL_BYTES = 1 << 30
-"""A payload or value of more bytes is NULL, and `error` says so: Arrow's offsets end at 2 GiB."""
+"""The most bytes of a payload or value. A larger one is NULL, and `error` says so: Arrow's offsets
+end at 2 GiB."""
 TOO_LARGE = f"a cell of more than {MAX_CELL_BYTES} bytes"
 
 _MAX_LONG = (1 << 63) - 1
@@ -99,7 +101,7 @@ def batch_table(chunk: Chunk) -> pa.RecordBatch:
 
 
 def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
-    """Batches that the scalar reader found."""
+    """The Arrow batch of log batches that the scalar reader found."""
     rows = [
         (
             batch.position,
@@ -149,8 +151,8 @@ def _table(schema: pa.Schema, columns: Sequence[Sequence[Any]]) -> pa.RecordBatc
 
 
 def _long(number: int | None) -> int | None:
-    """None for an offset or time that exceeds 64 bits, as in a hostile batch that begins just
-    below."""
+    """The number; None for an offset or time that exceeds 64 bits. A hostile batch whose base
+    offset is just below that limit can have one."""
     return None if number is None or not -_MAX_LONG - 1 <= number <= _MAX_LONG else number
 
 
@@ -166,9 +168,10 @@ def _payload_cell(payload: Payload) -> Any:
 
 
 class ColumnPieces:
-    """A column of texts or bytes while it is made: a kernel's bytes, and rows that are put in.
+    """A column of texts or bytes while it is made, from the bytes of a kernel and from cells that
+    are put in.
 
-    offsets: where the kernel's rows lie in `data`. The rows that are put in are empty there.
+    offsets: where the kernel's rows lie in `data`. Rows whose cells are put in are empty there.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:

@@ -1,7 +1,7 @@
 """The batches of a large file as columns of numbers, some 30 bytes for each batch.
 
-As values (LocatedBatch) they take 560 bytes each, and a log of 10 GB has millions of them. A batch
-becomes a value only when it is asked for.
+A batch as a value (LocatedBatch) takes 560 bytes, and a log of 10 GB has millions of batches. Here
+a batch becomes a value only when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
-from replica.format.segment import ColumnBatches, LocatedBatch
+from replica.format.segment import ColumnBatches
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
@@ -22,8 +23,7 @@ from replica.scan.regions import Chunk
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
 """The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
-"""The position of the three fields of the producer in a batch's header; see
-replica.format.batch."""
+"""The place of the producer's three fields in the header of a batch (see replica.format.batch)."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
@@ -32,8 +32,8 @@ _WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
 class _Column(NamedTuple):
-    """A column of numbers. least: the smallest one. above: each number minus the smallest; None
-    where all numbers are equal."""
+    """A column of numbers. least: the smallest number. above: the difference of each number to the
+    smallest; None where all numbers are equal."""
 
     least: int
     above: np.ndarray | None
@@ -180,7 +180,7 @@ class CompactBatches(ColumnBatches):
 
 
 class Compacting:
-    """Collects the batches of a walk by the kernels, in its order."""
+    """Collects the batches that a walk of the kernels finds, in the order of the file."""
 
     def __init__(self) -> None:
         self._pieces: list[_Piece] = []

@@ -25,7 +25,7 @@ from replica.scan.run_tables import (
 )
 
 SMALL_BYTES = 16 * 1024
-"""Fewer bytes are not worth the call of a kernel, which takes as long as some dozens of batches in
+"""The least bytes for which the kernel is called: a call takes as long as some dozens of batches in
 plain Python."""
 _MAX_LONG = (1 << 63) - 1
 
@@ -36,7 +36,7 @@ def is_compiled() -> bool:
 
 
 def load() -> None:
-    """Have this process find runs by the kernel from now on. Raises what Kernel.load raises."""
+    """Let this process find runs by the kernel from now on. Raises what Kernel.load raises."""
     find_run.load()
     use(compiled_run)
 

@@ -1,4 +1,4 @@
-"""Compiles one kernel, by numba in an own process.
+"""Compiles one kernel, by numba in a process of its own.
 
 In that process numba optimizes nothing (NUMBA_OPT=0), because replica.scan.kernels.emit optimizes
 everything once; and the caller's process needs no memory for numba.
@@ -18,8 +18,9 @@ from replica.installation import line_that_adds
 def compile_kernel(name: str) -> bytes:
     """The object file of the kernel `name`, for the CPU of replica.scan.target.
 
-    It logs a line, because compiling takes some seconds. Raises UsageError where numba isn't
-    installed; KraftlakeError, with the compiler's last line, where it fails or is killed.
+    This function logs a line, because compiling takes some seconds. Raises UsageError where numba
+    isn't installed; KraftlakeError, with the compiler's last line, where the compiler fails or is
+    killed.
     """
     if find_spec("numba") is None:
         raise UsageError(f"the bulk reader needs numba: {line_that_adds('scan')}")
@@ -41,8 +42,8 @@ def compile_kernel(name: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, with its module path. Of numba's settings, only the choice
-    of a CPU stays."""
+    """The environment of this process, with its module path. The settings of numba are left out,
+    except the choice of a CPU."""
     path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}

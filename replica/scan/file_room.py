@@ -22,17 +22,19 @@ from replica.scan.segments import compact_scan, is_large, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
-"""With what a command needs besides, this is less than 1 GiB."""
+"""The MiB for one file by default. Together with the other memory of a command, this is less than 1
+GiB."""
 BATCH_BYTES = 560
-"""The measured bytes for the header of one batch, as a scan and the rules of check hold it."""
+"""The memory (bytes) for the header of one batch in a scan and in the rules of check, as
+measured."""
 COMPACT_BYTES = 150
-"""The measured bytes for one batch in columns. The columns take some 30 bytes; for a while, some of
-them are copied as 64-bit numbers."""
+"""The memory (bytes) for one batch in columns, as measured. The columns take some 30 bytes; for a
+while, some of them are copied as 64-bit numbers."""
 MOST_OPEN = 128
-"""How many files stay open. Reading another file opens it again."""
+"""The number of files that stay open. Any other file is opened again when it is read."""
 MOST_KEPT_BYTES = 64 * 1024 * 1024
-"""How many bytes of small files stay in memory. The bytes of further files are read when they are
-needed."""
+"""The number of bytes of small files that stay in memory. The bytes of further files are read when
+they are needed."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
 _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
@@ -48,7 +50,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """mib: how many MiB one file may take."""
+    """A limit of memory. mib: the number of MiB that one file may take."""
 
     mib: int = DEFAULT_MIB
     _kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
@@ -89,15 +91,15 @@ class FileRoom:
     def scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segment.scan within this room. Raises UnreadableFileError, without a path, where the
-        batches don't fit."""
+        """The result of segment.scan, within this limit of memory. Raises UnreadableFileError,
+        without a path, where the batches don't fit."""
         return self._scanned(scan, data, start, expected_offset)
 
     def compact_scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        """segments.compact_scan within this room; many more batches of a large file fit. Raises
-        UnreadableFileError as `scan` does."""
+        """The result of segments.compact_scan, within this limit of memory. Many more batches of a
+        large file fit than with `scan`. Raises UnreadableFileError as `scan` does."""
         return self._scanned(compact_scan, data, start, expected_offset)
 
     def _scanned(
@@ -119,14 +121,15 @@ class FileRoom:
             raise UnreadableFileError("", self._reason(str(error))) from error
 
     def growing(self, batches: int) -> Growth:
-        """The memory that work on so many batches may take. Their headers are in memory already."""
+        """The memory that work on this number of batches may take. Their headers are in memory
+        already."""
         left = self.mib * _MIB - batches * BATCH_BYTES
         most = max(left * 2 // 3, self.mib * _MIB // 4)  # Arrays grow in steps.
         return Growth(self, most, _resident())
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """The bytes that one file may take: the room, or the machine's free memory where that is
+        """The bytes that one file may take: `wanted`, or the free memory of the machine if that is
         less."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
@@ -143,20 +146,20 @@ DEFAULT_ROOM = FileRoom()
 
 
 class TooMuchMemoryError(Exception):
-    """Some work took more memory than it may. The text says so in one line."""
+    """Some work took more memory than it may take. The text says so in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much memory some work may take: `most` bytes more than `before`, which the process had at
-    the beginning."""
+    """How much memory some work may take: `most` bytes more than the `before` bytes that the
+    process had at the beginning."""
 
     room: FileRoom
     most: int
     before: int
 
     def look(self) -> None:
-        """Raises TooMuchMemoryError where the work has taken more by now."""
+        """Raises TooMuchMemoryError if the work has taken more memory by now."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(
                 f"more than {self.room.mib} MiB of memory for one log and its replay: "

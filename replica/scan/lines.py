@@ -1,4 +1,5 @@
-"""Records as lines of JSON, without Arrow: what `kraftlake dump --json` prints of large files.
+"""Makes lines of JSON of records, without Arrow: the lines that `kraftlake dump --json` prints for
+large files.
 
 found = LineScan(file, prefix=b'{"file":"x","offset":', expected_offset=0)
 for piece in found:
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from replica.format.byte_source import Source
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.scan import frames, tables
 from replica.scan.compiled import write_lines
 from replica.scan.native import Bytes, Longs
@@ -27,12 +28,14 @@ OUTPUT_BYTES = 1024 * 1024
 scalar reader."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
-"""(offsets, timestamps in ms, leader epochs) of rows -> which of the rows are wanted."""
+"""A function that chooses rows. It takes arrays of their offsets, timestamps (ms) and leader
+epochs, and gives an array that is true for the wanted rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarRecord:
-    """A record that the kernel refused. position: where its batch stands in the file."""
+    """A record that the kernel refused. position: the byte of the file at which its batch
+    begins."""
 
     position: int
     leader_epoch: int
@@ -41,8 +44,8 @@ class ScalarRecord:
 
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
-"""Lines, which are valid until the next piece; or a record or batch that the scalar reader must
-read and choose from."""
+"""A piece of the output: lines, whose bytes are valid until the next piece; or a record or a batch
+that the scalar reader must read, and of which it chooses the rows."""
 
 
 def _every_type(record_type: str) -> bool:
@@ -52,9 +55,9 @@ def _every_type(record_type: str) -> bool:
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: see JudgedWalk. prefix: the beginning of each line, up to the
-    offset. choose: None for all rows. takes_type: which record types have lines; a record that
-    doesn't decode goes to the scalar reader whatever its type.
+    data, expected_offset: see JudgedWalk. prefix: the beginning of each line, up to the offset.
+    choose: chooses rows; None for all rows. takes_type: whether a record type has lines. A record
+    that doesn't decode goes to the scalar reader whatever its type is.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The bytes of a log whose files follow each other, and lists at many places of the log, read
+"""Reads bytes of a log whose files follow each other, and reads lists at many places of the log
 together."""
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from replica.scan.native import Bytes, Longs
 
 _INT32, _UUID = 4, 16
 _SPAN_BYTES = 1024 * 1024
-"""Places at most _GAP_BYTES apart are read together, up to _SPAN_BYTES. Behind the last place
-_BEHIND_BYTES more are read, within which most lists end."""
+"""Places that are at most _GAP_BYTES apart are read together, up to _SPAN_BYTES at once. Behind the
+last place, _BEHIND_BYTES more are read, in which most lists end."""
 _GAP_BYTES = 4096
 _BEHIND_BYTES = 512
 _LENGTH_BYTES = 5
-"""The most bytes of a list's length."""
+"""The most bytes that the length of a list takes."""
 
 
 class LogBytes:
@@ -48,7 +48,7 @@ class LogBytes:
         return self._bases[-2]
 
     def at(self, place: int, size: int) -> bytes:
-        """The bytes at a place, all in one file."""
+        """The bytes at a place. All of them must lie in one file."""
         number = bisect_right(self._bases, place, 0, len(self._files)) - 1
         return bytes(_read(self._files[number], place - self._bases[number], size))
 
@@ -78,8 +78,9 @@ class LogBytes:
         return [known[piece] for piece in pieces]
 
     def _lists(self, places: Longs, size: int) -> Iterator[tuple[list[int], Bytes, int]]:
-        """(indexes into places, their elements' bytes, elements of each), for lists of the same
-        length together. Empty lists are left out."""
+        """The lists at these places, in groups of lists with the same length. A group is (indexes
+        into places, the bytes of all elements, the number of elements of each list). Empty lists
+        are left out."""
         bases = np.array(self._bases[:-1] or [0], np.int64)
         files = np.searchsorted(bases, places, side="right") - 1
         for number in np.unique(files).tolist():
@@ -105,7 +106,8 @@ def _spans(positions: Longs) -> Iterator[tuple[int, int]]:
 def _of_span(
     file: ByteSource, numbers: Longs, positions: Longs, size: int
 ) -> Iterator[tuple[list[int], Bytes, int]]:
-    """What _lists gives for lists close together. numbers: their indexes."""
+    """The groups that _lists gives, for lists whose places are read together. numbers: the indexes
+    of these lists."""
     begin = int(positions[0])
     behind = min(int(positions[-1]) + _BEHIND_BYTES, file.size)
     data = np.frombuffer(_read(file, begin, behind - begin), np.uint8)
@@ -123,7 +125,7 @@ def _of_span(
 
 
 def _length(raw: bytes) -> tuple[int, int]:
-    """(elements, bytes of their count)."""
+    """(number of elements, bytes that this number takes) of the list at the beginning of `raw`."""
     try:
         length, at = read_unsigned_varint(raw, 0)
     except DataError as error:

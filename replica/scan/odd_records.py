@@ -1,4 +1,5 @@
-"""Finds the records of a large file that the scalar reader must look at. All others are sound."""
+"""Finds the records of a large file that the scalar reader must look at. All other records are
+sound."""
 
 from __future__ import annotations
 

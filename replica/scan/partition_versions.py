@@ -1,4 +1,4 @@
-"""Partitions as a kernel replays them: their versions and changes, told as columns of Arrow.
+"""Replays partitions by a kernel, and gives their versions and changes as columns of Arrow.
 
     book = PartitionVersions()
     row = book.take(rows, 0)      # replica.scan.version_input; where it stopped
@@ -43,7 +43,7 @@ from replica.scan.version_input import VersionRows
 
 _MIB = 1024 * 1024
 _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
-"""The bytes of the texts that one call tells, by kind of text."""
+"""The most bytes of the texts that one call gives, for each kind of text."""
 _FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
 _LISTS = (
     t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES,
@@ -71,7 +71,8 @@ class HeldPartition(NamedTuple):
 
 
 class NewTopic(NamedTuple):
-    """A topic, the row that created it, and that row's offset, time and epoch."""
+    """A topic that the kernel created. row: the row that created it, with its offset, time (ms) and
+    epoch."""
 
     topic_id: str
     name: str
@@ -82,8 +83,9 @@ class NewTopic(NamedTuple):
 
 
 class ToldVersions(NamedTuple):
-    """Versions that ended. row: the row that ended each; -1 for a version that is still valid.
-    offset to record_type: columns of ValidFrom. key, name, value: texts."""
+    """Columns of versions that ended. row: the row that ended the version; -1 for a version that is
+    still valid. offset, time, epoch, record_offset, record_type: see ValidFrom. key, name, value:
+    texts."""
 
     row: Longs
     offset: Longs
@@ -97,8 +99,8 @@ class ToldVersions(NamedTuple):
 
 
 class ToldChanges(NamedTuple):
-    """row: the row that made each change. change: its index in version_tables.CHANGES. The others
-    are texts; `old` is NULL where the partition is new."""
+    """Columns of changes. row: the row that made the change. change: its index in
+    version_tables.CHANGES. key, name, old, new: texts; `old` is NULL where the partition is new."""
 
     row: Longs
     change: Longs
@@ -109,7 +111,7 @@ class ToldChanges(NamedTuple):
 
 
 class PartitionVersions:
-    """The partitions of all existing topics, as far as `take` and `learn` got them."""
+    """The partitions of all existing topics, as `take` and `learn` were given them."""
 
     def __init__(self) -> None:
         self._slots: Longs = np.zeros(_FIRST_SLOTS * SLOT_COLUMNS, np.int64)
@@ -154,8 +156,8 @@ class PartitionVersions:
         return bool(self._state[STATE_STOP] == t.STOP_FULL and has_told)
 
     def learn(self, rows: VersionRows) -> None:
-        """Take rows of which nothing is to be told. A TOPIC_RECORD or REMOVE_TOPIC_RECORD among
-        them removes all partitions of the topic."""
+        """Replay rows without giving versions or changes for them. A TOPIC_RECORD or
+        REMOVE_TOPIC_RECORD among them removes all partitions of the topic."""
         self._state[t.TOLD_SILENT] = 1
         row = 0
         while row < rows.count:
@@ -167,8 +169,8 @@ class PartitionVersions:
             row = end
 
     def learn_topic(self, rows: VersionRows, row: int, topic_id: str) -> bool:
-        """As `learn`, for one row of a log about this topic. False where the kernel can't read the
-        row."""
+        """Do the same as `learn` for one row of a log, which is about this topic. Returns False
+        where the kernel can't read the row."""
         self._state[t.TOLD_SILENT], self._state[t.TOLD_TOPIC] = 1, -1
         self._run(rows, row, row + 1)
         topic = int(self._state[t.TOLD_TOPIC])
@@ -196,7 +198,8 @@ class PartitionVersions:
         return ToldVersions(*numbers, *texts)
 
     def told_changes(self) -> ToldChanges:
-        """The changes since they were last read. Afterwards they and the versions are forgotten."""
+        """The changes since they were last read. The kernel then forgets these changes, and the
+        versions too."""
         count = int(self._state[t.TOLD_CHANGES])
         numbers = (self._column(k, count) for k in (t.CHANGE_ROW, t.CHANGE_TYPE))
         texts = [
@@ -336,7 +339,7 @@ class PartitionVersions:
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
-    """The texts, NULL where `missing` is true."""
+    """The texts, with NULL in place of those where `missing` is true."""
     if not missing.any():
         return texts
     valid = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())

@@ -1,10 +1,12 @@
-"""Drives the frame kernel over a source, and the scalar reader over what the kernel refuses.
+"""Runs the frame kernel over a source, and the scalar reader over the batches that the kernel
+refuses.
 
-The scalar reader (replica.format.segment.scan) walks over frames by lengths and CRCs. It judges
-base offsets, and needs at most two batches behind a doubtful one for that. The kernel takes runs of
-batches that the walk would take without a damage, and the judgement without a doubt. Neither looks
-back over such a run, so the scalar walk continues behind it as if it had walked it. Where the
-kernel stops, the walk goes step by step until none of its frames is in doubt.
+The scalar reader (replica.format.segment.scan) walks from batch to batch by lengths and CRCs. It
+also judges base offsets, for which it needs at most two batches behind a doubtful one. The kernel
+takes runs of batches in which the scalar reader would find no damage and no doubtful base offset.
+The scalar reader never looks back over such a run, so it can continue behind the run as if it had
+read it. Where the kernel stops, the scalar reader goes on batch by batch until no base offset is in
+doubt.
 
 The kernel sees a window of the source at a time. A batch that the window cuts off is read whole
 before it is judged. The scalar walk reads what it needs from the source itself.
@@ -22,7 +24,8 @@ from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.byte_source import Source
 from replica.format.content import batch_bytes
 from replica.format.record import Record
-from replica.format.segment import JudgedWalk, LocatedBatch
+from replica.format.segment import JudgedWalk
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.compiled import walk_frames
 from replica.scan.native import Bytes, Longs
@@ -33,8 +36,8 @@ _MAX_LONG = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one call of the kernel took. It is valid until the next call, which overwrites the
-    arrays.
+    """The batches that one call of the kernel took. The chunk is valid until the next call, which
+    overwrites the arrays.
 
     array: the bytes, of which the first is byte `start` of the file. batches, rows: the tables of
     replica.scan.frames, by column. Positions count from the array's first byte.
@@ -66,8 +69,8 @@ class Chunk:
 
 
 Region: TypeAlias = "Chunk | LocatedBatch"
-"""A run of batches that the kernel took, or one batch, with its position in the file, for the
-scalar reader."""
+"""A run of batches that the kernel took; or one batch, with its position in the file, that the
+scalar reader must read."""
 
 
 class Regions(JudgedWalk):
@@ -116,8 +119,8 @@ class Regions(JudgedWalk):
         return window.holds(position, 0) or window.reach(position, frames.HEADER_BYTES)
 
     def _by_kernel(self, program_of: Longs | None) -> Iterator[Region]:
-        """Runs up to the next frame that is out of order, and between them the batches whose
-        records the kernel refuses."""
+        """Chunks up to the next batch that isn't sound or in its place, and between them the
+        batches whose records the kernel refuses."""
         more = True
         while more:
             stop = self._walk_frames(program_of)

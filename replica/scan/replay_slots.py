@@ -1,5 +1,4 @@
-"""The replay kernel's tables as numpy arrays: how they are made from a state, grow, and are
-read."""
+"""Makes the replay kernel's tables as numpy arrays from a state, lets them grow, and reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Table = npt.NDArray[np.int64]
 """A row of SLOT_COLUMNS for each slot."""
 
 _PER_ROW = 2
-"""The most slots, and keys of bytes, that one row can need: those of a topic and its name, or of a
+"""The most slots and keys that one row can need: those of a topic and its name, or those of a
 config and its topic's name."""
 
 
@@ -42,8 +41,8 @@ class ReplaySlots:
         self._index(with_hashes=False)
 
     def reserve(self, rows: int, size: int) -> None:
-        """Make room for everything that so many rows can need. size: the bytes of all their
-        values."""
+        """Make room for everything that `rows` rows can need. size: the bytes of the values of
+        these rows."""
         slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
         if slots * t.SLOT_COLUMNS > self.slots.size:
             capacity = 1 << (slots - 1).bit_length()
@@ -60,7 +59,7 @@ class ReplaySlots:
         return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
 
     def texts(self, slots: Table) -> list[str]:
-        """The keys of the slots of kind NAME: texts."""
+        """The keys of slots of the kind NAME, which are texts."""
         places = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].tolist()
         return [self.arena[at : at + size].tobytes().decode() for at, size in places]
 
@@ -71,7 +70,7 @@ class ReplaySlots:
 
 
 def topic_ids(slots: Table) -> list[str]:
-    """The keys of the slots of kind TOPIC."""
+    """The keys of slots of the kind TOPIC, which are topic ids."""
     raw = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].astype(">i8").tobytes()
     return [uuid_text(raw[at : at + 16]) for at in range(0, len(raw), 16)]
 

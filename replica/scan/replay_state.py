@@ -1,4 +1,4 @@
-"""Writes what the replay kernel's slots hold into the tables of a replay."""
+"""Writes the content of the replay kernel's slots into the tables of a replay."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from replica.errors import DataError
 from replica.format.content import MovedError
-from replica.metadata.image import Replay
+from replica.metadata.codec import decode
 from replica.metadata.image.partition import Partition
+from replica.metadata.image.replay import Replay
 from replica.metadata.image.state import TOPIC_RESOURCE, State
-from replica.metadata.reader import decode
 from replica.model.keys import ZERO_UUID
 from replica.scan import replay_tables as t
 from replica.scan.log_bytes import LogBytes
@@ -31,7 +31,7 @@ _LISTS = range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1)
 
 
 def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Apply the PUTs that are not applied yet, except those of configs."""
+    """Apply the PUTs (see replay_tables) that are not applied yet, except those of configs."""
     count = int(slots.state[t.STATE_PUTS])
     if count:
         slots.state[t.STATE_PUTS] = 0
@@ -72,8 +72,8 @@ def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
 
 
 def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """Write the topics. A topic that changed was made or removed, so the partitions that it had
-    before are gone."""
+    """Write the topics. A topic that changed was created or removed, so the partitions that it had
+    before don't exist any more."""
     names = slots.texts(table[topics[:, t.TOPIC_NAME]])
     columns = topics[:, [t.TOPIC_EXISTS, t.SLOT_OFFSET, t.TOPIC_REMOVED_AT]].tolist()
     for topic_id, name, told in zip(topic_ids(topics), names, columns, strict=True):
@@ -89,8 +89,8 @@ def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State)
 
 
 def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -> None:
-    """Write the names. A name that changed leads to another topic, or its topic was removed, which
-    removes its configs."""
+    """Write the names. If a name changed, it belongs to another topic now, or its topic was
+    removed, and its configs with it."""
     ids = topic_ids(table[np.maximum(names[:, t.NAME_OWNER], 0)])
     columns = names[:, [t.NAME_OWNER, t.NAME_REMOVED_AT, t.NAME_CONFIGS_GO]].tolist()
     for name, topic_id, told in zip(slots.texts(names), ids, columns, strict=True):
@@ -107,7 +107,7 @@ def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -
 
 
 def _write_configs(configs: Table, table: Table, log: LogBytes, replay: Replay) -> None:
-    """Write the configs, except those that were removed with their topic since."""
+    """Write the configs, except those that were removed together with their topic."""
     names = configs[:, t.PUT_NAME]
     lives = table[np.maximum(names, 0), t.SLOT_LIFE]
     _apply(configs[(names == t.NOBODY) | (lives == configs[:, t.SLOT_LIFE])], log, replay)
@@ -137,8 +137,8 @@ def _keys(parts: Table, table: Table) -> list[tuple[str, int]]:
 
 
 def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterator[Partition]:
-    """The values of these partitions. old: their values in the replay's tables, whose lists stand
-    for KEPT. Where no directory is known, each replica has the zero uuid."""
+    """The values of these partitions. old: their values in the replay's tables; a list that is KEPT
+    is taken from there. Where no directory is known, each replica has the zero uuid."""
     found: dict[int, list[Any]] = {
         column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
         for column in _COLUMNS

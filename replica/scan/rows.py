@@ -26,8 +26,8 @@ from replica.scan.regions import Chunk
 from replica.scan.scalar_rows import ScalarRow, record_row
 
 PAYLOAD_BYTES = 24 * 1024 * 1024
-"""The bytes of kernels' payloads in one Arrow batch. A row without room begins the next batch. A
-record whose payload might be larger than this is read by the scalar reader."""
+"""The most bytes of payloads by kernels in one Arrow batch. A row that doesn't fit begins the next
+batch. The scalar reader reads a record whose payload might be larger than this."""
 _DICTIONARY_BYTES = 16 * 1024 * 1024
 
 _TYPE_NAMES = np.array([program.schema.name for program in tables.KERNEL_PROGRAMS], object)
@@ -37,7 +37,8 @@ _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _Payloads:
-    """What a kernel wrote for rows low <= row < high. refused: rows, counted from low."""
+    """The payloads that a kernel wrote for the rows low <= row < high. refused: the rows that it
+    refused, counted from low."""
 
     high: int
     refused: list[int]
@@ -48,7 +49,8 @@ class RowWriter:
     """Makes Arrow batches of chunks. It keeps the kernels' buffers from chunk to chunk."""
 
     def __init__(self, reader: LogRecordReader, guarded: int) -> None:
-        """guarded: the program whose secrets are to be redacted, NO_PROGRAM for none."""
+        """guarded: the program whose records may hold secrets, which are to be redacted; NO_PROGRAM
+        where secrets are shown."""
         self._reader = reader
         self._guarded = guarded
         self._kernel = _variant_kernel()

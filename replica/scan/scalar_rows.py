@@ -1,5 +1,5 @@
-"""Rows by the scalar reader. It reads what the kernels refuse, and the tests compare the kernels
-with it."""
+"""Makes rows by the scalar reader, for records that the kernels refuse. The tests compare the
+kernels with it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from replica.metadata.log_record import UNREADABLE, LogRecordReader
 from replica.metadata.variant import encode_variant
 
 Payload: TypeAlias = "tuple[bytes, bytes] | None"
-"""(value, metadata) of a VARIANT; None where nothing decoded."""
+"""(value, metadata) of a VARIANT; None where the record doesn't decode."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """One row of RecordScan without its batch's columns; `timestamp` in ms."""
+    """One row of RecordScan, without the columns about its batch. timestamp: in ms."""
 
     offset: int
     timestamp: int | None
@@ -37,10 +37,10 @@ def batch_rows(
     reader: LogRecordReader,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch with a right CRC. inflation: of the batch's file.
+    """A row for each record of one batch with a right CRC. inflation: that of the batch's file.
 
-    Where the records can't be told apart any more, a last row of type UNREADABLE says why. Its
-    value is what may be shown of the batch.
+    Where the ends of records can't be found any more, a last row of type UNREADABLE says why. Its
+    value is that part of the batch which may be shown.
     """
     next_offset = header.base_offset
     try:

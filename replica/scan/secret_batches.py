@@ -1,4 +1,5 @@
-"""Finds the batches of a large file that may hold a secret. A redacted CRC is shown for them.
+"""Finds the batches of a large file that may hold a secret. The CRC that is shown for them is a
+redacted one.
 
 The CRC depends only on the batch's bytes, not on a key. With the CRC and everything else that is
 shown of the batch, anybody could check guesses of the secret. The same is true for the right CRC of
@@ -13,7 +14,7 @@ import numpy as np
 
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import is_harmless, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.scan import frames
@@ -27,9 +28,9 @@ class ShownRegions(Regions):
     """The regions of a file, with the CRCs that may be shown for its batches.
 
     data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
-    replica.format.byte_source for what may change meanwhile).
-    expected_offset: base offset that the first batch must have, None where any will do.
-    redactor: None shows all CRCs as they are, and all secrets.
+    replica.format.byte_source for what may change meanwhile). expected_offset: the base offset that
+    the first batch must have; None for any. redactor: redacts secrets; None to show all secrets,
+    and all CRCs as they are.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ShownRegions(Regions):
 
 
 def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[int]:
-    """The first byte of each of a file's batches that may hold a secret, rising."""
+    """The position (byte) of each batch of a file that may hold a secret, in ascending order."""
     secret = _SecretRows()
     regions = Regions(data, 0, expected_offset)
     inflation = Inflation(regions.size)
@@ -99,7 +100,7 @@ class _SecretRows:
         self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
 
     def batches_of(self, chunk: Chunk) -> list[int]:
-        """The numbers of the chunk's batches that may hold a secret, rising."""
+        """The numbers of the chunk's batches that may hold a secret, in ascending order."""
         count = find_odd_rows(
             chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM,
             self._sought, self._odd, self._places,

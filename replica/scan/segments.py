@@ -13,20 +13,15 @@ from importlib.util import find_spec
 
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.byte_source import Source, byte_source
-from replica.format.segment import (
-    AnyWalk,
-    BatchWalk,
-    LocatedBatch,
-    SegmentScan,
-    TooManyBatchesError,
-    collected,
-)
+from replica.format.segment import AnyWalk, BatchWalk, SegmentScan, TooManyBatchesError, collected
+from replica.format.walk import LocatedBatch
 
 MIN_BYTES = 8 * 1024 * 1024
-"""For a smaller file, loading the compiled kernels takes longer than the scalar reader does."""
+"""The least bytes of a file for which the kernels are loaded: for a smaller file, loading them
+takes longer than the scalar reader."""
 MIN_BYTES_LOADED = 32 * 1024
-"""The same when this process has loaded the kernels: for a smaller file the buffers cost more than
-they save."""
+"""The least bytes of a file for which kernels that are loaded already are used: for a smaller file,
+their buffers cost more time than the kernels save."""
 _KERNELS = "replica.scan.compiled"
 
 
@@ -37,7 +32,7 @@ def scan(
     expected_offset: int | None = None,
     most_batches: int | None = None,
 ) -> SegmentScan:
-    """segment.scan by the reader that is faster for a source of this size on this machine."""
+    """The result of segment.scan, by whichever reader is faster for a source of this size."""
     return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
 
 
@@ -53,7 +48,8 @@ def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = Non
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """segment.BatchWalk by the reader that is faster for a source of this size."""
+    """A walk as segment.BatchWalk does it, by whichever reader is faster for a source of this
+    size."""
     source = byte_source(data)
     chosen = bulk_walk if is_large(source.size) else BatchWalk
     return chosen(source, start=start, expected_offset=expected_offset)
@@ -90,7 +86,7 @@ def compact_scan(
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """segment.BatchWalk by the kernels, which have checked the headers."""
+    """A walk as segment.BatchWalk does it, by the kernels, which check the headers."""
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Regions
 

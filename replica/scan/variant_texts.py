@@ -1,4 +1,4 @@
-"""Columns of Spark's VARIANT as JSON text, which programs read that know no VARIANT."""
+"""Turns columns of Spark's VARIANT into JSON text, for programs that don't know VARIANT."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replica.scan.native import Bytes, Longs
 from replica.scan.tables import VARIANT_COLUMNS, VARIANT_DEPTH
 
 OUTPUT_BYTES = 8 * 1024 * 1024
-"""Bytes of JSON that the kernel writes at a time. A VARIANT whose text might be longer is read by
-the scalar reader."""
+"""The most bytes of JSON that the kernel writes at a time. The scalar reader reads a VARIANT whose
+text might be longer."""
 
 
 def is_variant(kind: pa.DataType) -> bool:
@@ -60,7 +60,8 @@ def _texts(column: pa.StructArray) -> list[pa.StringArray]:
 
 
 def _parts(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
-    """The bytes of all rows, and where each row's begin and end."""
+    """(the bytes of all rows together, the position at which each row begins, and the last one
+    ends)."""
     _, offsets, data = column.buffers()
     first, count = column.offset, len(column)
     if offsets is None or count == 0:

@@ -1,5 +1,5 @@
-"""The input of replica.scan.partition_versions: values of records, and what else is known of
-each."""
+"""The input of replica.scan.partition_versions: the values of records, with the offset, time and
+epoch of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from replica.scan.native import Bytes, Longs, flat
 
 MOST_ROWS = frames.ROWS
 RECORD_TYPES = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
-"""The types that the kernel replays. A version gives its record type by the index here."""
+"""The record types that the kernel replays. A version names its record type by the index in this
+list."""
 _OF_TOPICS = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
 
 NOWHEN = -(1 << 63)
@@ -39,8 +40,9 @@ _PROGRAMS = tables.program_table(keep_secrets=True)
 
 @dataclass(frozen=True)
 class VersionRows:
-    """Up to MOST_ROWS records for the kernel. sizes: of their values. taken: whether the kernel may
-    take each. topics: the topics' ids, if all records are of topics."""
+    """Up to MOST_ROWS records for the kernel. sizes: the bytes of each record's value. taken:
+    whether the kernel may take the record. topics: the ids of the topics, if all records are about
+    topics."""
 
     source: Bytes
     table: Longs
@@ -56,15 +58,15 @@ class VersionRows:
 
     @property
     def record_types(self) -> Longs:
-        """The index of each in RECORD_TYPES; negative where it is of another type."""
+        """The index of each record's type in RECORD_TYPES; negative for other types."""
         return self.table[v.ROW_TYPE * frames.ROWS : v.ROW_TYPE * frames.ROWS + self.count]
 
 
 def rows_of(
     values: pa.Array, offsets: Longs, times: Longs, epochs: Longs, is_control: pa.Array
 ) -> VersionRows:
-    """Records of a log. values: a binary array, NULL where a record is for the scalar replay.
-    times: NOWHEN where a record has none."""
+    """The input for records of a log. values: a binary array, with NULL for each record that is
+    left to the scalar replay. times: in ms, NOWHEN for a record without a time."""
     source, starts, sizes = _bytes_of(values)
     programs = _programs(source, starts, sizes)
     programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
@@ -91,9 +93,9 @@ def silent_rows(
     since: Sequence[Sequence[int]] = (),
     topics: Sequence[str] = (),
 ) -> VersionRows:
-    """Records of which the kernel is to tell nothing, because the scalar replay has told it. since:
-    for each record of a partition its offset, time, epoch, the record's offset and record type.
-    topics: for records of topics the topics' ids."""
+    """The input for records for which the kernel gives no versions and changes, because the scalar
+    replay has given them. since: for each record about a partition, the five numbers of ValidFrom.
+    topics: for records about topics, the ids of these topics."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
@@ -110,7 +112,8 @@ def silent_rows(
 
 
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
-    """(all bytes, where each value begins, its size); size -1 for NULL."""
+    """(the bytes of all values, the position at which each value begins, its size); the size is -1
+    for NULL."""
     validity, offsets, data = values.buffers()
     source = np.zeros(tables.SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]

@@ -1,13 +1,16 @@
 """The simulator: one seed decides everything that happens to a quorum. A broken invariant ends the
 run.
 
-- `simulation`: the run; `schedule`: its events by time; `workload`: the appended records.
-- `node`, `host`: a machine, and the replica on it.
+- `simulation`: one run. `schedule`: the run's events in the order of time. `workload`: the records
+  that clients append.
+- `node`, `host`: a simulated machine, and the replica on it.
 - `disk`, `network`, `nemesis`: the faults.
-- `invariants`: what must hold in spite of the faults; `broken` explains their names. `elections`,
-  `appends` and `ledger`: what `invariants` remembers of votes, of clients and of logs.
-- `node_files`: a node's disk made from bytes, and read back.
-- `coverage`: what a run has reached; `guided`: a campaign that goes on from what it reached.
-- `rehearsal`: captured directories of a quorum, which goes on from there.
-- `scenarios`: scripted runs without chance, written as log directories.
+- `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'
+  names. `elections`, `appends` and `ledger`: what `invariants` remembers of votes, of clients and
+  of logs. `check_quorum`: checks leaders without a quorum.
+- `node_files`: makes a node's disk from bytes, and reads the bytes of a disk.
+- `coverage`: notes the situations that a run has reached. `counts`: counts them over a campaign.
+  `guided`: a campaign whose runs go on from situations that earlier runs reached.
+- `rehearsal`: runs a quorum on from its captured directories.
+- `scenarios`: plays scripts in which nothing happens by chance, and writes their log directories.
 """

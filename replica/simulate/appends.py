@@ -1,4 +1,4 @@
-"""What clients see: an append is invoked, and later acknowledged or not.
+"""Checks what clients see: a client invokes an append, which is acknowledged later or never.
 
 Linearizable means three things. Each acknowledged batch is in the log once, at the acknowledged
 offset. A batch without an acknowledgement is in the log once or not at all. A batch that was
@@ -20,9 +20,9 @@ from replica.simulate.ledger import Ledger
 
 @dataclass(slots=True, eq=False)
 class InvokedAppend:
-    """One batch. leader, epoch: where the append was invoked. floor: the end (exclusive) of all
-    that was acknowledged before. offset: the batch's base offset; None until a state machine gets
-    it."""
+    """The append of one batch. leader, epoch: the replica at which it was invoked, and its epoch.
+    floor: the end offset (exclusive) of all batches that were acknowledged before. offset: the
+    batch's base offset; None until a state machine is given the batch."""
 
     leader: SimulatedHost
     epoch: int
@@ -32,8 +32,8 @@ class InvokedAppend:
 
 
 class Appends:
-    """All appends of a run, by the bytes that the batch's CRC covers, which no two batches
-    share."""
+    """All appends of a run. The key of an append is the bytes that its batch's CRC covers, because
+    no two batches have the same."""
 
     def __init__(self) -> None:
         self._appends: dict[bytes, InvokedAppend] = {}
@@ -41,7 +41,7 @@ class Appends:
 
     @property
     def acknowledged(self) -> int:
-        """How many appends were acknowledged."""
+        """The number of appends that were acknowledged."""
         return sum(append.is_acknowledged for append in self._appends.values())
 
     def invoked(self, leader: SimulatedHost, epoch: int, batches: Sequence[bytes]) -> None:

@@ -26,7 +26,7 @@ INVARIANTS = {
 
 
 class BrokenInvariantError(KraftlakeError):
-    """name: one of INVARIANTS. detail: what broke it."""
+    """An invariant is broken. name: one of INVARIANTS. detail: what broke it."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(name, detail)

@@ -1,4 +1,4 @@
-"""Leaders that have lost their quorum: how long one leads on whom too few voters fetch from."""
+"""Checks how long a leader goes on to lead although less than a majority fetches from it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from replica.simulate.ledger import Shadow
 from replica.simulate.node import key_of
 
 LONGEST = 3
-"""A leader may lead for so many fetch timeouts without a majority. The core's own deadline is 1.5
-of them after a majority has fetched, and the voters of a majority may fetch as far apart."""
+"""The number of fetch timeouts for which a leader may lead without a majority. The core's deadline
+is 1.5 fetch timeouts after a majority has fetched, and the fetches of that majority may lie as far
+apart again."""
 
 
 @dataclass(slots=True)
 class _Term:
     """A leader's time in an epoch. Times are ms of the leader's clock.
 
-    since: the time from which on a majority of `voters` must fetch. fetched: when each replica
-    fetched last. stepped: the time of the leader's newest step.
+    since: the time from which on a majority of `voters` must fetch. fetched: the time of each
+    replica's last fetch. stepped: the time of the leader's newest step.
     """
 
     epoch: int
@@ -37,8 +38,8 @@ class _Term:
 
 
 class CheckQuorum:
-    """Judges how long a leader leads without a majority that fetches. judged: see Invariants; it
-    counts each start of a leader."""
+    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants;
+    each start of a leader counts."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged
@@ -49,8 +50,8 @@ class CheckQuorum:
         self._terms.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check a step of a leader. A machine that a slow disk has held up begins anew: what it was
-        sent meanwhile still waits."""
+        """Check a step of a leader. After a slow disk has held up the machine, the time begins
+        anew, because the fetches that arrived meanwhile still wait."""
         role, now = host.raft.role, host.taken_at
         if not isinstance(role, Leader):
             return
@@ -72,7 +73,8 @@ class CheckQuorum:
             broken("check quorum", f"{key} leads {role.epoch} after {alone} ms without a majority")
 
     def _majority_at(self, key: ReplicaKey, term: _Term) -> int:
-        """When the newest majority was complete; the newest step where the leader needs nobody."""
+        """The newest time at which a majority had fetched; the time of the newest step where the
+        leader alone is a majority."""
         voters = term.voters
         needed = majority(len(voters)) - voters.is_voter(key)
         if needed < 1:

@@ -1,5 +1,5 @@
-"""How often a run took each transition, was struck by each fault and judged each invariant: numbers
-that add up over the runs of a campaign."""
+"""Counts how often a run made each change of role, was struck by each fault, and checked each
+invariant. The numbers of a campaign's runs can be added up."""
 
 from __future__ import annotations
 

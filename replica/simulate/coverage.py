@@ -1,5 +1,5 @@
-"""What a run has reached: which replica took which message in which role, what came of it, and
-which fault was the newest."""
+"""Notes the situations that a run has reached. A situation is: a replica in a role took a message
+with an outcome, after a fault."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ NO_OUTCOME = "-"
 
 
 class Coverage:
-    """reached: (role, message, outcome, fault) of the steps of a run.
+    """The situations of a run. reached: (role, message, outcome, fault) of each step.
 
-    role: before the step. message: the type of the request or response, or of another input.
-    outcome: why the role changed (replica.raft.transitions.Cause), else the error of the answer
-    (replica.model.kafka_errors.ErrorCode), else NO_OUTCOME. fault: the newest strike of the run.
-    transitions, faults: how often each happened.
+    role: the role before the step. message: the type of the request, of the response, or of another
+    input. outcome: why the role changed (replica.raft.transitions.TransitionCause); where it
+    didn't, the error of the answer (replica.model.kafka_errors.ErrorCode); else NO_OUTCOME. fault:
+    the newest fault of the run. transitions, faults: how often each change of role and each fault
+    happened.
     """
 
     def __init__(self) -> None:

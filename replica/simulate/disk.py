@@ -31,8 +31,8 @@ class PowerLossError(Exception):
 class DiskFaults:
     """The faults of a disk. Rates are probabilities for each call, from 0 to 1.
 
-    capacity_bytes: writes beyond it fail; None for an endless disk. call_ms: how long every write
-    and sync takes; see `SimulatedDisk.busy_ms`.
+    capacity_bytes: writes beyond this size fail; None for an endless disk. call_ms: how long every
+    write and sync takes (see `SimulatedDisk.busy_ms`).
     """
 
     read_error_rate: float = 0.0
@@ -75,8 +75,8 @@ class _Inode:
         self.unsynced.clear()
 
     def lose(self, random: Random) -> None:
-        """Let a sync fail: bytes that it didn't write stay readable, but no later sync writes
-        them."""
+        """Let a sync fail: the bytes that it should have written stay readable, but no later sync
+        writes them."""
         for write in _subset(random, self.unsynced):
             write.apply(self.synced)
         self.unsynced.clear()
@@ -89,7 +89,7 @@ class _Inode:
         for write in survivors[-1:]:
             is_torn = write.data and random.random() < 0.5
             write.apply(self.synced, random.randrange(len(write.data or b"")) if is_torn else None)
-        if self.unsynced and random.random() < 0.2:  # the size was synced, but not the bytes
+        if self.unsynced and random.random() < 0.2:  # the size reached the disk, but not the bytes
             self.synced.extend(bytes(max(0, longest - len(self.synced))))
         self.unsynced.clear()
         self.content = Content(self.synced)
@@ -117,7 +117,8 @@ class _Folder:
 
 
 def _subset(random: Random, items: list[_T]) -> list[_T]:
-    """None, all, the first ones or any subset of the items, each in a quarter of the crashes."""
+    """A subset of the items. It has none, all, some first or arbitrary ones of them, each in a
+    quarter of the crashes."""
     mode = random.randrange(4)
     if mode == 0:
         return []
@@ -129,8 +130,9 @@ def _subset(random: Random, items: list[_T]) -> list[_T]:
 
 
 class SimulatedDisk(FileSystem):
-    """The FileSystem of one machine. faults: may be changed at any time. calls: how many were made.
-    busy_ms: the time of slow calls that Node.wait_for_disk has yet to take."""
+    """The FileSystem of one machine. faults: the faults of the disk, which may be changed at any
+    time. calls: the number of calls so far. busy_ms: the time that slow calls took, and that
+    SimulatedMachine.wait_for_disk has yet to spend."""
 
     def __init__(self, random: Random, faults: DiskFaults | None = None) -> None:
         self.faults = faults if faults is not None else DiskFaults()
@@ -143,13 +145,13 @@ class SimulatedDisk(FileSystem):
         self._boots = 0
 
     def power_loss_in(self, calls: int | None) -> None:
-        """Lose power in the call after `calls` more calls; None: don't."""
+        """Lose power in the call after `calls` more calls; with None power stays on."""
         self._calls_left = calls
 
     @property
     def is_armed(self) -> bool:
-        """Whether power will be lost: for a test that cuts it in the middle of a script, and must
-        tell whether the script ended before that."""
+        """Whether a power loss is still to come. A test that cuts power in the middle of a script
+        asks this to learn whether the script ended before."""
         return self._calls_left is not None
 
     def crash(self) -> None:
@@ -275,7 +277,8 @@ class SimulatedDisk(FileSystem):
         error: type[UnreadableFileError] | type[UnwritableFileError],
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Count one call. halfway: what may have been done when power is lost in the call."""
+        """Count one call, and let it fail as the faults say. halfway: does what a call may have
+        done when power is lost within it."""
         self._check_power(path)
         self.calls += 1
         if halfway is not None:

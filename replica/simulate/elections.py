@@ -1,4 +1,5 @@
-"""Epochs, votes and leaders: what a replica has told others holds after a restart too."""
+"""Checks epochs, votes and leaders: what a replica has told others must hold after a restart
+too."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Elections:
         return self._leaders.get(epoch) == key
 
     def opened(self, host: SimulatedHost, old: Shadow) -> None:
-        """Check a replica that restarted. old: what was known of it before."""
+        """Check a replica that has restarted. old: its log, epoch and vote before the restart."""
         key, state = key_of(host), host.opened_with
         epoch = -1 if state is None else state.epoch
         demand(epoch >= old.promised or not old.promised, "votes", f"{key} forgot its epoch")
@@ -70,8 +71,8 @@ class Elections:
         return is_new
 
     def _check_asked(self, key: ReplicaKey, shadow: Shadow, effects: Effects) -> None:
-        """A vote is for a log that its candidate has flushed: the vote stays given after a
-        crash."""
+        """Check that a candidate describes only a log that it has flushed, because a vote for that
+        log also counts after a crash of the candidate."""
         flushed = max(shadow.flushed, *(each.offset for each in shadow.snapshots), 0)
         for send in effects.sends:
             message = send.message
@@ -79,7 +80,8 @@ class Elections:
                 broken("votes", f"{key} stands with {message.end_offset}, flushed is {flushed}")
 
     def _check_answer(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> None:
-        """A vote goes to one candidate of an epoch, whose log is as new as the voter's."""
+        """Check that a voter grants its vote to one candidate in an epoch only, and to none whose
+        log is older than its own."""
         request = host.taken.message if isinstance(host.taken, Request) else None
         granted = any(
             isinstance(e.message, VoteResponse) and e.message.granted for e in effects.replies
@@ -94,7 +96,7 @@ class Elections:
         demand(theirs >= election_order(shadow.position), "votes", older)
 
     def _vote(self, key: ReplicaKey, epoch: int, candidate: ReplicaKey) -> bool:
-        """Note a vote; whether it is the first one in this epoch."""
+        """Note a vote. Returns whether it is the voter's first one in this epoch."""
         known = self._votes.get((key, epoch))
         if known is None:
             self._votes[key, epoch] = candidate

@@ -1,5 +1,5 @@
-"""A campaign that goes on from what it has found: half of its runs repeat the beginning of a run
-that reached something new, and go on by other random numbers.
+"""A campaign that is guided by what it has reached: half of its runs repeat the beginning of a run
+that reached a new situation, and then go on with other random numbers.
 
 The fuzzers AFL and libFuzzer keep and mutate inputs in the same way; here the input is the seed.
 """
@@ -13,12 +13,12 @@ from random import Random
 from replica.simulate.simulation import Fork, Result, run
 
 _KEPT = 1000
-"""How many runs are kept: the newest that reached something new."""
+"""The number of runs that are kept: the newest of those that reached a new situation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run to do. number: its place in the campaign."""
+    """A run that is still to be done. number: its place in the campaign."""
 
     number: int
     seed: int
@@ -31,9 +31,10 @@ def carry_out(plan: PlannedRun, events: int) -> Result:
 
 
 class Corpus:
-    """The runs that are worth going on from. reached: everything that any run has reached.
+    """The runs from which others go on. reached: all situations that any run has reached.
 
-    is_guided: without it each run is that of its number as a seed. forks: of every such run.
+    is_guided: whether runs go on from others; if not, the seed of each run is its number. forks:
+    the forks of every such run.
     """
 
     def __init__(
@@ -56,8 +57,8 @@ class Corpus:
         return PlannedRun(number, kept.seed, (*forks, Fork(event, number)))
 
     def add(self, result: Result) -> Result:
-        """Take in a result, and keep its run where it has reached something new. Returns the result
-        with only what is new in `reached`."""
+        """Take in a result, and keep its run if it has reached a new situation. Returns the result,
+        with only the new situations in `reached`."""
         new = tuple(text for text in result.reached if text not in self.reached)
         self.reached.update(new)
         if new and result.broken is None:

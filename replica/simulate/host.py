@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, LogPlace, as_it_arrives
+from replica.host.host import Host, LogPlace, as_received
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick
@@ -23,13 +23,14 @@ FOLDER = "node/__cluster_metadata-0"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
 
 Stepped = Callable[["SimulatedHost", Effects], None]
-"""Called with the effects that a host has carried out, before any other node hears of them."""
+"""A function that is called with the effects that a host has carried out, before any other node
+hears of them."""
 
 
 class ObservedMachine(StateMachine):
-    """A state machine that notes what it was given. committed: the batches. loaded: the snapshots,
-    each with the leader that was known then. The host clears both. leader: the newest one that was
-    named."""
+    """A state machine that notes what it was given. committed: the batches that it was given.
+    loaded: the snapshots that it was given, each with the leader that was known then. The host
+    clears both. leader: the newest leader that was named."""
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine
@@ -69,10 +70,10 @@ class ObservedMachine(StateMachine):
 
 class SimulatedHost(Host):
     """The replica in the simulator. effects_left: how many effects are carried out before power is
-    lost, None for all. flushed_end: the durable end of its log (exclusive), which the core may not
-    know yet. has_stopped: whether it was shut down in order. taken: the newest input; taken_at,
-    former_role: when it came (ms of the host's clock), and the role then. observed: the state machine,
-    as it is observed."""
+    lost; None where power isn't lost. flushed_end: the durable end of the log (exclusive), which
+    the core may not know yet. has_stopped: whether the replica has shut down by itself. taken: the
+    newest input. taken_at: the time of that input, in ms of the host's clock. former_role: the role
+    before that input. observed: the state machine, as it is observed."""
 
     def __init__(
         self,
@@ -111,8 +112,9 @@ class SimulatedHost(Host):
             raise PowerLossError("between two effects")
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response as it arrives, because no wire lies between two simulated hosts."""
-        return as_it_arrives(super().filled(reply))
+        """The response, decoded as the receiver would decode it, because two simulated hosts talk
+        without a wire."""
+        return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:
         self.has_stopped |= effects.stopped is not None

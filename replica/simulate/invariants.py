@@ -1,4 +1,5 @@
-"""The invariants, which are checked after every step of every replica, against what was written.
+"""The invariants. They are checked after every step of every replica, against what was written to
+disk.
 
 Sources: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853. Kafka's own simulator,
 RaftEventSimulationTest, checks some of them.
@@ -8,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from replica.model.election_state import LeaderAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.inputs import Truncated
@@ -29,10 +29,10 @@ from replica.simulate.workload import Workload
 class Invariants:
     """Checks a run, and raises BrokenInvariantError.
 
-    first_voters: in force before a log names voters. static_voters: of every replica's
-    configuration. judged: by the invariants' names, how often each had something to judge: "core"
-    and "legal messages" each step, "liveness" a run that recovered, the others a vote, a leader, a
-    commit, a record that two logs have, and so on.
+    first_voters: the voters in force before a log names voters. static_voters: the voters in every
+    replica's configuration. judged: by the invariants' names, how often each had something to
+    check. "core" and "legal messages" count each step, "liveness" each run that recovered, and the
+    others each vote, leader, commit, record that two logs have, and so on.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet, static_voters: VoterSet) -> None:
@@ -47,8 +47,8 @@ class Invariants:
         self._written: dict[tuple[int, int], LedgerBatch] = {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """Check a replica that has restarted: it knows its epoch and vote, and has lost no
-        committed record."""
+        """Check a replica that has restarted: it must know its epoch and vote, and must not have
+        lost a committed record."""
         key, end = key_of(host), host.log.log_end
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
@@ -88,7 +88,8 @@ class Invariants:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
-        """Check a run that has recovered: the replay of every disk gives the log's state."""
+        """Check a run that has recovered: a replay of every disk must give the state of the
+        committed log."""
         for host in hosts:
             machine, end = self._workload.machine(), host.machine.next_offset
             newest = [f.snapshot_id for f in host.log.snapshots.facts()][-1:]
@@ -113,7 +114,8 @@ class Invariants:
             broken("log matching", f"offset {entry.base} of epoch {entry.epoch} has two histories")
 
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
-        """A new voter set differs from the last one by one voter, and the last one is committed."""
+        """Check that a new voter set differs from the last one by one voter, and that the last one
+        is committed."""
         newer = shadow.sets[-1].voters
         offset, older = shadow.sets[-2] if len(shadow.sets) > 1 else (-1, self.ledger.first_voters)
         if any(voter.key == ReplicaKey(voter.key.node_id) for voter in older):
@@ -127,7 +129,7 @@ class Invariants:
         demand(offset < self.ledger.end, "voter sets", pending)
 
     def _check_in_force(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """The voter set in force is the newest one in the log, committed or not."""
+        """Check that the voter set in force is the newest one in the log, committed or not."""
         shadow.known_sets = host.raft.log.voter_sets
         mine, logged = host.raft.log.voters, shadow.voters
         self.judged["voter sets"] += 1
@@ -135,7 +137,8 @@ class Invariants:
         demand(mine == logged, "voter sets", wrong)
 
     def _check_told(self, host: SimulatedHost, shadow: Shadow, told: LeaderAndEpoch) -> None:
-        """A state machine hears that its replica leads once it has all records of older epochs."""
+        """Check that a state machine hears that its replica leads only once it has all records of
+        older epochs."""
         key = key_of(host)
         if told.leader_id == key.node_id:
             self.judged["state machine"] += 1
@@ -144,8 +147,8 @@ class Invariants:
             demand(first is not None and first.base < has, "state machine", early)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
-        """A new leader holds everything that earlier epochs committed. By log matching it is enough
-        to compare its last batch."""
+        """Check that a new leader holds everything that earlier epochs committed. By log matching
+        it is enough to compare the last committed batch."""
         ledger = self.ledger
         if epoch <= ledger.epoch or not ledger.entries:
             return
@@ -160,8 +163,8 @@ class Invariants:
         demand(has_it, "committed", lacks)
 
     def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """The high watermark of a leader never falls, and a majority and a record of the leader's
-        epoch have reached it."""
+        """Check that the high watermark of a leader never falls, that a majority holds everything
+        below it, and that a record of the leader's epoch lies below it."""
         role = host.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -188,7 +191,8 @@ class Invariants:
         demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
 
     def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """A state machine was given exactly what is committed, and has the state of that."""
+        """Check that a state machine was given exactly the committed batches, and has the state
+        that they add up to."""
         end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
         for snapshot_id, leader in host.observed.loaded:
             leads = leader is not None and leader.leader_id == key.node_id
@@ -219,8 +223,8 @@ class Invariants:
         demand(known.is_same(entry), "committed", what)
 
     def _check_new(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
-        """Only a leader commits new records. A leader that commits its own removal is resigned at
-        the end of that step."""
+        """Check that only a leader commits new records. A leader that commits its own removal has
+        resigned by the end of that step, which is allowed."""
         role, key = host.raft.role, key_of(host)
         leads = isinstance(role, Leader | Resigned) and self._elections.has_led(key, role.epoch)
         demand(leads, "high watermark", f"{key} commits {end}, no leader did")
@@ -228,7 +232,8 @@ class Invariants:
         self.ledger.epoch = max(self.ledger.epoch, role.epoch)
 
     def _check_snapshots(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """The log starts at its oldest snapshot. A new snapshot is read back from the disk."""
+        """Check that the log starts at its oldest snapshot, and that a new snapshot can be read
+        from the disk."""
         shadow.seen = host.raft.log.snapshots
         facts, start = host.log.snapshots.facts(), host.log.log_start
         oldest = facts[0].snapshot_id.offset if facts else 0

@@ -1,5 +1,5 @@
-"""What each replica's log really holds in a run, and what was ever committed. The core's own views
-don't count here."""
+"""What each replica's log really holds in a run, and what was ever committed. Both are taken from
+what was written, and not from what the cores believe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replica.model.batch import Batch
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.simulate.host import SimulatedHost
@@ -22,7 +22,8 @@ _CRC_START, _CRC_END = 17, 21
 
 
 class LedgerBatch(NamedTuple):
-    """A batch. base, last: inclusive. before: the epoch of the batch before it, None if unknown."""
+    """A batch. base, last: its first and last offset, both inclusive. crc: the four bytes of its
+    CRC. before: the epoch of the batch before it; None if it is unknown."""
 
     base: int
     last: int
@@ -47,9 +48,10 @@ class VotersFrom(NamedTuple):
 class Shadow:
     """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
 
-    flushed, committed: exclusive ends. promised: the newest epoch in which the replica told others
-    something. stored: the epoch in its quorum-state. watermark: (epoch, high watermark) when it
-    last led. known_sets: the core's own voter sets when they were last compared with `sets`.
+    flushed, committed: the ends (exclusive) of what is flushed and of what is committed. promised:
+    the newest epoch in which the replica told others something. stored: the epoch in its
+    quorum-state. watermark: (epoch, high watermark) of the time when it last led. known_sets: the
+    core's own voter sets when they were last compared with `sets`.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
@@ -66,12 +68,12 @@ class Shadow:
 
     @property
     def voters(self) -> VoterSet:
-        """The voter set in force: the newest in the log, committed or not."""
+        """The voter set in force: the newest one in the log, committed or not."""
         return self.sets[-1].voters if self.sets else self.static_voters
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """The end of the log, or of its newest snapshot where that is newer."""
+        """The end of the log, or the end of its newest snapshot if that is newer."""
         found = [OffsetAndEpoch(0, 0), *self.snapshots]
         if self.entries:
             found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))
@@ -110,7 +112,7 @@ class Shadow:
         return entry
 
     def follow(self, host: SimulatedHost, effects: Effects) -> list[LedgerBatch]:
-        """Take over what a step wrote. Returns the new entries."""
+        """Add what a step has written. Returns the new entries."""
         if effects.truncate_to is not None:
             self.cut(effects.truncate_to)
         if effects.reset_to is not None:
@@ -149,9 +151,10 @@ def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
 
 
 class Ledger:
-    """The committed log. entries: batches by base offset. end: exclusive. epoch: of the leader that
-    committed last. states: by end offset, the state of the workload's machine after each batch.
-    first_voters: in force before a record names voters."""
+    """The committed log. entries: the batches by base offset. end: the end offset (exclusive).
+    epoch: the epoch of the leader that committed last. states: the state of the workload's machine
+    after each batch, by the batch's end offset. first_voters: the voters in force before a record
+    names voters."""
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters
@@ -184,7 +187,7 @@ class Ledger:
 
 
 def shadows_holding(shadows: dict[ReplicaKey, Shadow], voters: VoterSet, end: int) -> int:
-    """How many of these voters have made everything below `end` durable."""
+    """The number of these voters that have made everything below `end` durable."""
     return sum(
         any(voter.matches(key) and shadow.flushed >= end for key, shadow in shadows.items())
         for voter in voters

@@ -1,4 +1,4 @@
-"""The faults, and the changes of voters. A quorum has to survive all of them.
+"""The nemesis: it causes faults and changes of voters, and a quorum has to survive all of them.
 
 At most one voter at a time has a wiped disk, because more could lose committed records.
 """
@@ -22,10 +22,10 @@ from replica.simulate.network import Network
 from replica.simulate.node import Layout, SimulatedMachine
 
 MAX_DRIFT = 50
-"""The largest drift of a clock, in 1/1000."""
+"""The largest drift of a clock, in thousandths of its rate."""
 
 Fault: TypeAlias = "Callable[[FaultySimulation, SimulatedMachine], None]"
-"""The effect of a strike on the node that it is meant for, or on others."""
+"""A function that causes one fault: at the node that it is given, or at others."""
 
 
 class FaultySimulation(Protocol):
@@ -63,11 +63,12 @@ def strike(simulation: FaultySimulation) -> SimulatedMachine:
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
-    """The faults that exist in a run, each as often as its share; the network loses its other
-    faults. In every fourth run all faults exist; in the others each does by chance, so that rare
-    combinations are not hidden by a crash every second (swarm testing: Groce et al., 2012). In a
-    third of these a partition lasts four times as long, for longer than a leader without a majority
-    may lead."""
+    """The faults that exist in a run. A fault occurs as often in the list as its share says. The
+    faults of the network that don't exist in this run are switched off. In every fourth run all
+    faults exist. In the other runs each fault exists by chance, so that a crash every second
+    doesn't hide rare combinations (swarm testing: Groce et al., 2012). In a third of these runs a
+    partition lasts four times as long, which is longer than a leader without a majority may
+    lead."""
     if random.random() < 0.25:
         return _ACTIONS
     there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
@@ -99,7 +100,7 @@ def _crash_soon(simulation: FaultySimulation, node: SimulatedMachine) -> None:
 
 
 def _crash_all(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """A power cut of the whole site."""
+    """Cut the power of the whole site."""
     for each in simulation.nodes.values():
         _crash(simulation, each)
 
@@ -134,26 +135,26 @@ def _snapshot(simulation: FaultySimulation, node: SimulatedMachine) -> None:
 
 
 def _slow(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """The flushes of a node begin to wait long, or cease to."""
+    """Let the flushes of a node wait long from now on, or no longer."""
     node.is_slow = not node.is_slow
 
 
 def _slow_disk(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """Calls to the disk begin to hold the node up, or cease to."""
+    """Let calls to the disk hold the node up from now on, or no longer."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
 def _fill(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """The disk gets almost full, or endless again."""
+    """Make the disk almost full, or endless again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
 def _fail_io(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """Calls to the disk begin to fail now and then, or cease to. A replica stops at the first
-    failure."""
+    """Let calls to the disk fail now and then from now on, or no longer. A replica stops at the
+    first failure."""
     faults = node.disk.faults
     is_sound = not (faults.write_error_rate or faults.sync_error_rate or faults.read_error_rate)
     rate = 0.02 if is_sound else 0.0
@@ -165,13 +166,13 @@ def _skew(simulation: FaultySimulation, node: SimulatedMachine) -> None:
 
 
 def _change_voters(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """Ask the leader to add this node or to remove it, which may be the leader itself. A wiped disk
-    that its node removes by itself is left alone."""
+    """Ask the leader to add this node or to remove it, which may be the leader itself. If the
+    node's disk was wiped and the node itself will remove its old directory, nothing is asked."""
     leader = simulation.leader()
     if leader is None or not leader.running.raft.log.kraft_version:
         return
     voters, local = leader.running.raft.log.voters, node.local
-    known, lost = voters.voter(node.node_id), _lost(simulation)
+    known, lost = voters.voter(node.node_id), _wiped_voters(simulation)
     if known is None:
         request = AddVoterRequest(voter=local.key, endpoints=local.endpoints, timeout_ms=3000)
         simulation.ask(leader, request)
@@ -195,7 +196,8 @@ def _upgrade(simulation: FaultySimulation, node: SimulatedMachine) -> None:
 
 
 def _move(simulation: FaultySimulation, node: SimulatedMachine) -> None:
-    """A node restarts with another endpoint, and its entry among the voters is updated."""
+    """Restart a node with another endpoint, so that its entry in the voter set has to be
+    updated."""
     node.move()
     _crash(simulation, node)
 
@@ -206,15 +208,16 @@ def _wipe(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}
     calm = len(running) == len(simulation.nodes) and len(sets) == 1
-    if not calm or not running[0].log.kraft_version or _lost(simulation):
+    if not calm or not running[0].log.kraft_version or _wiped_voters(simulation):
         return
     if all(len(keys) >= 3 for keys in sets):
         simulation.crash(node)
         node.wipe(simulation.random)
 
 
-def _lost(simulation: FaultySimulation) -> list[int]:
-    """The voters in any running replica's voter set whose disk was wiped since."""
+def _wiped_voters(simulation: FaultySimulation) -> list[int]:
+    """The ids of the nodes that a running replica's voter set names with a disk that was wiped
+    since."""
     there = {node.local.key for node in simulation.nodes.values()}
     hosts = [node.host for node in simulation.nodes.values() if node.host is not None]
     keys = {key for host in hosts for key in host.raft.log.voters.keys if key.node_id}

@@ -1,5 +1,5 @@
-"""The network: each message is delayed, repeated or lost independently, so messages may overtake
-each other."""
+"""The simulated network. Each message is delayed, repeated or lost independently of the others, so
+messages may overtake each other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ Link = tuple[int, int]
 
 @dataclass(slots=True)
 class Network:
-    """Rates are probabilities for each message, from 0 to 1. Delays are in ms.
+    """The faults of the network. Rates are probabilities for each message, from 0 to 1. Delays are
+    in ms.
 
-    straggling: how often a message is slow (straggler_ms). cut: links, in one direction, that no
-    message passes. cut_requests: links that only responses pass. refusals: how often the sender
-    hears that a node is down, as from a closed port.
+    loss, duplication: how often a message is lost or repeated. straggling: how often a message is
+    slow and takes up to straggler_ms. cut: links (sender, receiver) that let no message pass.
+    cut_requests: links that let only responses pass. refusals: how often the sender hears that a
+    node is down, as from a closed port.
     """
 
     loss: float = 0.02
@@ -30,7 +32,8 @@ class Network:
     cut_requests: set[Link] = field(default_factory=set)
 
     def delays(self, random: Random, sender: int, receiver: int, *, is_request: bool) -> list[int]:
-        """In how many ms each copy of a message arrives; none where the message is lost."""
+        """The delays (ms) after which the copies of a message arrive; empty where the message is
+        lost."""
         link = (sender, receiver)
         if link in self.cut or (is_request and link in self.cut_requests):
             return []
@@ -47,8 +50,8 @@ class Network:
             self.cut.update((b, a) for a, b in links)
 
     def isolate(self, random: Random, nodes: list[int]) -> None:
-        """Split the nodes into two random sides. Messages pass between them not at all, or only one
-        way."""
+        """Split the nodes into two random sides. No message passes between them, or messages pass
+        in one direction only."""
         side = set(random.sample(nodes, random.randint(1, len(nodes) - 1)))
         self.split(side, set(nodes) - side, one_way=random.random() < 0.3)
 
@@ -57,7 +60,7 @@ class Network:
         self.cut_requests.clear()
 
     def stop_faults(self) -> None:
-        """From now on every message arrives, soon."""
+        """From now on every message arrives, and soon."""
         self.heal()
         self.loss = self.duplication = self.straggling = 0.0
 

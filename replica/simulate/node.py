@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set, without_directories
 from replica.raft.config import FOREVER, Config
 from replica.simulate.disk import DiskFaults, SimulatedDisk
@@ -18,7 +18,7 @@ from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
-"""How many of a directory id's first characters name the quorum."""
+"""The number of first characters of a directory id that name the quorum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,13 @@ class Layout:
 
 @dataclass(slots=True, eq=False)
 class SimulatedMachine:
-    """A machine. offset_ms, drift: at t ms its clock shows offset_ms + t * (1000 + drift) / 1000.
+    """A simulated machine. offset_ms, drift: at the simulated time t (ms) its clock shows offset_ms
+    + t * (1000 + drift) / 1000.
 
-    wake_at: when its next tick is due, -1 for none. boots: how often it was started. busy_until:
-    when its slow disk is done. is_slow: whether its flushes wait long. log_config: of its segments.
+    host: the replica; None while the machine is down. boots: how often the machine was started.
+    wake_at: when its next tick is due; -1 for no tick. busy_until: when its slow disk is done.
+    is_slow: whether its flushes wait long. wiped, moved: how often its disk was wiped and its
+    endpoint changed. log_config: the settings of its segments.
     """
 
     node_id: int
@@ -145,7 +148,8 @@ def voter(quorum: str, node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
 
 
 def node_of(name: int) -> int:
-    """The node with this id, or the node behind a bootstrap server's negative id."""
+    """The id of the node with this name, which is its id or the negative id of a bootstrap
+    server."""
     return name if name >= 0 else -10 - name
 
 
@@ -156,7 +160,8 @@ def new_disk(random: Random) -> SimulatedDisk:
 
 
 def random_layout(random: Random, *, auto_joins: bool) -> Layout:
-    """Three or five voters, in the configuration or in the log, and two observers."""
+    """A layout with three or five voters, which the configuration or the log names, and two
+    observers."""
     return Layout(
         voters=random.choice((3, 3, 5)),
         observers=2,
@@ -167,7 +172,7 @@ def random_layout(random: Random, *, auto_joins: bool) -> Layout:
 
 
 def first_nodes(random: Random, layout: Layout) -> dict[int, SimulatedMachine]:
-    """The nodes by their ids. All are down, and the voters' disks are formatted."""
+    """The nodes by their ids. All of them are down, and the voters' disks are formatted."""
     voters, nodes = layout.first_voters, {}
     for node_id in range(1, layout.voters + layout.observers + 1):
         disk = new_disk(random)

@@ -1,4 +1,4 @@
-"""The files of a simulated node: written to its disk from bytes, and read back."""
+"""Writes the files of a simulated node to its disk, and reads them back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOME = FOLDER.rpartition("/")[0]
 """A node's log directory on its disk."""
 
 Files = dict[str, bytes]
-"""Path in a node's log directory, such as meta.properties -> content."""
+"""The files of a node: path in its log directory, such as meta.properties -> content."""
 
 
 def identify(node: SimulatedMachine) -> None:

@@ -1,4 +1,5 @@
-"""Keeps what a log loses by a truncation or by a leader's snapshot, in a folder beside the log.
+"""Keeps the batches that a log drops at a truncation or for a leader's snapshot, in a folder beside
+the log.
 
     ARCHIVE/truncated-1526-1548-epoch-5/       the lost offsets (end exclusive), their newest epoch
     ARCHIVE/replaced-by-snapshot-2571-6/       the whole log, the snapshots older than this one
@@ -30,9 +31,9 @@ from replica.storage.segment_files import KINDS
 
 @dataclass(frozen=True, slots=True)
 class CutTail:
-    """The end of a log that is cut off. start_offset: inclusive. end_offset: exclusive. epoch: of
-    its last record. pieces: (base offset of the segment, whole batches), in the order of the
-    log."""
+    """The end of a log that is about to be cut off. start_offset: inclusive. end_offset: exclusive.
+    epoch: the epoch of the last record. pieces: (base offset of the segment, bytes of whole
+    batches), in the order of the log."""
 
     start_offset: int
     end_offset: int
@@ -42,8 +43,9 @@ class CutTail:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """folder: holds the entries. replica: the owner of the log. partition: the name of its folder.
-    now: gives ms since the epoch. report: gets a line for each entry."""
+    """Keeps what a log drops. folder: the folder that holds the entries. replica: the owner of the
+    log. partition: the name of the partition's folder. now: a function that gives the time in ms
+    since 1970 (UTC). report: a function that gets a line for each entry."""
 
     files: FileSystem
     folder: str
@@ -84,7 +86,8 @@ class Archive:
         )
 
     def _entry(self, name: str) -> str:
-        """The partition's folder in an entry, which is made here, or completed after a crash."""
+        """The partition's folder in the entry `name`. This makes the entry, or completes it after a
+        crash."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)

@@ -14,7 +14,8 @@ from replica.storage.filesystem import File
 
 PIECE_BYTES = 1024 * 1024
 SEARCH_BYTES = 8 * 1024
-"""How many bytes are read at once while looking for an offset: two intervals of the index."""
+"""The number of bytes that are read at once in the search for an offset: two intervals of the
+index."""
 
 
 class _Located(Protocol):
@@ -45,8 +46,10 @@ def walk(
 ) -> Iterator[tuple[Frame, Buffer]]:
     """Each batch from byte `position` to byte `end` (None: to the end of the file), with its bytes.
 
-    piece_bytes: how much is read at once, unless a batch is larger. Raises DataError, which names
-    file and byte, as `frames` does, and where the file ends within a batch.
+    expected_offset: the base offset of the first batch; None for any. epoch: the lowest epoch that
+    the first batch may have. piece_bytes: how much is read at once, unless a batch is larger.
+    Raises DataError, which names file and byte, for what `frames` refuses, and where the file ends
+    within a batch.
     """
 
     def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Frame]:
@@ -59,7 +62,8 @@ def walk(
 def frame_at(
     file: File, position: int, expected_offset: int | None = None, *, check_crc: bool = True
 ) -> Frame:
-    """The batch that begins at byte `position`. Raises as `walk` does, also where no batch does."""
+    """The batch that begins at byte `position`. Raises DataError as `walk` does, and where no batch
+    begins there."""
     walked = walk(
         file,
         expected_offset=expected_offset,
@@ -83,7 +87,7 @@ def walk_runs(
     piece_bytes: int,
 ) -> Iterator[tuple[Run, Buffer]]:
     """The batches from byte `position` to the end of the file as runs (see `runs`), with the bytes
-    of each run. Every CRC is checked. It raises as `walk` does."""
+    of each run. Every CRC is checked. Raises DataError as `walk` does. room: see `runs`."""
 
     def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Run]:
         return runs(
@@ -102,8 +106,9 @@ def _walk(
     epoch: int,
     piece_bytes: int,
 ) -> Iterator[tuple[Found, Buffer]]:
-    """found: what a piece of the file holds, from (the piece, its first byte in the file, the
-    expected offset, the lowest epoch)."""
+    """What `found` finds in the file, with the bytes. found: a function that finds batches or runs
+    in a piece of the file; it takes the piece, the position of the piece's first byte in the file,
+    the expected offset and the lowest epoch."""
     wanted = piece_bytes
     while position < end:
         piece = memoryview(file.read(position, min(wanted, end - position)))
@@ -124,8 +129,8 @@ def _walk(
 
 
 def _size_of_first(piece: memoryview) -> int:
-    """The bytes of the batch at the beginning of `piece`; the bytes of a header where that is
-    cut."""
+    """The size of the batch at the beginning of `piece`; the size of a header where the piece ends
+    within the header."""
     if len(piece) < LENGTH_PREFIX.size:
         return HEADER.size
     (_, length) = LENGTH_PREFIX.unpack_from(piece)
@@ -133,8 +138,8 @@ def _size_of_first(piece: memoryview) -> int:
 
 
 class BatchBytes(NamedTuple):
-    """Whole batches as they lie in a file one after another. runs: of these batches; `position` and
-    the like count from the first byte of `data`."""
+    """Whole batches as they lie in a file, one after another. runs: these batches as runs, whose
+    positions count from the first byte of `data`."""
 
     data: memoryview
     runs: tuple[Run, ...]
@@ -143,11 +148,12 @@ class BatchBytes(NamedTuple):
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
 ) -> BatchBytes:
-    """Whole batches from the one that holds `start_offset` on; empty where there is none.
+    """Whole batches, from the batch that holds `start_offset` on; empty where no batch holds it.
 
-    size: how many bytes of the file count. search_from: the byte of that batch or of one before it.
-    The batches have at most `max_bytes`, except that the first is always whole, and start below
-    `end_offset`. Raises DataError, which names file and byte, for a wrong CRC.
+    size: the number of bytes of the file that count. search_from: the position of that batch, or of
+    a batch before it. The batches have at most `max_bytes` together; only a larger first batch
+    comes whole nevertheless. All of them start below `end_offset`. Raises DataError, which names
+    file and byte, for a wrong CRC.
     """
     first = _first_at(file, size, search_from, start_offset)
     if first is None:

@@ -1,6 +1,7 @@
-"""Batches as values of the consensus core, from the bytes of replica.format and back.
+"""Converts batches between bytes (replica.format) and values of the consensus core.
 
-The core knows no bytes: its control records become Kafka's control messages here.
+The core knows no bytes. So this module also converts between the core's control records and Kafka's
+control messages.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def batches_of(
 ) -> tuple[Batch, ...]:
     """The batches of a fetch response. A cut batch at the end is left out.
 
-    expected_offset: of the first batch, None for any. epoch: the least that a batch may have.
-    check_crc: False for bytes that were checked while they were read. Raises DataError, with the
-    byte in `data`, for what a peer must not send.
+    expected_offset: the base offset of the first batch; None for any. epoch: the lowest epoch that
+    a batch may have. check_crc: False for bytes whose CRC was checked when they were read. Raises
+    DataError, which names the byte in `data`, for bytes that a correct peer doesn't send.
     """
     return tuple(
         batch_in(data, frame)
@@ -61,10 +62,11 @@ def batch_in(data: Buffer, frame: Frame, start: int = 0) -> Batch:
 
 
 def bytes_of(batch: Batch) -> bytes:
-    """The bytes of the batch for the disk: its records are encoded; base offset and epoch are
-    written in.
+    """The bytes of the batch for the disk. Records that have no bytes yet are encoded; the base
+    offset and the epoch are written into the header.
 
-    The CRC covers neither of them, so a fetched batch keeps its bytes.
+    The CRC covers neither the base offset nor the epoch, so all other bytes of a fetched batch stay
+    as they are.
     """
     if not batch.data:
         if batch.values:
@@ -86,8 +88,9 @@ def bytes_of(batch: Batch) -> bytes:
 def control_records(batch: bytes) -> tuple[ControlRecord, ...]:
     """The records of a control batch that concern Raft, in order.
 
-    A control batch is read when it comes, when it is appended, and each time it is committed or
-    searched for, so what the small ones hold is remembered; a peer can't fill the memory with them.
+    A control batch is decoded when it arrives, when it is appended, and each time it is committed
+    or searched for. So the content of small batches is remembered; large ones aren't, so that no
+    peer can fill the memory with them.
     """
     return _remembered(batch) if len(batch) <= _REMEMBERED_BYTES else _decoded(batch)
 
@@ -101,8 +104,8 @@ _remembered = lru_cache(maxsize=256)(_decoded)
 
 
 def record_of(message: control.ControlMessage) -> ControlRecord | None:
-    """The core's value of a control message. None for snapshot headers and footers, and for unknown
-    types.
+    """The core's value for a control message. None for the headers and footers of snapshots, and
+    for unknown types.
 
     Raises CorruptDataError for two voters with the same node id.
     """

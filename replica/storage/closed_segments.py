@@ -1,7 +1,7 @@
-"""Checks closed segments: they were complete and synced before the next segment was made.
+"""Checks closed segments, which were complete and synced before the next segment was made.
 
-Opening trusts them. It reads only what lies behind the last entry of their index, and a whole
-segment only where an index is missing or wrong.
+So opening a log trusts them. It reads only the batches behind the last entry of a segment's index,
+and reads a whole segment only where an index is missing or wrong.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, DataError
-from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
-from replica.storage.filesystem import File, FileSystem, read_whole
+from replica.storage.filesystem import File
 from replica.storage.segment import ClosedSegment, LogConfig, scan_segment
-from replica.storage.segment_files import MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     ascending_prefix,
@@ -29,47 +29,40 @@ from replica.storage.segment_index import (
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment. last: its last batch, None where a snapshot covers the whole segment and
-    nothing was read. rebuilt: whether its indexes were made anew."""
+    """A closed segment after the check. last: its last batch; None where a snapshot covers the
+    whole segment, so that nothing was read. rebuilt: whether its indexes were made anew."""
 
     segment: ClosedSegment
     last: Frame | None
     rebuilt: bool = False
 
 
-def trust_closed(
-    files: FileSystem, folder: str, base_offset: int, end_offset: int
-) -> CheckedSegment | None:
-    """A closed segment that ends where the next begins, without reading it. None where an index is
-    missing."""
-    there = files.names(folder)
-    if not all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
+def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
+    """The closed segment that begins at `base_offset` and ends at `end_offset`, where the next one
+    begins. It isn't read. None where an index is missing."""
+    if files.missing(*INDEX_KINDS):
         return None
-    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
+    with files.open() as log:
         size = log.size()
     if size == 0:
         return None
-    return CheckedSegment(ClosedSegment(files, folder, base_offset, end_offset, size), None)
+    return CheckedSegment(ClosedSegment(files, end_offset, size), None)
 
 
-def check_closed(
-    files: FileSystem, folder: str, base_offset: int, config: LogConfig
-) -> CheckedSegment:
-    """Find where a closed segment ends. Raises DataError, which names file and byte, for damage."""
-    there = files.names(folder)
-    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
-        if all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
-            offsets = _entries(files, folder, base_offset)
+def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
+    """Find where a closed segment ends. Raises DataError, which names file and byte, for a damaged
+    segment."""
+    with files.open() as log:
+        if not files.missing(*INDEX_KINDS):
+            offsets = ascending_prefix(files.offset_index())
             try:
-                last = _last_batch(log, base_offset, offsets)
-                segment = ClosedSegment(
-                    files, folder, base_offset, last.end_offset, last.end_position, offsets
-                )
+                last = _last_batch(log, files.base_offset, offsets)
+                segment = ClosedSegment(files, last.end_offset, last.end_position, offsets)
                 return CheckedSegment(segment, last)
             except DataError:
                 pass  # The index may be wrong: read the whole segment.
-        last = _last_batch(log, base_offset, b"")
-    scanned = scan_segment(files, folder, base_offset, config)
+        last = _last_batch(log, files.base_offset, b"")
+    scanned = scan_segment(files, config)
     if scanned.damage is not None:
         scanned.segment.close()
         raise scanned.damage
@@ -78,29 +71,24 @@ def check_closed(
 
 
 def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
-    """The start offset of each leader epoch, by the headers of all batches."""
+    """The start offset of each leader epoch in these segments, by the headers of all their
+    batches."""
     entries: Epochs = ()
     for segment in segments:
-        with segment.opened() as log:
+        with segment.files.open() as log:
             for frame, _ in walk(log, expected_offset=segment.base_offset, check_crc=False):
                 if not entries or frame.epoch > entries[-1].epoch:
                     entries = epochs.assign(entries, frame.epoch, frame.base_offset)
     return entries
 
 
-def synced_end(files: FileSystem, folder: str, base_offset: int) -> int:
+def synced_end(files: SegmentFiles) -> int:
     """An offset (exclusive) below which the newest segment is synced, by the last entry of its
-    index. base_offset where the index has no entry."""
-    if segment_file_name(base_offset, FileKind.OFFSET_INDEX) not in files.names(folder):
-        return base_offset
-    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
-    entries = synced_entries(read_whole(files, path, MAX_INDEX_FILE_BYTES))
-    return base_offset + last_entry(entries)[0] + 1 if entries else base_offset
-
-
-def _entries(files: FileSystem, folder: str, base_offset: int) -> bytes:
-    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
-    return ascending_prefix(read_whole(files, path, MAX_INDEX_FILE_BYTES))
+    index. Its base offset where the index has no entry."""
+    if files.missing(FileKind.OFFSET_INDEX):
+        return files.base_offset
+    entries = synced_entries(files.offset_index())
+    return files.base_offset + (last_entry(entries)[0] + 1 if entries else 0)
 
 
 def _last_batch(log: File, base_offset: int, offsets: bytes) -> Frame:

@@ -19,18 +19,21 @@ FILE_NAME = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
 
 _held: dict[tuple[int, int], DirectoryLock] = {}
-"""The held locks by device and inode. POSIX lets a process lock a file twice, and releases the lock
-when any of the process's handles of the file is closed, so a held file is never opened again."""
+"""The locks that this process holds, by device and inode. POSIX lets a process lock a file twice,
+and releases the lock when the process closes any of its handles of the file. So a locked file is
+never opened again."""
 
 
 class DirectoryLock:
-    """Held from construction to `close`, or to the end of the process. Child processes don't hold
-    it."""
+    """The lock of a directory. It is held from its construction to `close`, or to the end of the
+    process. Child processes don't hold it."""
 
     def __init__(self, log_dir: str) -> None:
-        """log_dir: one of log.dirs, which must exist; the folder above the partition's.
+        """log_dir: one of log.dirs, which must exist. It is the folder above the partition's
+        folder.
 
-        Raises UsageError where it is locked, UnwritableFileError where the file can't be locked.
+        Raises UsageError where another process holds the lock, and UnwritableFileError where the
+        file can't be locked.
         """
         self._path = f"{log_dir}/{FILE_NAME}"
         self._handle = -1

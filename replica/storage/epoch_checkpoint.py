@@ -15,7 +15,8 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class EpochCheckpoint:
-    """`entries` are in memory. `save` makes them durable where they have changed."""
+    """The leader-epoch cache. `entries` is what is in memory. `save` makes the entries durable if
+    they have changed."""
 
     def __init__(self, files: FileSystem, folder: str, entries: Epochs, saved: Epochs | None):
         self.entries = entries
@@ -25,7 +26,7 @@ class EpochCheckpoint:
 
     @property
     def latest_epoch(self) -> int:
-        """-1 without an entry."""
+        """The newest epoch; -1 where there is no entry."""
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
@@ -41,7 +42,7 @@ class EpochCheckpoint:
         self.entries = ()
 
     def save(self) -> None:
-        """Write durably: after a crash the file has the old entries or these."""
+        """Write the file durably: after a crash it has either the old entries or the new ones."""
         if self._saved != self.entries:
             data = leader_epoch_checkpoint.encode(self.entries)
             replace_durably(self._files, self._folder, FILE_NAME, data)
@@ -49,9 +50,11 @@ class EpochCheckpoint:
 
 
 def read_checkpoint(files: FileSystem, folder: str) -> Epochs | None:
-    """The file's entries. None where it is missing or damaged, or where its columns don't rise.
+    """The file's entries. None where the file is missing or damaged, or where its epochs or its
+    offsets don't rise.
 
-    Except for the log start, the batches tell everything that it holds, so it can be made anew.
+    The file can be made anew, because the batches of the log show everything that it holds, except
+    for the log start.
     """
     if FILE_NAME not in files.names(folder):
         return None

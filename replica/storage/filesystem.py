@@ -32,15 +32,16 @@ class File(Protocol):
         """The size in bytes."""
 
     def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Up to `size` bytes from byte `position` on; fewer only at the end of the file."""
 
     def write(self, position: int, data: bytes) -> None:
-        """Write all of `data`. A gap below `position` reads as zeros."""
+        """Write all of `data` at byte `position`. If the file ended below `position`, the gap reads
+        as zeros."""
 
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:
-        """Return when content and size are on the disk."""
+        """Return when the content and the size of the file are on the disk."""
 
     def close(self) -> None:
         """Close without a sync. A second call does nothing."""
@@ -53,7 +54,8 @@ class File(Protocol):
 
 
 class FileSystem(Protocol):
-    """Raises UnreadableFileError where reading fails, UnwritableFileError where writing does."""
+    """What the storage needs of a disk. Methods raise UnreadableFileError where reading fails, and
+    UnwritableFileError where writing fails."""
 
     def open(self, path: str) -> File:
         """An existing file, for reading and writing."""
@@ -70,17 +72,19 @@ class FileSystem(Protocol):
     def remove(self, path: str) -> None: ...
 
     def link(self, source: str, target: str) -> None:
-        """Give a file a second name, which may be in another folder. An existing `target` stays."""
+        """Give a file a second name (a hard link), which may be in another folder. An existing
+        `target` stays as it is."""
 
     def sync_directory(self, folder: str) -> None:
         """Return when the folder's names are on the disk."""
 
     def make_directory(self, folder: str) -> None:
-        """Make a folder durably, with all folders above it. An existing one stays as it is."""
+        """Make a folder durably, with all folders above it. An existing folder stays as it is."""
 
 
 class LocalDisk(FileSystem):
-    """The machine's own file system. spare: files to give up where no other can be opened."""
+    """The file system of this machine. spare: open files, one of which is closed when no other file
+    can be opened."""
 
     def __init__(self, spare: SpareFiles | None = None) -> None:
         self._spare = spare or SpareFiles(0)
@@ -194,7 +198,8 @@ def _writing(path: str) -> Iterator[None]:
 
 
 def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
-    """All bytes of a small file. Raises UnreadableFileError where it has more than `limit`."""
+    """All bytes of a small file. Raises UnreadableFileError where the file has more than `limit`
+    bytes."""
     with files.open(path) as file:
         size = file.size()
         if size > limit:
@@ -203,10 +208,10 @@ def read_whole(files: FileSystem, path: str, limit: int) -> bytes:
 
 
 def replace_durably(files: FileSystem, folder: str, name: str, data: bytes) -> None:
-    """Write a small file as a whole: after a crash it has the old content or the new one; after the
-    return it has the new one.
+    """Write a small file as a whole. After a crash during the call the file has the old content or
+    the new one; once the call has returned, it has the new one.
 
-    Kafka: FileQuorumStateStore and CheckpointFile; here the folder is synced too.
+    Kafka: FileQuorumStateStore and CheckpointFile. Here the folder is synced too.
     """
     temporary = f"{folder}/{name}{TEMPORARY_SUFFIX}"
     with files.create(temporary) as file:

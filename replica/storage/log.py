@@ -1,8 +1,8 @@
 """The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
 UnifiedLog).
 
-`replica.storage.recovery.open_log` makes it. It syncs on `flush`, before a new segment, and with a
-truncation; the host decides how many appends share one sync.
+`replica.storage.recovery.open_log` opens a log. The log is synced by `flush`, before a new segment
+is made, and by a truncation. So the host decides how many appends share one sync.
 
 After a failed write or sync, the content of the disk is unknown. Every later change raises that
 first error, until the log is opened again.
@@ -18,21 +18,15 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch, last_epoch_of
-from replica.model.log_facts import LogFacts
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
+from replica.model.stored import LogFacts
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, CutTail
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
-from replica.storage.segment import (
-    ActiveSegment,
-    ClosedSegment,
-    LogConfig,
-    create_segment,
-)
-from replica.storage.segment_files import remove_segment
+from replica.storage.segment import ActiveSegment, ClosedSegment, LogConfig, create_segment
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 READ_BYTES = 1024 * 1024
@@ -41,8 +35,8 @@ _NO_LIMIT = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a log. archive: keeps batches that a truncation or a snapshot removes; None to
-    lose them."""
+    """Where a log lies. archive: keeps the batches that a truncation or a snapshot removes; None to
+    keep none."""
 
     files: FileSystem
     folder: str
@@ -53,8 +47,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFolder:
-    """The content of the folder when it was opened. closed: segments in the order of their offsets.
-    log_start: inclusive. control: the control batches from the offset `control_from` on."""
+    """The content of the folder when the log was opened. closed: the closed segments, in the order
+    of their offsets. active: the newest segment. log_start: inclusive. control: the control batches
+    from the offset `control_from` on."""
 
     checkpoint: EpochCheckpoint
     closed: list[ClosedSegment]
@@ -65,9 +60,9 @@ class OpenedFolder:
 
 
 class FileLog(Log):
-    """The port says what each method promises.
+    """The log as files. The port replica.raft.ports.Log says what each method promises.
 
-    log_start: inclusive. log_end: exclusive. repairs: what opening changed, a line each.
+    log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     """
 
     def __init__(self, place: Place, opened: OpenedFolder, repairs: list[str]) -> None:
@@ -95,7 +90,7 @@ class FileLog(Log):
         return sum(segment.size for segment in self._closed) + self._active.size
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log must restart at a snapshot."""
+        """Whether the log is older than this snapshot, and must restart at it."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
@@ -108,8 +103,8 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError and appends nothing where the data isn't one whole batch as
-        announced."""
+        """Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
+        whole batch with a right CRC."""
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:
@@ -143,7 +138,8 @@ class FileLog(Log):
                 self._archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
-            # Before the checkpoint is written: only its old content may tell the log start.
+            # This comes before the checkpoint is written: its old content may be all that tells the
+            # log start.
             self._drop_leftovers()
             self._checkpoint.truncate_from_end(self.log_end)
             self._checkpoint.save()
@@ -159,22 +155,21 @@ class FileLog(Log):
                 self._active.sync_all()
                 self._archive.keep_log(self._folder, snapshot_id)
             self._active.close()
-            for base_offset in (self._active.base_offset, *reversed(self._bases())):
-                remove_segment(self._files, self._folder, base_offset)
+            self._active.files.remove()
+            for segment in reversed(self._closed):
+                segment.files.remove()
             self._checkpoint.clear()
             self._checkpoint.save()
             self._closed.clear()
-            self._active = create_segment(
-                self._files, self._folder, snapshot_id.offset, self._config
-            )
+            self._active = self._created(snapshot_id.offset)
             self.log_start = snapshot_id.offset
             self._control.clear()
             self._control_from = snapshot_id.offset
             self.snapshots.delete_before(snapshot_id)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Raises CorruptDataError, which names file and byte, instead of returning a batch with a
-        wrong CRC. All returned bytes are from one segment."""
+        """Raises CorruptDataError, which names file and byte, for a batch with a wrong CRC. All
+        bytes that one call returns come from one segment."""
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
             return memoryview(b"")
@@ -199,7 +194,7 @@ class FileLog(Log):
             self._drop_leftovers()
 
     def close(self) -> None:
-        """Make everything durable, indexes too, and close the files."""
+        """Make the log and its indexes durable, and close the files."""
         with self._changing():
             self._active.sync_all()
             self._checkpoint.save()
@@ -218,10 +213,13 @@ class FileLog(Log):
     def _roll(self) -> None:
         self._closed.append(self._active.seal())
         self._checkpoint.save()
-        self._active = create_segment(self._files, self._folder, self.log_end, self._config)
+        self._active = self._created(self.log_end)
+
+    def _created(self, base_offset: int) -> ActiveSegment:
+        return create_segment(SegmentFiles(self._files, self._folder, base_offset), self._config)
 
     def _tail(self, end_offset: int) -> CutTail:
-        """The batches that a truncation removes: from the one that holds `end_offset` on."""
+        """The batches that a truncation removes, from the batch that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )
@@ -229,7 +227,8 @@ class FileLog(Log):
         return CutTail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
 
     def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
-        """(base offset of the segment, whole batches), up to the log end."""
+        """(base offset of the segment, bytes of whole batches) from the batch that holds
+        `start_offset` up to the log end."""
         while start_offset < self.log_end:
             segment = self._segment_of(start_offset)
             data, runs = segment.read(start_offset, READ_BYTES, self.log_end)
@@ -237,14 +236,14 @@ class FileLog(Log):
             start_offset = runs[-1].end_offset
 
     def _remove_from(self, end_offset: int) -> None:
-        """Remove segments that begin at or above an offset, the newest first. The oldest one
-        stays."""
+        """Remove the segments that begin at or above `end_offset`, the newest first. The oldest
+        segment stays."""
         if not self._closed or self._active.base_offset < end_offset:
             return
         self._active.close()
-        remove_segment(self._files, self._folder, self._active.base_offset)
+        self._active.files.remove()
         while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
-            remove_segment(self._files, self._folder, self._closed.pop().base_offset)
+            self._closed.pop().files.remove()
         self._active = self._closed.pop().reopen(self._config)
 
     def _drop_leftovers(self) -> None:
@@ -256,7 +255,7 @@ class FileLog(Log):
         if self.log_end == self.log_start > self._active.base_offset:
             self._roll()
         while self._closed and self._closed[0].end_offset <= self.log_start:
-            remove_segment(self._files, self._folder, self._closed[0].base_offset)
+            self._closed[0].files.remove()
             del self._closed[0]
 
     def _bases(self) -> list[int]:
@@ -268,8 +267,8 @@ class FileLog(Log):
         return self._closed[bisect_right(self._bases(), offset) - 1]
 
     def _control_batches(self) -> list[Batch]:
-        """The control batches above the newest snapshot, or else from the log start on. What
-        opening has not read is read once, on the first call."""
+        """The control batches above the newest snapshot; without a snapshot, those from the log
+        start on. Batches that opening has not read are read once, at the first call."""
         ends = [id.offset for id in self.snapshots if not self.is_older_than(id)]
         start = max([self.log_start, *ends])
         if self._control_from > start:
@@ -296,9 +295,9 @@ class FileLog(Log):
 def _located(batch: Batch) -> tuple[bytes, Frame]:
     """The bytes to write, and their frame at position 0.
 
-    The CRC of fetched bytes was checked on arrival, so that the leader is blamed for a wrong one.
-    This second check is the last one before the disk for bytes that were in memory meanwhile, and
-    the first for what a client proposed.
+    The CRC of a fetched batch was already checked when it arrived, where a wrong CRC is the
+    leader's fault. Since then the bytes were in memory, so they are checked again before they go to
+    disk. For a batch that a client proposed, this is the first check.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

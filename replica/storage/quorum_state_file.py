@@ -1,11 +1,11 @@
-"""quorum-state: the port QuorumStateStore (Kafka: FileQuorumStateStore)."""
+"""The file quorum-state, behind the port QuorumStateStore (Kafka: FileQuorumStateStore)."""
 
 from __future__ import annotations
 
 from replica.errors import DataError
 from replica.format import quorum_state
-from replica.model.election_state import ElectionState
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.stored import ElectionState
 from replica.raft.ports import QuorumStateStore
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 
@@ -20,11 +20,11 @@ class QuorumStateFile(QuorumStateStore):
         self._folder = folder
 
     def read(self) -> ElectionState | None:
-        """The state on the disk. Before it is returned it is written again: after a failed sync,
-        what was read may have been in the machine's memory only.
+        """The state on the disk. It is written again before it is returned: after a failed sync of
+        an earlier process, the bytes that were read may be in the machine's memory only.
 
-        Raises DataError, which names the file: if a damaged file counted as no vote, this replica
-        could vote twice.
+        Raises DataError, which names the file, for a damaged file. If such a file counted as no
+        vote, this replica could vote twice in an epoch.
         """
         if quorum_state.FILE_NAME not in self._files.names(self._folder):
             return None

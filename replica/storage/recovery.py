@@ -1,10 +1,10 @@
 """Opens a log directory, and repairs what a crash left there (Kafka: LogLoader,
 KafkaMetadataLog.apply and recoverSnapshots).
 
-A crash of this engine leaves a torn end in the newest segment, names that were about to change, and
-a checkpoint that lacks the last write. Each of these is repaired, and each repair is reported. Any
-other fault means that records which may be committed are lost: opening raises DataError and leaves
-the log as it is.
+A crash of this engine can leave three faults: a torn end of the newest segment, files that were
+about to be renamed or removed, and a checkpoint file that lacks the last change. Each of these is
+repaired, and each repair is reported. Any other fault means that records which may be committed are
+lost: opening raises DataError and leaves the log as it is.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
-from replica.model.epochs import Epochs, last_epoch_of
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import Epochs, is_newer_than_log, last_epoch_of
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in
@@ -44,7 +43,7 @@ from replica.storage.segment import (
     create_segment,
     scan_segment,
 )
-from replica.storage.segment_files import remove_segment, segment_path
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
@@ -53,7 +52,8 @@ ADVICE = (
 )
 _DEFAULTS = LogConfig()
 _SEARCHED_BYTES = 64 * 1024 * 1024
-"""How many bytes behind a damaged place are searched for batches that no snapshot holds."""
+"""The number of bytes behind a damaged place that are searched for batches which no snapshot
+holds."""
 
 
 def open_log(
@@ -63,16 +63,16 @@ def open_log(
     topic_id: str = METADATA_TOPIC_ID,
     archive: Archive | None = None,
 ) -> FileLog:
-    """The log in `folder`, which is made where it is missing. Everything that the log holds is
-    durable.
+    """Open the log in `folder`, which is made if it is missing. Everything that the returned log
+    holds is durable.
 
-    It reads the newest segment from the newest snapshot's end on (the whole segment without a
-    snapshot), and the parts of older segments that no index and no snapshot covers. archive: see
-    Place. Raises DataError, with file, byte and advice, where a crash can't explain the fault;
-    FileSystemError.
+    Opening reads the newest segment from the end of the newest snapshot on (without a snapshot, the
+    whole segment), and those parts of older segments that neither an index nor a snapshot covers.
+    archive: see Place. Raises DataError, with file, byte and advice, for a fault that a crash can't
+    explain; FileSystemError.
     """
     files.make_directory(folder)
-    # After a failed sync earlier, names may be in the machine's memory only.
+    # After a failed sync of an earlier process, names may be in the machine's memory only.
     files.sync_directory(folder)
     names = files.names(folder)
     if partition_metadata.FILE_NAME not in names:
@@ -97,7 +97,7 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 
 @dataclass(slots=True)
 class _Opening:
-    """Opens one log: it looks at everything first, and then repairs."""
+    """Opens one log: it first looks at all files, and then makes the repairs."""
 
     files: FileSystem
     folder: str
@@ -123,12 +123,14 @@ class _Opening:
         self._judge_snapshots(log_start, entries, scanned.segment.end_offset)
 
         for base in bases:
-            # Before the checkpoint is written: only its old content may tell the log start.
+            # This comes before the checkpoint is written: its old content may be all that tells the
+            # log start.
             if base < kept[0]:
-                remove_segment(self.files, self.folder, base)
+                self._segment(base).remove()
         scanned.segment.renew()
         scanned.segment.cut()
-        # The saved entries don't count as written: they may be in the machine's memory only.
+        # The entries that were read don't count as durable: they may be in the machine's memory
+        # only.
         checkpoint = EpochCheckpoint(self.files, self.folder, entries, None)
         log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
@@ -136,20 +138,23 @@ class _Opening:
         return log
 
     def _without_segments(self, saved: Epochs | None) -> FileLog:
-        """The log of a new directory, or of one where a crash came while a snapshot replaced the
-        log."""
+        """The log of a new directory, or of a directory where a crash came while a snapshot
+        replaced the log."""
         newest = self.snapshots.newest
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
         ):
-            path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
+            path = self._segment(saved[0].start_offset).path()
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
         checkpoint = EpochCheckpoint(self.files, self.folder, (), None)
-        active = create_segment(self.files, self.folder, start, self.config)
+        active = create_segment(self._segment(start), self.config)
         log = self._log(checkpoint, [], active, start, start)
         self._clean(log)
         return log
+
+    def _segment(self, base_offset: int) -> SegmentFiles:
+        return SegmentFiles(self.files, self.folder, base_offset)
 
     def _log(
         self,
@@ -166,9 +171,9 @@ class _Opening:
         return FileLog(place, opened, self.repairs)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
-        """The log's first offset: the one of the leader-epoch checkpoint where a snapshot ends
-        there, else the first segment's. What lies below it are leftovers, which Kafka deletes
-        later."""
+        """The log start (inclusive). It is the first start offset in the leader-epoch checkpoint,
+        if a snapshot ends there, else the base offset of the first segment. Segments below it are
+        leftovers, which Kafka deletes later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
             if any(snapshot_id.offset == start for snapshot_id in self.snapshots):
@@ -177,8 +182,8 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """The end offset of the newest snapshot. Bytes that were synced below it aren't
-        read again."""
+        """The end offset of the newest snapshot. Synced bytes of batches below it aren't read
+        again."""
         return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
@@ -186,47 +191,40 @@ class _Opening:
         for base, following in pairwise(bases):
             checked = None
             if following <= self._covered and following != bases[-1]:
-                checked = trust_closed(self.files, self.folder, base, following)
+                checked = trust_closed(self._segment(base), following)
             try:
-                checked = checked or check_closed(self.files, self.folder, base, self.config)
+                checked = checked or check_closed(self._segment(base), self.config)
             except DataError as error:
                 raise _refusal(error) from error
             segment = checked.segment
             if segment.end_offset != following:
-                path = segment_path(self.folder, base, FileKind.SEGMENT)
                 reason = (
                     f"ends at offset {segment.end_offset}, the next segment starts at {following}"
                 )
-                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, path)
+                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, segment.files.path())
             if checked.rebuilt:
-                self.repairs.append(f"{segment.folder}: indexes of segment {base} made anew")
+                self.repairs.append(f"{self.folder}: indexes of segment {base} made anew")
             found.append(checked)
         return found
 
     def _scanned(
         self, base: int, closed: list[CheckedSegment], saved: Epochs | None
     ) -> ScannedSegment:
-        """The newest segment, read from the newest snapshot's end on; the whole segment where the
-        checkpoint lacks the epochs of the rest."""
+        """The newest segment, read from the newest snapshot's end on. The whole segment is read
+        where the checkpoint lacks epochs of the part below."""
         ends = [checked.last for checked in closed if checked.last]
         epoch = ends[-1].epoch if ends else -1
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                self.files,
-                self.folder,
-                base,
-                self.config,
-                epoch=epoch,
-                visit=self._visit,
-                covered=covered,
+                self._segment(base), self.config, epoch=epoch, visit=self._visit, covered=covered
             )
             if scanned.trusted is None or _holds(saved, [scanned.trusted]):
                 break
             scanned.segment.close()
         if self.unread is not None:
             scanned.segment.close()
-            path = segment_path(self.folder, base, FileKind.SEGMENT)
+            path = scanned.segment.files.path()
             raise _refusal(self.unread.in_file(path)) from self.unread
         return scanned
 
@@ -239,23 +237,25 @@ class _Opening:
             try:
                 self.control += [batch_in(data, frame, start) for frame in found]
             except DataError as error:
-                # Told behind the walk, which takes a DataError for the segment's torn end.
+                # This error is raised after the walk, which would take a DataError for the
+                # segment's torn end.
                 self.unread = self.unread or error
 
     def _judge_end(self, scanned: ScannedSegment) -> None:
-        """Refuse damage at the newest segment's end that a crash can't cause."""
+        """Raise DataError for damage at the end of the newest segment that a crash can't have
+        caused."""
         segment, damage = scanned.segment, scanned.damage
-        path = segment_path(self.folder, segment.base_offset, FileKind.SEGMENT)
+        path = segment.files.path()
         if damage is None:
             damage = CorruptDataError("the file ends", segment.size, path)
-        synced = synced_end(self.files, self.folder, segment.base_offset)
+        synced = synced_end(segment.files)
         covered = self._covered
         if segment.end_offset < synced and covered < synced:
             reason = f"{damage.reason}, yet all below offset {synced} was synced once"
             raise _refusal(CorruptDataError(reason, damage.position, path))
         if scanned.damage is None:
             return
-        with self.files.open(path) as log:
+        with segment.files.open() as log:
             size = log.size()
             rest = log.read(segment.size, min(size - segment.size, _SEARCHED_BYTES))
         beyond = [
@@ -281,9 +281,10 @@ class _Opening:
         scanned: ScannedSegment,
         log_start: int,
     ) -> Epochs:
-        """The epoch cache: for closed segments the checkpoint, if it fits them; for the rest the
-        batches."""
-        # An entry that starts in the part that was read counts only if a batch of it is there.
+        """The entries of the epoch cache. For closed segments they are those of the checkpoint
+        file, if it fits these; for the newest segment they are made of the batches that were
+        read."""
+        # An entry that starts in the part that was read counts only if a batch there has its epoch.
         entries = epochs.truncate_from_end(saved or (), scanned.read_from)
         ends = [checked.last for checked in closed if checked.last]
         if not _holds(entries, ends):
@@ -297,11 +298,11 @@ class _Opening:
         return epochs.truncate_from_start(entries, log_start)
 
     def _judge_snapshots(self, log_start: int, entries: Epochs, log_end: int) -> None:
-        """Refuse a log whose records below the log start, or between log and newest snapshot, are
-        in no file."""
+        """Raise DataError where no file has the records below the log start, or those between the
+        log and the newest snapshot."""
         newest = self.snapshots.newest
         if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
-            path = segment_path(self.folder, log_start, FileKind.SEGMENT)
+            path = self._segment(log_start).path()
             reason = f"no snapshot ends at or above the log start {log_start}"
             raise _refusal(CorruptDataError(reason, None, path))
         if (
@@ -325,7 +326,7 @@ class _Opening:
             log.reset_to(newest)
 
     def _clean(self, log: FileLog) -> None:
-        """Remove files that are no longer needed. The log is sound without this."""
+        """Remove files that are no longer needed. The log would be sound without this."""
         self.snapshots.delete([id for id in self.snapshots if id.offset < log.log_start])
         names = self.files.names(self.folder)
         leftovers = [name for name in names if _is_leftover(name, names)]
@@ -343,8 +344,8 @@ def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
 
 
 def _is_leftover(name: str, names: tuple[str, ...]) -> bool:
-    """Whether it is a file that a crash leaves beside the log: half made, about to be deleted, or
-    an index without its log."""
+    """Whether a crash left this file beside the log: a file that was half made or about to be
+    deleted, or an index without its log."""
     if name.endswith((TEMPORARY_SUFFIX, ".cleaned", ".deleted")):
         return True
     snapshot = parse_name(name)

@@ -1,7 +1,7 @@
 """One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
 
-A closed segment is complete, synced and read only. The active segment is the newest one: its log is
-written first, and its indexes when the log is synced.
+A closed segment is complete and synced, and is only read. The active segment is the newest one: its
+log is written first, and its indexes when the log is synced.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from replica.errors import DataError
-from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
-from replica.storage.filesystem import File, FileSystem, read_whole
-from replica.storage.segment_files import KINDS, MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.filesystem import File
+from replica.storage.segment_files import KINDS, SegmentFiles
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
@@ -35,8 +35,9 @@ _RENEWED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Kafka's settings and defaults: metadata.log.segment.bytes and .ms (the time between a
-    segment's first batch and the batch to be added), index.interval.bytes, index.max.bytes."""
+    """The settings of segments, with Kafka's defaults: metadata.log.segment.bytes,
+    metadata.log.segment.ms, index.interval.bytes and index.max.bytes. segment_ms: the most time
+    between a segment's first batch and a batch that is added to it."""
 
     segment_bytes: int = 1024 * 1024 * 1024
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
@@ -49,26 +50,25 @@ class LogConfig:
 
 @dataclass(slots=True)
 class ClosedSegment:
-    """base_offset: inclusive. end_offset: exclusive. size: in bytes. The index is read when it is
-    needed, and then kept: 2 MiB for each GiB of log."""
+    """A segment that takes no more batches. end_offset: exclusive. size: the bytes of the log file.
+    The offset index is read when it is needed, and then stays in memory: 2 MiB for each GiB of
+    log."""
 
-    files: FileSystem
-    folder: str
-    base_offset: int
+    files: SegmentFiles
     end_offset: int
     size: int
     _offsets: bytes | None = None
 
-    def opened(self) -> File:
-        """The log for reading. The caller closes it."""
-        return self.files.open(segment_path(self.folder, self.base_offset, FileKind.SEGMENT))
+    @property
+    def base_offset(self) -> int:
+        return self.files.base_offset
 
     def reopen(self, config: LogConfig) -> ActiveSegment:
-        """The segment for writing again, after the segments behind it were removed.
+        """Open the segment for writing again, after the segments behind it were removed.
 
         Raises DataError where one of its batches is damaged.
         """
-        scanned = scan_segment(self.files, self.folder, self.base_offset, config)
+        scanned = scan_segment(self.files, config)
         if scanned.damage is not None:
             raise scanned.damage
         scanned.segment.cut()
@@ -77,9 +77,8 @@ class ClosedSegment:
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The same as read_batches."""
         if self._offsets is None:
-            path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
-            self._offsets = ascending_prefix(read_whole(self.files, path, MAX_INDEX_FILE_BYTES))
-        with self.opened() as log:
+            self._offsets = ascending_prefix(self.files.offset_index())
+        with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
                 size=self.size,
@@ -94,16 +93,15 @@ class ClosedSegment:
 class ActiveSegment:
     """The newest segment with its three open files.
 
-    size: bytes written. synced_size: bytes that are certainly on the disk. first_timestamp: the
-    largest timestamp (ms) of the first batch, -1 without one. _written: how many bytes of each
-    index are in its file.
+    size: the bytes of the log file that are written. synced_size: how many of them are certainly on
+    the disk. first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no
+    batch. _written: how many bytes of each index are in its file.
     """
 
     config: LogConfig
     index: SegmentIndex
     opened: dict[FileKind, File]
-    files: FileSystem
-    folder: str
+    files: SegmentFiles
     end_offset: int
     size: int = 0
     first_timestamp: int = -1
@@ -138,12 +136,13 @@ class ActiveSegment:
         )
 
     def append(self, data: bytes, frame: Frame) -> None:
-        """Write a batch at the end, wherever `frame` places it. It isn't synced yet."""
+        """Write a batch at the end of the log file, whatever position `frame` names. The batch
+        isn't synced yet."""
         self._log.write(self.size, data)
         self.add(run_of(frame._replace(position=self.size), self.index.room))
 
     def add(self, run: Run) -> None:
-        """Count batches that lie at the end of the file already."""
+        """Take batches into the segment that are already in the file, behind those that it has."""
         if run.position == 0:
             self.first_timestamp = run.first_timestamp
         self.index.add(run)
@@ -188,8 +187,8 @@ class ActiveSegment:
         self.cut()
 
     def _go_back(self, end_offset: int) -> None:
-        """Count only the batches up to the last one below `end_offset` that has an entry in the
-        index; none where no batch there has one."""
+        """Let the segment end with the last batch below `end_offset` that has an entry in the
+        index; let it be empty where no batch there has an entry."""
         interval, found = self.config.index_interval_bytes, None
         offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
         if offsets:
@@ -204,7 +203,7 @@ class ActiveSegment:
     def cut(self) -> None:
         """Cut the log durably at `size`, and the indexes to the batches before that.
 
-        The indexes are cut first, because no entry may ever point at bytes that are gone.
+        The indexes are cut first, because no entry may ever point at bytes that were removed.
         """
         for kind, content in self._indexes():
             file = self.opened[kind]
@@ -221,11 +220,12 @@ class ActiveSegment:
         self._write_indexes()
 
     def renew(self) -> None:
-        """Write again what may be in the machine's memory only, so that `cut` syncs it.
+        """Write those bytes again that may be in the machine's memory only, so that `cut` syncs
+        them.
 
-        After a failed sync the system takes unwritten bytes for written, also for processes that
-        open the file later. Index entries follow a sync, so the bytes up to the last entry are
-        safe.
+        After a failed sync the operating system takes bytes for written that aren't on the disk,
+        and processes that open the file later can't see that. Index entries are written after a
+        sync, so the bytes up to the last entry are safe.
         """
         index = self.opened[FileKind.OFFSET_INDEX]
         entries = synced_entries(index.read(0, index.size()))
@@ -238,19 +238,12 @@ class ActiveSegment:
             position += len(data)
 
     def seal(self) -> ClosedSegment:
-        """Sync log and indexes, with the indexes' last entries. The segment takes no more
-        batches."""
+        """Add the last entries of the indexes, and sync log and indexes. The segment then takes no
+        more batches."""
         self.index.close()
         self.sync_all()
         self.close()
-        return ClosedSegment(
-            self.files,
-            self.folder,
-            self.base_offset,
-            self.end_offset,
-            self.size,
-            bytes(self.index.offsets),
-        )
+        return ClosedSegment(self.files, self.end_offset, self.size, bytes(self.index.offsets))
 
     def sync_all(self) -> None:
         """Sync log and indexes."""
@@ -278,8 +271,9 @@ class ActiveSegment:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSegment:
-    """segment: the sound beginning; its files are as they were found. damage: what ends it.
-    trusted: the last batch that was not read, None where all were read."""
+    """The newest segment as it was found. segment: its sound beginning, while the files are still
+    as they were. damage: the fault that ends the sound part; None where the whole file is sound.
+    trusted: the last batch that was not read; None where all batches were read."""
 
     segment: ActiveSegment
     damage: DataError | None
@@ -292,13 +286,11 @@ class ScannedSegment:
 
 
 Visitor = Callable[[Run, Buffer], None]
-"""Called with each run of batches and its bytes."""
+"""A function that is called with each run of batches and its bytes."""
 
 
 def scan_segment(
-    files: FileSystem,
-    folder: str,
-    base_offset: int,
+    files: SegmentFiles,
     config: LogConfig,
     *,
     epoch: int = -1,
@@ -306,13 +298,14 @@ def scan_segment(
     covered: int = 0,
     piece_bytes: int = batch_walk.PIECE_BYTES,
 ) -> ScannedSegment:
-    """Read a segment, check every batch, and compute its indexes. It changes nothing, except that
-    missing index files are made; `ActiveSegment.cut` removes what is damaged.
+    """Read a segment, check every batch, and compute its indexes. Nothing on the disk changes,
+    except that missing index files are made; `ActiveSegment.cut` removes the damaged end.
 
-    epoch: of the batch before the segment. covered: where the newest snapshot ends; what was synced
-    below that, by the index, is not read. piece_bytes: as in `walk`.
+    epoch: the epoch of the last batch before the segment. covered: the offset where the newest
+    snapshot ends; batches below it that were synced, as the index shows, are not read. visit: a
+    function that is called with each run. piece_bytes: as in `walk`.
     """
-    segment = _opened(files, folder, base_offset, config)
+    segment = _opened(files, config)
     log = segment.opened[FileKind.SEGMENT]
     trusted = _skip(segment, covered)
     epoch = epoch if trusted is None else trusted.epoch
@@ -336,11 +329,11 @@ def scan_segment(
 
 
 def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
-    """Take the batches up to the last index entry below `covered` for read, and return the last of
+    """Treat the batches up to the last index entry below `covered` as read, and return the last of
     them.
 
-    None where log and indexes don't fit together, or where the index isn't one that follows the
-    syncs (see `synced_entries`): then nothing is taken for read.
+    None where log and indexes don't fit together, or where the index doesn't show what was synced
+    (see `synced_entries`): then no batch is treated as read.
     """
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]
@@ -365,28 +358,19 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
     return last
 
 
-def create_segment(
-    files: FileSystem, folder: str, base_offset: int, config: LogConfig
-) -> ActiveSegment:
-    """Make an empty segment durably. Its first batch will have `base_offset`."""
-    for kind in reversed(KINDS):
-        files.create(segment_path(folder, base_offset, kind)).close()
-    files.sync_directory(folder)
-    return _opened(files, folder, base_offset, config)
+def create_segment(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
+    """Make an empty segment durably."""
+    files.make(KINDS[::-1])
+    return _opened(files, config)
 
 
-def _opened(files: FileSystem, folder: str, base_offset: int, config: LogConfig) -> ActiveSegment:
-    there = files.names(folder)
-    missing = [kind for kind in KINDS if segment_file_name(base_offset, kind) not in there]
-    for kind in missing:
-        files.create(segment_path(folder, base_offset, kind)).close()
-    if missing:
-        files.sync_directory(folder)
+def _opened(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
+    if missing := files.missing(*KINDS):
+        files.make(missing)
     return ActiveSegment(
         config,
-        SegmentIndex(base_offset, config.index_interval_bytes),
-        {kind: files.open(segment_path(folder, base_offset, kind)) for kind in KINDS},
+        SegmentIndex(files.base_offset, config.index_interval_bytes),
+        {kind: files.open(kind) for kind in KINDS},
         files,
-        folder,
-        end_offset=base_offset,
+        end_offset=files.base_offset,
     )

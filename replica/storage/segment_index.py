@@ -1,9 +1,10 @@
 """The two sparse indexes of one segment as they grow (Kafka: LogSegment.append, OffsetIndex,
 TimeIndex).
 
-Their bytes depend only on the batches, so rebuilding gives the bytes that appending gave. Kafka
-adds at most one entry for each append, which may hold several batches. Here each batch counts, so
-the bytes equal Kafka's where Kafka appended batch by batch, as a leader does.
+The bytes of the indexes depend only on the batches, so an index that is rebuilt has the same bytes
+as the index that grew with the appends. Kafka adds at most one entry for each append, which may
+hold several batches; here each batch may get an entry. So the bytes equal Kafka's where Kafka
+appended one batch at a time, as a leader does.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 
 @dataclass(slots=True)
 class SegmentIndex:
-    """offsets, times: the files' bytes, without preallocated zeros.
+    """The two indexes of a segment. offsets, times: the bytes of the two files, without the zeros
+    that Kafka preallocates.
 
-    interval_bytes: log bytes between two entries (Kafka: index.interval.bytes, 4096).
+    interval_bytes: the bytes of log between two entries (Kafka: index.interval.bytes, 4096).
     """
 
     base_offset: int
@@ -40,7 +42,8 @@ class SegmentIndex:
         return self.interval_bytes - self._bytes_since_entry
 
     def add(self, run: Run) -> None:
-        """Count batches that follow the ones before. The run was made with `room`."""
+        """Add batches that follow those before, and the entries that they get. The run was made
+        with `room`."""
         for due in run.due:
             self._note_time(due.max_timestamp, due.offset_of_max)
             self.offsets += OFFSET_ENTRY.pack(due.last_offset - self.base_offset, due.position)
@@ -52,7 +55,8 @@ class SegmentIndex:
             self._bytes_since_entry += run.end_position - run.position
 
     def close(self) -> None:
-        """The segment is complete: add its largest timestamp as the last entry."""
+        """Add the segment's largest timestamp as the last entry, because the segment is
+        complete."""
         self._add_time()
 
     def is_full(self, max_bytes: int) -> bool:
@@ -80,10 +84,10 @@ def resumed(
 ) -> SegmentIndex | None:
     """The index after adding `last`, which is the batch of the last entry of `offsets`.
 
-    times: the whole time index, as it was found. None where it can't belong to `offsets`: it must
-    rise, and each index entry has an entry of the largest timestamp so far. One case is not
-    noticed: where a clock went back and a crash took the end of the file, that timestamp may be
-    missing.
+    times: the bytes of the whole time index, as it was found. The result is None where it can't
+    belong to `offsets`: its entries must rise, and for each entry of the offset index it must have
+    the largest timestamp up to there. One case isn't noticed: if a clock went back, and a crash
+    removed the end of the file, that timestamp may be missing.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]
@@ -98,12 +102,13 @@ def resumed(
 
 
 def _whole(times: bytes) -> bytes:
-    """The entries without a torn one that a crash may have left at the end."""
+    """The whole entries. A crash may have left a torn entry at the end, which is left out."""
     return times[: len(times) // TIME_ENTRY.size * TIME_ENTRY.size]
 
 
 def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
-    """The byte of the batch that holds the offset, or of an earlier batch, by an offset index."""
+    """The position (byte) of the batch that holds the offset, or of an earlier batch, by an offset
+    index."""
     count = _count_below(offsets, relative_offset + 1)
     if count == 0:
         return 0
@@ -112,7 +117,7 @@ def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def entries_below(offsets: bytes, relative_offset: int) -> bytes:
-    """The entries of batches that lie wholly below an offset."""
+    """The entries of those batches that lie wholly below the offset."""
     return offsets[: _count_below(offsets, relative_offset) * OFFSET_ENTRY.size]
 
 
@@ -134,11 +139,12 @@ def _count_below(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def synced_entries(offsets: bytes) -> bytes:
-    """The entries of the newest segment's offset index, if each was written after its bytes were
-    synced. b"" where that is unknown.
+    """The entries of the newest segment's offset index, if each of them was written after the bytes
+    of its batch were synced. b"" where that is unknown.
 
-    A torn entry only points further back, because its numbers are written from their high bytes on.
-    A preallocated file belongs to a running Kafka, which writes entries without syncing the log.
+    An entry that a crash tore only points to an earlier batch, because its numbers are written with
+    the high bytes first. A preallocated file belongs to a running Kafka, which writes entries
+    without a sync of the log.
     """
     entries = ascending_prefix(offsets)
     rest = offsets[len(entries) :]
@@ -147,8 +153,8 @@ def synced_entries(offsets: bytes) -> bytes:
 
 
 def ascending_prefix(offsets: bytes) -> bytes:
-    """The entries of an offset index up to the first that doesn't rise: what a crash left of the
-    index, or the used part of a preallocated file."""
+    """The entries of an offset index before the first one that doesn't rise. They are what a crash
+    left of the index, or the used part of a preallocated file."""
     last_relative, last_position = -1, 0
     used = len(offsets) // OFFSET_ENTRY.size * OFFSET_ENTRY.size
     entries = OFFSET_ENTRY.iter_unpack(memoryview(offsets)[:used])
@@ -160,7 +166,7 @@ def ascending_prefix(offsets: bytes) -> bytes:
 
 
 def shared_prefix(one: bytes, other: bytes | bytearray) -> int:
-    """How many bytes at the beginning of both contents are the same."""
+    """The number of bytes at the beginning that are the same in both contents."""
     shortest = min(len(one), len(other))
     if one[:shortest] == other[:shortest]:
         return shortest

@@ -8,19 +8,19 @@ from replica.format import control
 from replica.format.whole_batch import control_batch, value_batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.ports import SnapshotWriter
 from replica.storage.batches import message_of
 from replica.storage.filesystem import FileSystem
 
 BATCH_BYTES = 1024 * 1024
-"""The size of values in one batch. Kafka's limit for a batch of metadata is 8 MiB."""
+"""The most bytes of values in one batch. Kafka's limit for a batch of metadata is 8 MiB."""
 _VERSION = 0
 
 
 class FileSnapshotWriter(SnapshotWriter):
-    """The port SnapshotWriter. Each batch has the header's timestamp, so that replicas that take a
-    snapshot of the same state at the same offset write the same bytes."""
+    """The port SnapshotWriter. Each batch has the timestamp that the header names. So replicas that
+    take a snapshot of the same state at the same offset write the same bytes."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class FileSnapshotWriter(SnapshotWriter):
         facts: Sequence[ControlRecord],
         complete: Callable[[], SnapshotFacts],
     ) -> None:
-        """path: the .part file. complete: checks, syncs and renames it."""
+        """path: the .part file. complete: a function that checks, syncs and renames this file."""
         self._files = files
         self._file = files.create(path)
         self._epoch = snapshot_id.epoch

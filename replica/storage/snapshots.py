@@ -18,7 +18,7 @@ from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, record_of
@@ -26,7 +26,8 @@ from replica.storage.filesystem import File, FileSystem
 from replica.storage.snapshot_writer import FileSnapshotWriter
 
 _FETCHED, _WRITTEN = "-1", "-2"
-"""The suffixes of the .part files: of a snapshot from the leader, and of one that is made here."""
+"""The suffixes of the .part files: one for a snapshot that is fetched from the leader, one for a
+snapshot that this replica makes."""
 
 
 def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.COMPLETE) -> str:
@@ -93,7 +94,7 @@ class SnapshotFiles(Snapshots):
                 yield batch_in(data, frame, frame.position)
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Delete durably."""
+        """Delete snapshots durably."""
         there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
         for snapshot_id in there:
             deleted = f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}"
@@ -104,7 +105,7 @@ class SnapshotFiles(Snapshots):
             self._files.remove(f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}")
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Delete every older one durably."""
+        """Delete durably every snapshot that is older than this one."""
         self.delete([id for id in self if election_order(id) < election_order(snapshot_id)])
 
     def _path(self, snapshot_id: OffsetAndEpoch) -> str:
@@ -135,9 +136,10 @@ class SnapshotFiles(Snapshots):
 
 
 def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
-    """Read a whole snapshot: header first, footer last, every batch of its epoch, every CRC right.
+    """Read a whole snapshot, and check it: it must begin with a header and end with a footer, every
+    batch must have the snapshot's epoch, and every CRC must be right.
 
-    Raises DataError, which names file and byte, where it isn't so.
+    Raises DataError, which names file and byte, where one of these isn't so.
     """
     head: list[control.ControlMessage] = []
     messages: tuple[control.ControlMessage, ...] = ()
@@ -157,7 +159,8 @@ def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
 
 
 def _facts_of_complete(files: FileSystem, path: str, id: OffsetAndEpoch) -> SnapshotFacts:
-    """The facts by the first batch only: the rest was checked before the file got its name."""
+    """The facts of a complete snapshot. Only the first batch is read: the rest was checked before
+    the file got its name."""
     with files.open(path) as file:
         for frame, data in walk(file, expected_offset=0):
             messages = _messages(file, frame.position, data) if frame.is_control else ()

@@ -1,7 +1,7 @@
 """Keeps files open that the storage can give up when no other file can be opened.
 
-However many connections there are, votes and batches must reach the disk: a replica that can't open
-quorum-state has to stop.
+A replica that can't open quorum-state has to stop. So votes and batches must reach the disk even
+when clients' connections take all files that the process may open.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 COUNT = 16
-"""More than the storage opens at once: a new segment has three files; quorum-state and snapshots
-have one and their folder."""
+"""The number of spare files. It is more than the storage opens at once: three files for a new
+segment; one file and its folder for quorum-state or a snapshot."""
 
 T = TypeVar("T")
 
 
 class SpareFiles:
-    """Opens the files as soon as the system allows, and again after each use."""
+    """The spare files. They are opened as soon as the system allows it, and again after each
+    use."""
 
     def __init__(self, count: int = COUNT) -> None:
         self._count = count

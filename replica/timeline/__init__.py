@@ -1,7 +1,8 @@
-"""What happened to a cluster, by the directories of its replicas: pure functions of what was read.
+"""Finds what happened to a cluster, by the directories of its replicas. All functions are pure.
 
-branch      the history that the replicas agree on, over several looks; what lies beside it
-changes     the typed changes that its records make, redacted on the way
-elections   who won which epoch, and what probably made the election necessary
-events      all of these, snapshots and truncations, by clock time
+branch      the history that the replicas agree on over several looks, and what lies beside it
+changes     the typed changes that the branch's records make, without their secrets
+elections   which node won which epoch, and what probably made the election necessary
+events      elections, important changes, snapshots and truncations, by clock time
+state       the state that the branch adds up to, at any of its offsets
 """

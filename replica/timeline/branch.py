@@ -1,9 +1,10 @@
-"""The branch that all looks at a cluster's replicas agree on, and what lies beside it.
+"""Finds the branch of the log on which all looks at a cluster's replicas agree, and what lies
+beside it.
 
-The replicas of one look (a capture group) are compared by replica.history. Of several looks the one
-is followed whose branch would win an election. An earlier look gives what lies below its first
-entry, where it holds that very entry: two logs that hold one entry hold the same below it (Raft's
-log matching).
+The replicas of one look (a capture group) are compared by replica.history. Of several looks, the
+one is followed whose branch would win an election. Another look adds the entries below the first
+entry of that branch, if it holds this first entry too: two logs that hold the same entry hold the
+same entries below it (Raft's log matching).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from replica.check.examined import Examined, replica_log
 from replica.check.newest import cluster_id_of
 from replica.check.partition import partition_of
 from replica.format.directory import SegmentFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.history.branch import agreed_branch
 from replica.history.commitment import EntryCommitment, classify_compared, compare_group
 from replica.history.divergence import compare
@@ -25,7 +26,8 @@ from replica.model.epochs import election_order
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Entries `start` (inclusive) to `end` (exclusive), read from one directory."""
+    """The entries from offset `start` (inclusive) to `end` (exclusive), which are read from one
+    directory."""
 
     examined: Examined
     start: int
@@ -45,8 +47,9 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class BranchTail(Piece):
-    """Entries beside the branch. holders: all directories that begin the tail with the same entry,
-    with the one that it is read from. log: of that one."""
+    """Entries of a log that left the branch. holders: all directories whose log leaves the branch
+    with the same entry; the one that is read is among them. log: the log of the directory that is
+    read."""
 
     holders: tuple[Examined, ...]
     log: ReplicaLog
@@ -54,9 +57,10 @@ class BranchTail(Piece):
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """pieces: ascending, without overlap; what no directory holds lies between them. log: their
-    batches. proven_end: entries below it (exclusive) are proven to be committed; 0: nothing is.
-    tails: by where they leave the branch. looks: all directories, look by look."""
+    """The branch of one cluster. pieces: in ascending order and without overlap; no directory holds
+    the entries between two pieces. log: the batches of all pieces. proven_end: the entries below
+    this offset are proven to be committed; 0 where none is. tails: sorted by the offset at which
+    they leave the branch. looks: all directories, in a tuple for each look."""
 
     cluster_id: str | None
     looks: tuple[tuple[Examined, ...], ...]
@@ -88,10 +92,11 @@ class Branch:
 
 
 def branches_of(looks: Iterable[Sequence[Examined]]) -> list[Branch]:
-    """The branch of each cluster, in the order of their ids; directories that hold no metadata log
-    are left out, and clusters without a single entry.
+    """The branch of each cluster, in the order of the cluster ids. Directories that hold no
+    metadata log are left out, and so are clusters without a single entry.
 
-    looks: the directories that were read together; in each a replica occurs once, else UsageError.
+    looks: the directories that were read together, for each look. Raises UsageError where a replica
+    occurs twice in one look.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
     for look in looks:
@@ -149,7 +154,8 @@ def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
 
 
 def _with_head(tip: Branch, other: Branch) -> Branch:
-    """The branch with what another look's lends it: entries below its first one, and proofs."""
+    """The branch `tip` with what the branch of another look adds: entries below its first one, and
+    proofs that entries are committed."""
     if not tip.log.batches or not other.log.batches:
         return tip
     parted = compare(tip.log, other.log).divergence_offset
@@ -176,7 +182,8 @@ def _with_head(tip: Branch, other: Branch) -> Branch:
 def _tails(
     branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]
 ) -> tuple[BranchTail, ...]:
-    """Each once, however many directories hold it; read from the one that holds most of it."""
+    """The tails. Each tail occurs once, however many directories hold it, and is read from the
+    directory that holds most of it."""
     found: dict[tuple[int, LogBatch | None], list[tuple[Examined, ReplicaLog]]] = {}
     for examined, log in members:
         parted = compare(branch.log, log).divergence_offset

@@ -1,14 +1,16 @@
-"""The typed changes that the records of a branch make, and those of the tails beside it.
+"""Finds the typed changes that the records of a branch make, and those that the records of its
+tails made.
 
-The replay begins at offset 0, or where a whole snapshot ends, and again at the next such place
-behind a hole or a record that can't be read, as replica.check.replaying does. What a snapshot holds
-at such a place is state and no change. Each record takes some 20 us.
+The replay begins at offset 0, or where a whole snapshot ends. Behind a hole, or behind a record
+that can't be read, it begins again where the next whole snapshot ends, as in
+replica.check.replaying. The entities of such a snapshot are state, and no changes. Each record
+takes some 20 us.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
@@ -16,27 +18,30 @@ from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_sna
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.directory import SnapshotFile
+from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
-from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail, Piece
 
 FROM_SNAPSHOT = -1
-"""Stands for the offset of an entity of a snapshot: a snapshot's own offsets are no offsets of the
-log."""
+"""The value in place of the offset of an entity that a snapshot gave: offsets within a snapshot are
+no offsets of the log."""
 _EVERY_BATCHES = 512
 
 
 class LoggedChange(NamedTuple):
     """A change, and the record that made it so.
 
-    at: ms since the epoch, of the record or its transaction's end. commitment: proven, unproven or
-    superseded, as in gold.metadata_changes.
+    at: the time in ms since 1970 (UTC) of the record, or of the end of its transaction. commitment:
+    proven, unproven or superseded, as in gold.metadata_changes. told: the change itself.
     """
 
     at: int
@@ -53,16 +58,18 @@ class LoggedChange(NamedTuple):
 def logged_changes(
     branch: Branch, redactor: Redactor | None, watch: Watch | None = None
 ) -> Iterator[LoggedChange]:
-    """The changes in the log's order; those of a tail come where it leaves the branch. redactor:
-    None keeps secrets. watch: is told how far long work is."""
+    """The changes in the order of the log. The changes of a tail come where the tail leaves the
+    branch. redactor: removes secrets; None to keep them. watch: is told how far long work has
+    come."""
     return _Walk(branch, _reading(redactor), watch).changes()
 
 
 def replayed(
     branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
 ) -> Image | None:
-    """The state at the branch's end, which is `end_offset` (exclusive), or nothing is known of it.
-    What a snapshot gave has FROM_SNAPSHOT in the place of its offset."""
+    """The state at the branch's end; None where the branch doesn't end at `end_offset` (exclusive),
+    or the state there is unknown. An entity that a snapshot gave has FROM_SNAPSHOT in place of its
+    offset."""
     walk = _Walk(branch, _reading(redactor), watch)
     deque(walk.changes(), maxlen=0)
     return walk.image_at(end_offset)
@@ -80,8 +87,8 @@ def _reading(redactor: Redactor | None) -> RecordReader:
 
 
 class _Walk:
-    """One walk along the branch. replay: None while nothing is known of the state. end: of the last
-    batch."""
+    """One walk along the branch. replay: the replay; None while the state is unknown. end: the end
+    (exclusive) and epoch of the last batch."""
 
     def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
         self._branch = branch
@@ -102,23 +109,21 @@ class _Walk:
         yield from self._leaving_at(self._end.offset)
 
     def image_at(self, end_offset: int) -> Image | None:
-        """The state, where the walk has come to this end and knows it."""
+        """The state, if the walk has come to this end (exclusive) and knows it; else None."""
         if self._end.offset != end_offset:
             self._enter(end_offset)
         return None if self._replay is None else self._replay.image()
 
     def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
-        inflations = _Inflations()
-        for number, (segment, batch) in enumerate(piece.batches()):
+        batches = _with_records(piece.examined, piece.batches(), self._read)
+        for number, (batch, records) in enumerate(batches):
             header = batch.header
             if number % _EVERY_BATCHES == 0:
                 self._watch(f"{piece.examined.shown}: replaying offset {header.base_offset}")
             self._enter(max(header.base_offset, piece.start))
             if self._replay is not None:
-                content = piece.examined.content_of(segment)
-                inflation = inflations.of(segment.file.path, content.size)
                 try:
-                    for record, message in read_batch(batch, content, inflation, self._read):
+                    for record, message in records:
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
                             yield from self._apply(record, header.leader_epoch, message)
@@ -133,7 +138,8 @@ class _Walk:
             yield LoggedChange(record.timestamp, epoch, commitment, told)
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
-        """The changes of the tails that leave the branch there, of which nothing is ever valid."""
+        """The changes of the tails that leave the branch at this offset. None of these changes ever
+        becomes valid."""
         while self._tails and self._tails[-1].start <= offset:
             tail = self._tails.pop()
             if tail.start == offset and self._replay is not None:
@@ -142,13 +148,10 @@ class _Walk:
     def _tail(
         self, tail: BranchTail, replay: VersionedReplay, teller: ChangeTeller
     ) -> Iterator[LoggedChange]:
-        inflations = _Inflations()
-        for segment, batch in tail.batches():
-            content = tail.examined.content_of(segment)
-            inflation = inflations.of(segment.file.path, content.size)
+        for batch, records in _with_records(tail.examined, tail.batches(), self._read):
             epoch = batch.header.leader_epoch
             try:
-                for record, message in read_batch(batch, content, inflation, self._read):
+                for record, message in records:
                     if record.offset < tail.start:
                         continue
                     commitment = self._branch.commitment(record.offset, is_tail=True)
@@ -158,7 +161,8 @@ class _Walk:
                 return
 
     def _enter(self, base_offset: int) -> None:
-        """The replay for the next batch; None where its records don't change the state."""
+        """Prepare the replay for the next batch. It is None where the state before this batch is
+        unknown."""
         if base_offset != self._end.offset:
             self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
             self._end = OffsetAndEpoch(base_offset, -1)
@@ -193,15 +197,14 @@ def _told(
         yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
 
 
-class _Inflations:
-    """How much each file of one directory may still inflate to."""
-
-    def __init__(self) -> None:
-        self._path = ""
-        self._inflation = Inflation(0)
-
-    def of(self, path: str, size: int) -> Inflation:
-        """The inflation of the file that is read now; files are read one after the other."""
-        if path != self._path:
-            self._path, self._inflation = path, Inflation(size)
-        return self._inflation
+def _with_records(
+    examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]], read: RecordReader
+) -> Iterator[tuple[LocatedBatch, Iterator[tuple[Record, ReplayedRecord]]]]:
+    """Each batch with its records, of files that follow one another. A file's batches have one
+    limit of inflation."""
+    path, inflation = "", Inflation(0)
+    for segment, batch in batches:
+        content = examined.content_of(segment)
+        if segment.file.path != path:
+            path, inflation = segment.file.path, Inflation(content.size)
+        yield batch, read_batch(batch, content, inflation, read)

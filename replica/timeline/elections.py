@@ -1,10 +1,10 @@
-"""Who won which epoch, and what probably made the election necessary.
+"""Finds which node won which epoch, and what probably made the election necessary.
 
 A log doesn't say why a leader was lost. It says when the leader last appended, who voted for the
-next one, which controllers registered anew, and what the former leader wrote that nobody else has.
-A working leader appends every 500 ms at least (metadata.max.idle.interval.ms), and followers wait
-2 s for one that is silent (controller.quorum.fetch.timeout.ms), but not for one that resigns: it
-tells them (EndQuorumEpoch). Times are those of the leaders' clocks.
+next leader, which controllers registered again, and which records of the former leader no other
+node has. A working leader appends at least every 500 ms (metadata.max.idle.interval.ms). Followers
+wait 2 s for a leader that is silent (controller.quorum.fetch.timeout.ms). They don't wait for a
+leader that resigns, because it tells them (EndQuorumEpoch). Times are those of the leaders' clocks.
 """
 
 from __future__ import annotations
@@ -19,34 +19,38 @@ from replica.format.control import LeaderChange
 from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000
-"""The default of controller.quorum.fetch.timeout.ms."""
+"""The default of controller.quorum.fetch.timeout.ms, in ms."""
 _NEAR_MS = 60_000
-"""A registration so long after an election tells of the restart that the election came with."""
+"""A registration within this time (ms) after an election shows that the former leader's process had
+restarted."""
 
 
 class ElectionCause(Enum):
-    """The probable cause of an election; outputs show the value."""
+    """The probable cause of an election. Outputs show the value."""
 
     FIRST = "first"
     """No earlier leader is in these logs."""
     REMOVED = "leader-removed"
-    """The leader was no voter any more."""
+    """The former leader was no voter any more."""
     CUT_OFF = "leader-cut-off"
-    """The leader went on writing what no majority accepted."""
+    """The former leader wrote more records, which no majority accepted."""
     RESTARTED = "leader-restarted"
-    """The leader's process was started anew shortly after."""
+    """The former leader's process was started again shortly after the election."""
     RESIGNED = "leader-resigned"
-    """The next leader came sooner than after a silence, or by the former one's vote."""
+    """The next leader was elected sooner than after a silence, or with the vote of the former
+    leader."""
     SILENT = "leader-silent"
-    """The leader appended nothing for so long that it had stopped, frozen or was cut off."""
+    """The former leader appended nothing for so long that it must have stopped, frozen or been cut
+    off."""
     UNKNOWN = "unknown"
     """The records before the election are not in these logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Won:
-    """A LeaderChange record. at, previous_at: ms since the epoch, of the record and of the batch
-    before it, None where that isn't there. voters, granting: node ids."""
+    """A LeaderChange record. at: the time of the record, in ms since 1970 (UTC). previous_at: the
+    time of the batch before it; None where there is none. voters: the node ids of all voters.
+    granting: the node ids of those that voted for the leader."""
 
     offset: int
     epoch: int
@@ -59,9 +63,10 @@ class Won:
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """former: the leader before, None where no log tells. because: a sentence, what `cause` was
-    told by. without_winner: epochs between the two that nobody won. nodes: those whose logs hold
-    the record."""
+    """An election with a winner. former: the node id of the leader before; None where no log shows
+    it. because: a sentence with the evidence for `cause`. without_winner: the number of epochs
+    between the two leaders that nobody won. nodes: the ids of the nodes whose logs hold the record.
+    on_branch: whether the record lies on the branch."""
 
     won: Won
     former: int | None
@@ -74,16 +79,16 @@ class Election:
 
 @dataclass(frozen=True, slots=True)
 class LostWrites:
-    """Records that a leader wrote in its epoch and that the branch lacks. last_at: ms since the
-    epoch."""
+    """Records that a leader wrote in its epoch, and that the branch lacks. records: their number.
+    last_at: the time of the last one, in ms since 1970 (UTC)."""
 
     records: int
     last_at: int
 
 
 def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple[Election, ...]:
-    """The elections by epoch. registered: (ms since the epoch, node id) of each controller's
-    registration that was not its first."""
+    """The elections in the order of their epochs. registered: (time in ms since 1970 (UTC), node
+    id) of each registration of a controller that was not its first."""
     holders: dict[tuple[int, int], set[int]] = {}
     records: dict[tuple[int, int], Won] = {}
     for examined in branch.members:
@@ -111,7 +116,7 @@ def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple
 
 
 def _won(examined: Examined) -> Iterator[Won]:
-    """The records of one log, each with the time of the batch before it."""
+    """The LeaderChange records of one log, each with the time of the batch before it."""
     end, previous_at = -1, 0
     for segment in examined.directory.segments:
         changes = {
@@ -139,7 +144,7 @@ def _won(examined: Examined) -> Iterator[Won]:
 
 
 def _lost_writes(tails: Iterable[BranchTail]) -> dict[int, LostWrites]:
-    """The lost writes by epoch, of the tail that reaches furthest."""
+    """The lost writes of each epoch, in the tail that reaches furthest."""
     found: dict[int, LostWrites] = {}
     for tail in tails:
         ends: dict[int, tuple[int, int]] = {}
@@ -160,8 +165,9 @@ def cause_of(
     lost: Mapping[int, LostWrites],
     registered: Iterable[tuple[int, int]],
 ) -> tuple[ElectionCause, str]:
-    """The probable cause of the election, and a sentence with the evidence. former: the election
-    before, None where no log has one. lost: by epoch. registered: see `elections_of`."""
+    """The probable cause of the election, and a sentence with the evidence. former: the record of
+    the election before; None where no log has one. lost: the lost writes, by epoch. registered: see
+    `elections_of`."""
     if former is None:
         return ElectionCause.FIRST, "these logs tell of no leader before"
     leader = f"leader {former.leader}"

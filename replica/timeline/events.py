@@ -1,6 +1,7 @@
-"""What happened to a cluster, by clock time: what a person who asks for an incident wants first.
+"""Lists what happened to a cluster by clock time, which a person who looks into an incident needs
+first.
 
-Elections, snapshots, truncations, and of all changes those of voters, controllers, brokers and
+Events are elections, snapshots, truncations, and changes of voters, controllers, brokers and
 features. The names of changes are those of replica.metadata.changes.
 """
 
@@ -13,8 +14,7 @@ from typing import Any, NamedTuple
 from replica.check.examined import Examined
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import LoggedChange, logged_changes
 from replica.timeline.elections import Election, elections_of
@@ -33,11 +33,12 @@ _AGAIN = ("controller_registered", "broker_registered")
 
 
 class Event(NamedTuple):
-    """at: ms since the epoch. offset, leader_epoch: of the record; of a snapshot its id; of a
-    divergence the first entry that the branch lacks. name: whom it happened to. detail: a sentence.
-    cause: of an election, a value of Cause. nodes: those whose directories tell it; none for a
-    change, which all that hold the record do. commitment: as in gold.metadata_changes, None of a
-    snapshot."""
+    """One event. at: the time in ms since 1970 (UTC). event: the kind of event. name: the node,
+    broker, feature or other entity to which it happened. detail: one sentence. cause: for an
+    election the value of an ElectionCause, else None. offset, leader_epoch: those of the record;
+    for a snapshot its id; for a divergence those of the first entry that the branch lacks. nodes:
+    the ids of the nodes whose directories show the event; empty for a change, which every log with
+    its record shows. commitment: as in gold.metadata_changes; None for a snapshot."""
 
     cluster_id: str | None
     at: int
@@ -52,8 +53,8 @@ class Event(NamedTuple):
 
 
 def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
-    """All events, by their times; of equal times in the order of offsets. None of them has a field
-    that may hold a secret. watch: is told how far long work is."""
+    """All events in the order of their times; events of the same time in the order of their
+    offsets. No field holds a secret. watch: is told how far long work has come."""
     changes = [
         change
         for change in logged_changes(branch, None, watch)
@@ -69,8 +70,8 @@ def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
 
 
 def _registrations(changes: Iterable[LoggedChange]) -> list[tuple[int, int]]:
-    """Registrations of controllers that were registered before, or whose first registration isn't a
-    new log's."""
+    """The registrations of controllers that were registered already: (time in ms since 1970 (UTC),
+    node id)."""
     return [
         (one.at, one.told.write.key)
         for one in changes
@@ -99,8 +100,8 @@ def _detail(what: str, old: Any, new: Any) -> str:
 
 
 def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
-    """The voters that were added and removed, by node and directory id: a voter may come back with
-    a new disk."""
+    """The text that names the voters which were added and removed. A voter with a new disk counts
+    as another voter, because it has another directory id."""
     before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
     now = f"now {_numbers(node for node, _ in after) or 'none'}"
     came = [
@@ -142,7 +143,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
 
 
 def _snapshots(branch: Branch) -> Iterator[Event]:
-    """Each id once, at the time when the first of those that have it wrote it."""
+    """An event for each snapshot id, at the time at which the first of the replicas that have it
+    wrote it."""
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
         for snapshot in examined.directory.snapshots:
@@ -168,9 +170,9 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
 
 
 def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
-    """The offset at which the tail leaves the branch, and the truncation that a later capture of
-    one of its holders shows. No file has the time of a truncation, so it gets the time of the last
-    record that is gone."""
+    """The event that a log left the branch, and, if a later capture of one of the tail's holders
+    shows it, the event of the truncation. No file has the time of a truncation, so the event gets
+    the time of the last truncated record."""
     times = [batch.header for _, batch in tail.batches()]
     if not times:
         return
@@ -195,7 +197,8 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
 
 
 def _without(branch: Branch, tail: BranchTail) -> list[int]:
-    """The tail's holders of which another look holds the branch's entry in its place."""
+    """The ids of those holders of the tail whose log has, in another look, the branch's entry in
+    the place of the tail's."""
     kept = branch.log.batch_at(tail.start)
     holders = {one.replica for one in tail.holders if one.replica is not None}
     found = set()

@@ -1,4 +1,4 @@
-"""The state that the agreed branch adds up to, at any of its offsets, without secrets."""
+"""Gives the state that the agreed branch adds up to, at any of its offsets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from replica.check.replay_fold import Watch
-from replica.metadata.changes import name_of
+from replica.metadata.changes.naming import name_of
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.changes import FROM_SNAPSHOT, replayed
 
 
 class StateEntity(NamedTuple):
-    """An entity of the state. name: the key for people. value: JSON. offset: of the record that
-    last changed it, None where that lies before the snapshot that the replay began with."""
+    """An entity of the state. entity: its kind. key: its key. name: the key as people read it.
+    value: its fields as JSON. offset: the offset of the record that last changed it; None where a
+    snapshot gave the entity, and no record has changed it since."""
 
     entity: str
     key: str
@@ -26,10 +27,10 @@ class StateEntity(NamedTuple):
 def state_at(
     branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
 ) -> list[StateEntity] | None:
-    """The entities after the records below `end_offset`, sorted by entity and key; what an open
-    transaction holds back is not among them. None where the directories don't tell.
+    """The entities after the records below `end_offset`, sorted by entity and key. Changes of an
+    open transaction are left out. None where the directories don't show the state.
 
-    redactor: None keeps secrets. watch: is told how far long work is.
+    redactor: removes secrets; None to keep them. watch: is told how far long work has come.
     """
     pieces = tuple(
         replace(piece, end=min(piece.end, end_offset))
@@ -52,8 +53,9 @@ def state_at(
 
 
 def end_at(branch: Branch, at: int) -> int | None:
-    """The end offset (exclusive) of the records up to and including a time (ms since the epoch):
-    behind the last such record of the last batch that begins by then; None where there is none."""
+    """The end offset (exclusive) of the records up to the time `at` (ms since 1970, UTC;
+    inclusive). It lies behind the last such record in the last batch that begins by then. None
+    where no record is that old."""
     found = None
     for piece in branch.pieces:
         for segment, batch in piece.batches():
@@ -73,6 +75,6 @@ def end_at(branch: Branch, at: int) -> int | None:
 
 
 def last_time(branch: Branch) -> int:
-    """The time of the branch's last batch, ms since the epoch."""
+    """The time of the branch's last batch, in ms since 1970 (UTC)."""
     times = [batch.header.max_timestamp for _, batch in branch.pieces[-1].batches()]
     return times[-1]

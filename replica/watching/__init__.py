@@ -1,10 +1,10 @@
 """Watches a running quorum through an observer of it: its records, its leader and its health.
 
-- `committed`: the committed records, replayed in slices as they arrive, and counted by type.
-- `judged`: the rules of health over the replayed state, every few seconds at most.
-- `described`: what the leader says of the quorum and of its newest snapshot.
-- `metrics`: all of it for Prometheus.
-- `watch`: the tasks that keep it up to date beside a node.
+- `committed`: replays the committed records in slices as they arrive, and counts them by type.
+- `judged`: checks the rules of health over the replayed state, at most every few seconds.
+- `described`: asks the leader about the quorum and about its newest snapshot.
+- `metrics`: gives all of this as metrics for Prometheus.
+- `watch`: the tasks beside a node that keep all of this up to date.
 
-A question is answered at once, with what was known last and how old it is.
+Whoever asks gets an answer at once: what was known last, and how old that is.
 """

@@ -12,8 +12,9 @@ from replica.format.batch import decode_header
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record, records_of
 from replica.health.cluster import PartitionKey, ReassignmentStart
-from replica.metadata.image import Image, Replay, ReplayedRecord
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
@@ -21,7 +22,8 @@ from replica.model.epochs import OffsetAndEpoch
 UNREADABLE = "UNREADABLE"
 """The type of a record whose bytes don't decode."""
 OTHERS = "OTHERS"
-"""The type that counts records of all further types: a hostile log may have many."""
+"""The type under which records of all further types are counted, because a hostile log may have
+many types."""
 _MAX_TYPES = 100
 _BYTES_AT_ONCE = 1024 * 1024
 _RECORDS_AT_ONCE = 200
@@ -39,7 +41,7 @@ class CompleteSnapshots(Protocol):
 
 
 class ReadLog(Protocol):
-    """The parts of a node's log that are read here. log_start: inclusive. log_end: exclusive."""
+    """The part of a node's log that this module reads. log_start: inclusive. log_end: exclusive."""
 
     log_start: int
 
@@ -53,15 +55,16 @@ class ReadLog(Protocol):
 
 
 class CommittedReplay:
-    """Replays from the newest snapshot beside the log, or from offset 0. It starts again where the
-    log was replaced by a newer snapshot.
+    """Replays a log from the newest snapshot beside it, or from offset 0. When a newer snapshot
+    replaces the log, the replay starts again at that snapshot.
 
-    next_offset: every record below it was read. state_offset: every record below it is in the
-    state. is_whole: False where the log continues with a record that can't be read. state_changes:
-    how many records changed the state. last_timestamp: ms, of the last record in the state; None
-    before the first one. starts: of the reassignments that began meanwhile. counts, sizes: how many
-    records came since the first call of `advance`, and the bytes of their keys and values, by type.
-    Memory: the state and a MiB of the log, or one batch where that is larger.
+    next_offset: every record below this offset was read. state_offset: every record below this
+    offset is in the state. is_whole: False once the log has gone on with a record that can't be
+    read. state_changes: the number of records that changed the state. last_timestamp: the time (ms)
+    of the last record in the state; None before the first one. starts: where the reassignments
+    began that are going on. counts, sizes: by type of record, the number of records that came since
+    the first call of `advance`, and the bytes of their keys and values. In memory are the state,
+    and a MiB of the log or one larger batch.
     """
 
     def __init__(self, log: ReadLog) -> None:
@@ -191,15 +194,15 @@ class CommittedReplay:
             self.starts[key] = start
 
     def _forget_removals(self) -> None:
-        """Forget what was removed. A replay remembers it to explain refusals, which aren't needed
-        here."""
+        """Forget which entities were removed. A replay remembers them in order to explain why it
+        refuses a record; here nobody asks for that."""
         if len(self._replay.state.removals) > _MAX_REMOVALS and not self._replay.in_transaction:
             self._replay = Replay(self._replay.image())
 
 
 def _first(batches: Iterable[Batch]) -> list[Batch]:
-    """The first batches, up to the one that reaches the limit in bytes. The log may change before
-    the last one is read, but its committed part doesn't."""
+    """The first batches, up to the batch with which they reach the limit in bytes. The log may
+    change before the last one is read, but its committed part doesn't."""
     found: list[Batch] = []
     size = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""What the leader says of a quorum: how far each replica is, and its newest snapshot."""
+"""Asks the leader of a quorum how far each replica's log is, and which snapshot is its newest."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _BEFORE_THE_FIRST = -1
 
 @dataclass(frozen=True, slots=True)
 class NewestSnapshot:
-    """id: of the leader's newest snapshot. contained_at: when its newest record was appended, in ms
-    since the epoch; None where no log at hand shows it."""
+    """The leader's newest snapshot. contained_at: the time at which its newest record was appended,
+    in ms since 1970 (UTC); None where the node's own log doesn't show it."""
 
     id: OffsetAndEpoch
     contained_at: int | None
 
 
 class Described:
-    """quorum: the last answer of a leader, None before the first one. at_s: when it came, in
-    seconds of time.monotonic. trouble: why there was no answer since then, "" where there was one.
-    snapshot: the newest one that a leader named."""
+    """What leaders have answered. quorum: the last answer of a leader; None before the first one.
+    at_s: when that answer came, in seconds of time.monotonic. trouble: why the last question got no
+    answer; "" if it got one. snapshot: the newest snapshot that a leader named."""
 
     def __init__(
         self, driver: Driver, controllers: Sequence[Address], client: ClientConfig, topic: str
@@ -63,10 +63,10 @@ class Described:
         self._driver.heard.described(self.at_s)
 
     async def ask_for_snapshot(self) -> None:
-        """Ask the leader for its newest snapshot's id, which answers a fetch from offset 0.
+        """Ask the leader for the id of its newest snapshot, by a fetch from offset 0.
 
-        The fetch names no node, so no leader counts it. Where the answer names no snapshot, this
-        node's newest one is taken.
+        The fetch names no node, so no leader counts it. If the answer names no snapshot, this
+        node's own newest snapshot stands for it.
         """
         found = await self._leaders_newest()
         own = self._driver.log.snapshots.newest

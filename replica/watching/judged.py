@@ -15,14 +15,16 @@ from replica.watching.committed import CommittedReplay
 
 EVERY_S = 5.0
 _SHARE = 20
-"""Judgements take at most this share of the time (1 / 20): slow ones are made less often."""
+"""A judgement that took a second is followed by at least this many seconds without one. So
+judgements take at most one part in 20 of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumJudgement:
-    """subjects: rule id -> for how many subjects the rule holds; for a rule about the whole cluster
-    1 or 0. offset: of the judged state (exclusive). took_s: seconds that judging took. at_s: when
-    it ended, in seconds of time.monotonic."""
+    """The outcome of the rules of health. subjects: for each rule, by its id, the number of
+    subjects with a finding; 1 or 0 for a rule about the whole cluster. offset: the end of the
+    judged part of the log (exclusive). took_s: the time that judging took. at_s: when it ended, in
+    seconds of time.monotonic."""
 
     subjects: Mapping[str, int] = field(default_factory=dict)
     offset: int = 0
@@ -31,10 +33,12 @@ class QuorumJudgement:
 
 
 class HealthJudge:
-    """newest: the last judgement, None before the first one."""
+    """Judges the health of a quorum again and again. newest: the last judgement; None before the
+    first one."""
 
     def __init__(self, broker_defaults: Mapping[str, str]) -> None:
-        """broker_defaults: from a broker's server.properties; empty where unknown."""
+        """broker_defaults: the settings in a broker's server.properties; empty where they are
+        unknown."""
         self.newest: QuorumJudgement | None = None
         self._broker_defaults = broker_defaults
         self._judged: tuple[int, frozenset[int], bool] | None = None
@@ -45,8 +49,8 @@ class HealthJudge:
         return last is None or now_s >= last.at_s + max(EVERY_S, _SHARE * last.took_s)
 
     async def judge(self, committed: CommittedReplay, voters: frozenset[int]) -> None:
-        """Judge the present state in a thread beside the loop. Where nothing has changed, only its
-        time is updated.
+        """Judge the present state in a thread beside the event loop. If nothing has changed, only
+        the time of the last judgement is updated.
 
         voters: the ids of the voters in force; empty where unknown.
         """

@@ -1,4 +1,4 @@
-"""What is known of a watched quorum, as metrics for Prometheus."""
+"""Gives what is known of a watched quorum as metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replica.watching.judged import QuorumJudgement
 from replica.wire.quorum import DescribedReplica
 
 MAX_REPLICAS = 1_000
-"""The most replicas with metrics of their own; voters come first."""
+"""The largest number of replicas that get metrics of their own. Voters come before observers."""
 
 
 def quorum_metrics(described: Described) -> Iterator[Metric]:
@@ -71,7 +71,8 @@ def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
 
 
 def _ago(quorum: Quorum, replica: DescribedReplica, at: int | None) -> float | None:
-    """Seconds from `at` to the leader's answer. The leader itself needs no fetch."""
+    """The seconds from the time `at` to the leader's answer. It is 0 for the leader itself, which
+    never fetches."""
     if replica.key.node_id == quorum.leader_id:
         return 0.0
     ago = quorum.ago(at)

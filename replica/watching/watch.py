@@ -26,8 +26,8 @@ from replica.wire.pool import Address
 DESCRIBE_EVERY_S = 5.0
 SNAPSHOT_EVERY_S = 30.0
 SLICE_S = 0.02
-"""Seconds for which the loop reads records before it does other work. It then rests as long as it
-has read."""
+"""The time (s) for which the event loop reads records before it does other work. It then reads
+nothing for as long as it has read."""
 
 
 class Watch:
@@ -87,7 +87,8 @@ class Watch:
                 await driver.wait_for_news(1.0)
 
     def _voters(self) -> frozenset[int]:
-        """The voters by the log, else by the leader's answer."""
+        """The node ids of the voters: those that the log names; where it names none, those of the
+        leader's answer."""
         known = self._driver.raft.log.voters.ids
         described = self.described.quorum
         if known or described is None:

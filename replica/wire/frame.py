@@ -9,7 +9,10 @@ from replica.errors import CorruptDataError, TruncatedDataError
 from replica.message.primitives import Buffer
 
 _SIZE_BYTES = 4
-_PART_BYTES = 64 * 1024
+_RECEIVED_BYTES = 64 * 1024
+_SENT_BYTES = 256 * 1024
+"""Larger than _RECEIVED_BYTES because each part that is sent costs a round of the event loop. What
+the socket doesn't take at once is copied by asyncio, at most so many bytes for a connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -48,7 +51,7 @@ async def read_charged(
     number of bytes that have arrived, before more are read."""
     parts = bytearray()
     while len(parts) < size:
-        part = await reader.read(min(_PART_BYTES, size - len(parts)))
+        part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))
         if not part:
             reason = f"a frame of {size} bytes ends after {len(parts)}"
             raise TruncatedDataError(reason, _SIZE_BYTES)
@@ -86,19 +89,19 @@ async def send(
 
 
 def _parts(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
-    """The bytes of the pieces in parts of at most _PART_BYTES. Small pieces share a part, because
+    """The bytes of the pieces in parts of at most _SENT_BYTES. Small pieces share a part, because
     each part is a call of the system, and may wake the reader."""
     joined = bytearray()
     for piece in pieces:
         view = memoryview(piece)
-        if len(joined) + len(view) <= _PART_BYTES:
+        if len(joined) + len(view) <= _SENT_BYTES:
             joined += view
             continue
         if joined:
             yield joined
-        whole = len(view) - len(view) % _PART_BYTES
-        for at in range(0, whole, _PART_BYTES):
-            yield view[at : at + _PART_BYTES]
+        whole = len(view) - len(view) % _SENT_BYTES
+        for at in range(0, whole, _SENT_BYTES):
+            yield view[at : at + _SENT_BYTES]
         joined = bytearray(view[whole:])
     if joined:
         yield joined

@@ -62,7 +62,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.message",
     ),
     "replica.preflight": ("replica.health", "replica.metadata"),
-    "replica.raft": ("replica.history", "replica.format.batch_size"),
+    "replica.raft": ("replica.history", "replica.format.record"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": (
         "replica.format",

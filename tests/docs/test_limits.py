@@ -58,13 +58,13 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
     [
         f"{_LISTENER.handshake_s:.0f} s for TLS, then {_LISTENER.handshake_s:.0f} s for login",
         f"{_LISTENER.transfer_s:.0f} s to receive a whole request",
-        f"{_NODE.unknown_bytes >> 20} MiB of their own for those before login",
+        f"requests before login have {_NODE.unknown_bytes >> 20} MiB of their own",
         f"keeps {RESERVED} files for its log",
         f"fewer than {RESERVED + LEAST_CONNECTIONS} files.",
-        f"at most {MAX_REQUEST_ELEMENTS:,} elements of lists are read of one",
+        f"at most {MAX_REQUEST_ELEMENTS:,} elements of lists are read from one request",
         f"first {FREE_BYTES >> 10} KiB of a request are not counted",
-        f"serves {MAX_CONNECTIONS} connections at once, "
-        f"each for one request within {WITHIN_S:.0f} s",
+        f"serves {MAX_CONNECTIONS} connections at once. "
+        f"Each of them may send one request, within {WITHIN_S:.0f} s",
         f"raise the epoch by 2^{MOST_AT_ONCE.bit_length() - 1} at once "
         f"and by one for each {MS_EACH} ms",
         f"as holes, {bundle.MAX_ZERO_BYTES >> 30} GiB of them at most",

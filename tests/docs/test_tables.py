@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.tables_page import markdown
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "tables.md"
 
 
 def test_the_table_reference_is_what_the_contracts_say() -> None:
-    from pipelines.tables.reference import markdown
-
     if os.environ.get("REWRITE_TABLES"):
         PAGE.write_text(markdown(), encoding="utf-8")
         pytest.skip("written anew")

@@ -27,7 +27,7 @@ from replica.storage.filesystem import LocalDisk
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from tests.interop.kafka_node import free_ports
-from tests.kraftlake_process import started
+from tests.kraftlake_process import Process, started
 
 HOST = "127.0.0.1"
 TOPIC, TOPIC_ID = "orders", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -53,7 +53,7 @@ class Attacked:
     folder: Path
     port: int
     voters_port: int
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def partition(self) -> Path:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replica.message.schema import Value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.interop.kafka_node import LISTENER, free_ports
-from tests.kraftlake_process import kraftlake, started
+from tests.kraftlake_process import Process, kraftlake, started
 
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 60.0
@@ -28,7 +28,7 @@ class Replica:
     node_id: int
     port: int
     directory_id: str
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def address(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from replica.wire.client import ClientConfig, Connection
 from tests.interop.class_archive import make_archive
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.kafka_node import free_ports, java_command
-from tests.kraftlake_process import command_line, logged
+from tests.kraftlake_process import Process, logged, started
 
 TOPIC, TOPIC_ID = "__raft_performance_test", "AAAAAAAAAAAAAAAAAAAAAg"
 """Those of TestRaftServer; its cluster id is the zero UUID."""
@@ -56,7 +55,7 @@ class Voter:
     port: int
     version: str
     workload: tuple[int, int] | None = None
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def partition(self) -> Path:
@@ -92,7 +91,13 @@ class Voter:
         return state.leader_epoch, state.leader_id
 
     def start(self) -> None:
-        self.process = logged(self.folder / "output.txt", self._command())
+        output = self.folder / "output.txt"
+        if self.kind == OURS:
+            rate, size = self.workload or (RATE, BYTES)
+            load = ("--workload", f"{rate},{size}")
+            self.process = started(output, "replica", "run", "-c", self.properties, *load)
+        else:
+            self.process = logged(output, self._command_of_kafka())
 
     def kill(self) -> None:
         """kill -9."""
@@ -109,11 +114,7 @@ class Voter:
         self.process = None
         return code
 
-    def _command(self) -> list[str]:
-        if self.kind == OURS:
-            rate, size = self.workload or (RATE, BYTES)
-            load = ("--workload", f"{rate},{size}")
-            return command_line("replica", "run", "-c", self.properties, *load)
+    def _command_of_kafka(self) -> list[str]:
         options = map(str, server_options(self.node_id, self.properties, self.workload))
         quick = self.workload is None
         return java_command("error", _SERVER, options, self.version, _HEAP, is_short_lived=quick)
@@ -124,7 +125,7 @@ class MixedQuorum:
     """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
 
     The kind that there is one of notices a lost leader earlier than the others, as it would hardly
-    ever lead otherwise. properties: further ones of all voters.
+    ever lead otherwise. properties: further ones of all voters. client: how they are asked.
     """
 
     folder: Path
@@ -133,6 +134,7 @@ class MixedQuorum:
     workload: tuple[int, int] | None = None
     fetch_timeout_ms: int | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
+    client: ClientConfig = field(default_factory=lambda: ClientConfig(timeout_s=2.0))
     voters: dict[int, Voter] = field(default_factory=dict)
     _ends: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _alike: set[tuple[int, int, int]] = field(default_factory=set)
@@ -183,7 +185,9 @@ class MixedQuorum:
         """The high watermark (exclusive) that the leader tells; -1 while none is known."""
         epoch, leader = max((voter.election for voter in self.running), default=(-1, -1))
         leading = (voter for voter in self.running if voter.node_id == leader)
-        return max((asyncio.run(_high_watermark(v.port, epoch)) for v in leading), default=-1)
+        return max(
+            (asyncio.run(_high_watermark(v.port, epoch, self.client)) for v in leading), default=-1
+        )
 
     def wait_for_commits(self, above: int) -> int:
         """Until something above an offset is committed; the high watermark then."""
@@ -299,7 +303,7 @@ def _archive_classes(folder: Path, version: str) -> None:
     make_archive(version, _SERVER, *options, until=lone.partition / "quorum-state")
 
 
-async def _high_watermark(port: int, epoch: int) -> int:
+async def _high_watermark(port: int, epoch: int, client: ClientConfig) -> int:
     """As an observer without an id learns it from the leader of an epoch; -1 where the node doesn't
     answer, doesn't lead, or doesn't know. TestRaftServer serves no consumers."""
     about = {"currentLeaderEpoch": epoch, "lastFetchedEpoch": 0}
@@ -313,7 +317,7 @@ async def _high_watermark(port: int, epoch: int) -> int:
         "topics": [{"topic": TOPIC, "topicId": TOPIC_ID, "partitions": [asked]}],
     }
     try:
-        connection = await Connection.connect("127.0.0.1", port, ClientConfig(timeout_s=2.0))
+        connection = await Connection.connect("127.0.0.1", port, client)
         try:
             answer = await connection.call(FETCH, request)
         finally:

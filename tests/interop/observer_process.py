@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from replica.format.discovery import discover
 from replica.format.segment import scan
-from tests.kraftlake_process import started
+from tests.kraftlake_process import Process, started
 
 WITHIN_S = 90.0
 
@@ -25,7 +24,7 @@ class ObserverProcess:
         self.folder = folder
         self._options = ["-b", bootstrap, "-o", str(folder), *options]
         self._log = folder.with_suffix(".txt")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     @property
     def partition(self) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from replica.wire.client import ClientConfig, Connection
 from replica.wire.schema import Api, Message
 from tests.interop.kafka_node import free_ports
 from tests.interop.recording_proxy import Call, Proxies, proxies
-from tests.kraftlake_process import started
+from tests.kraftlake_process import Process, started
 
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 WITHIN_S = 60.0
@@ -60,7 +59,7 @@ class Node:
     folder: Path
     metrics: int
     topic: Topic
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def rack(self) -> str:

@@ -36,8 +36,8 @@ from confluent_kafka.admin import (
 from jobs.sharing import publish as job
 from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import KafkaDestination, KafkaTarget, kafka_target
+from pipelines.feeds.message import json_schema
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.schema import json_schema
 from pipelines.lake import Lake
 from replica.errors import AuthenticationError, PeerError, UsageError
 from tests.interop.kafka_cluster import CLUSTER_ID, STARTED

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from replica.format.compression import GZIP, NONE, ZSTD, compress
 from replica.format.record import Record, encode_records
 from replica.message.primitives import write_unsigned_varint
 from replica.scan import compiling
-from tests.kraftlake_process import REPOSITORY, command_line
+from tests.forked import completed
+from tests.kraftlake_process import REPOSITORY, WITHIN_S, command_line, may_fork, wanted
 from tests.replica.format.encoded import encode_batch
 
 _MIB = 1 << 20
@@ -86,17 +88,18 @@ _BOMBS = (_large_zeros, _many_tags, _tags_within_the_limits, _replicas, _one_lar
 
 
 def _limited(*arguments: object) -> subprocess.CompletedProcess[str]:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
-
+    most = (_ADDRESS_SPACE, _ADDRESS_SPACE)
+    if may_fork():
+        limited = replace(wanted(arguments), limits=((resource.RLIMIT_AS, *most),))
+        return completed(limited, "", WITHIN_S)
     return subprocess.run(
         command_line(*arguments),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WITHIN_S,
         check=False,
-        preexec_fn=limit,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, most),
     )
 
 

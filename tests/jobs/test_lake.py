@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jobs.lake import held as lake_content
 from pipelines.lake import Lake
 from pipelines.lake.schema_version import write_schema_version
+from replica.history.ranges import Ranges
 from tests.examples import examples
 from tests.jobs.conftest import Kraftlake
 
@@ -221,6 +222,6 @@ def test_held_and_gaps_are_right_for_every_offset(
     assert all(end < start for (_, end), (start, _) in pairwise(ends))
 
 
-def _offsets(ranges: tuple[lake_content.Offsets, ...]) -> set[int]:
+def _offsets(ranges: Ranges) -> set[int]:
     assert all(one.start < one.end for one in ranges)
     return {offset for one in ranges for offset in range(one.start, one.end)}

@@ -32,7 +32,7 @@ def test_a_lake_that_another_release_wrote_to_notes_that(
 
 
 def test_the_table_of_versions_keeps_to_its_contract(tmp_path: Path) -> None:
-    from pipelines.tables.lake_versions import LAKE_VERSIONS
+    from pipelines.tables.bronze import LAKE_VERSIONS
 
     note_written(Lake(tmp_path), VERSION, is_new=True)
     table = DeltaTable(str(tmp_path / "bronze" / "lake_versions"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from tests.jobs.lying_leader import (
     silence,
     slow,
 )
-from tests.kraftlake_process import kraftlake, started
+from tests.kraftlake_process import Process, kraftlake, started
 from tests.process_status import status_of
 from tests.waiting import until
 
@@ -35,7 +34,7 @@ _MOST_MIB = 120
 _SOON_S = 45.0
 
 
-def _end(process: subprocess.Popen[bytes], said: Path) -> str:
+def _end(process: Process, said: Path) -> str:
     """Ended in order, with memory as it should be; what it has said."""
     peak = status_of(process.pid, "VmHWM") // 1024
     process.send_signal(signal.SIGTERM)
@@ -46,9 +45,7 @@ def _end(process: subprocess.Popen[bytes], said: Path) -> str:
     return text
 
 
-def _ended_when(
-    process: subprocess.Popen[bytes], said: Path, is_so: Callable[[], bool], otherwise: str
-) -> None:
+def _ended_when(process: Process, said: Path, is_so: Callable[[], bool], otherwise: str) -> None:
     """Ends the process in order as soon as `is_so` gives True, and in any case."""
     try:
         until(is_so, otherwise, _SOON_S)

@@ -17,10 +17,12 @@ from replica.format.segment import scan
 from tests.jobs.conftest import Kraftlake
 from tests.secret_log import SECRET, write_node
 
+QUICK = ("kafka-3.7.2-static/split", "kafka-4.1.1-dynamic/live", "kafka-4.4.0-dynamic/final")
 RECORDED = [
-    f"{cluster}/{capture}"
+    pytest.param(recorded, marks=() if recorded in QUICK else pytest.mark.slow)
     for cluster in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic")
     for capture in ("live", "split", "final")
+    if (recorded := f"{cluster}/{capture}")
 ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.campaign_state import remembering
+from jobs.engine.simulate import remembering
 from replica.raft import roles
 from replica.simulate.simulation import Result
 from tests.jobs.conftest import Kraftlake

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.pager import pager_command
-from jobs.asking.sql_prompt import completer
+from jobs.asking.sql_prompt import completer, pager_command
 from tests.jobs.terminal import DEADLINE_S, Terminal
 from tests.kraftlake_process import command_line
 

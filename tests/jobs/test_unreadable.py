@@ -18,15 +18,19 @@ METADATA = "__cluster_metadata-0"
 DENIED = "Permission denied"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _bound(tmp_path_factory: pytest.TempPathFactory) -> None:
+    probe = tmp_path_factory.mktemp("bound") / "probe"
+    probe.mkdir(mode=0)
+    skip_unless_bound(probe)
+
+
 @pytest.fixture
 def nodes(data: Path, tmp_path: Path) -> Iterator[Path]:
     """Three voters' directories, whose modes are put right again in the end."""
     folder = tmp_path / "nodes"
     for node in ("1", "2", "3"):
         shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, folder / node)
-    probe = tmp_path / "probe"
-    probe.mkdir(mode=0)
-    skip_unless_bound(probe)
     yield folder
     for path in (folder / "2", folder / "2" / METADATA):
         path.chmod(0o755)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ from pipelines.lake.folder import check_writable
 from pipelines.lake.schema_version import FILE_NAME, VERSION
 from replica.errors import UnwritableFileError
 from tests.jobs.conftest import Ended
-from tests.kraftlake_process import REPOSITORY, WITHIN_S, command_line
-from tests.unprivileged import read_only, words_or_skip
+from tests.rights import kraftlake, needs_linux, read_only
+
+pytestmark = needs_linux
 
 NODE = "kafka-3.7.2-static/final/1"
 WRITING = {
@@ -39,13 +39,7 @@ def lake(tmp_path: Path) -> Path:
 
 def run(data: Path, command: str, lake: Path) -> Ended:
     words = [word.format(data / NODE) for word in WRITING[command]]
-    done = subprocess.run(
-        [*words_or_skip(), *command_line(*words, "--lake", lake)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-    )
+    done = kraftlake(*words, "--lake", lake)
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
@@ -87,13 +81,8 @@ def test_a_folder_in_a_lake_that_another_user_made_is_named(
 
 def test_a_command_needs_to_write_only_the_tables_that_it_makes(data: Path, lake: Path) -> None:
     with read_only(lake / "bronze"):
-        done = subprocess.run(
-            [*words_or_skip(), *command_line("quality", "--lake", lake)],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "JAVA_HOME": "", "PATH": str(lake / "no-java")},
-        )
+        without_java = {"JAVA_HOME": "", "PATH": str(lake / "no-java")}
+        done = kraftlake("quality", "--lake", lake, variables=without_java)
     assert "Java 17 or newer is needed" in done.stderr
 
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.kraftlake_process import REPOSITORY
+from tests.forked import completed
+from tests.kraftlake_process import REPOSITORY, WITHIN_S, may_fork, wanted
 
 _NODE = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split" / "2"
 _WATCHED = """
-import os, sys
-node, told = sys.argv[1], open(sys.argv[2], "w")
-def note(event, arguments):
-    if event == "open" and isinstance(arguments[0], (str, bytes)):
-        if arguments[2] & os.O_NOFOLLOW and os.path.islink(arguments[0]):
-            return  # the system refuses it
-        told.write(str(arguments[0]) + chr(10))
-sys.addaudithook(note)
+import sys
 from jobs.cli import main
-main(sys.argv[3:])
+from tests.fork_server import tell_what_is_opened
+tell_what_is_opened(sys.argv[1])
+main(sys.argv[2:])
 """
 _OF_A_STATE: dict[str, tuple[object, ...]] = {
     "plan": ("--to-dynamic",),
@@ -36,15 +33,23 @@ _OF_A_STATE: dict[str, tuple[object, ...]] = {
 _METADATA = ("meta.properties", "bootstrap.checkpoint", "quorum.properties", "__cluster_metadata-0")
 
 
-def _opened(node: Path, told: Path, *arguments: object) -> set[str]:
-    """What a command opened below a node's log directory, by the first part of the path."""
+def _run(told: Path, *arguments: object) -> None:
+    """Runs a command, and writes into a file what it opens."""
+    if may_fork():
+        completed(replace(wanted(arguments), opened_to=str(told)), "", WITHIN_S)
+        return
     subprocess.run(
-        [sys.executable, "-c", _WATCHED, node, told, *map(str, arguments)],
+        [sys.executable, "-c", _WATCHED, told, *map(str, arguments)],
         cwd=REPOSITORY,
         capture_output=True,
-        timeout=120,
+        timeout=WITHIN_S,
         check=False,
     )
+
+
+def _opened(node: Path, told: Path, *arguments: object) -> set[str]:
+    """What a command opened below a node's log directory, by the first part of the path."""
+    _run(told, *arguments)
     paths = [Path(line) for line in told.read_text(encoding="utf-8").splitlines()]
     inside = [path.relative_to(node) for path in paths if path.is_relative_to(node)]
     return {path.parts[0] for path in inside if path.parts}
@@ -100,7 +105,7 @@ def test_no_link_in_a_directory_makes_a_command_open_a_file_elsewhere(
         "diff": (_NODE,),
         "ingest": ("--lake", tmp_path / "lake", "--dry-run"),
     }
-    _opened(node, tmp_path / "told", command, node, *more.get(command, ()))
+    _run(tmp_path / "told", command, node, *more.get(command, ()))
     opened = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
     assert str(folder / "leader-epoch-checkpoint") in opened or command in ("dump", "ingest")
     assert not {str(link) for link in links} & set(opened)

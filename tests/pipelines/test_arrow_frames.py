@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from pipelines.arrow_frames import dataframe_of
+from pipelines.delta.small import dataframe_of
 
 pytestmark = pytest.mark.spark
 

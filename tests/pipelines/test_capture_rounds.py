@@ -17,11 +17,11 @@ RECORD_MS = 1_795_231_210_656
     ("known", "label"),
     [
         ({"has_own_time": True}, "at 08:35"),
-        ({"has_own_time": True, "name": "split"}, "split, at 08:35"),
+        ({"has_own_time": True, "round_name": "split"}, "split, at 08:35"),
         ({"has_own_time": False}, "ingested at 08:35"),
-        ({"has_own_time": False, "name": "split"}, "split (no record)"),
+        ({"has_own_time": False, "round_name": "split"}, "split (no record)"),
         (
-            {"has_own_time": False, "name": "split", "newest_record_ms": RECORD_MS},
+            {"has_own_time": False, "round_name": "split", "newest_record_ms": RECORD_MS},
             "split (newest record 1795231210656 ms)",
         ),
     ],

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
 from pipelines.tables import of_a_lake
-from pipelines.tables.ddl import data_type
+from pipelines.tables.contract import data_type
 
 NESTED = "map<string,array<struct<a:int,b:map<int,array<variant>>>>>"
 

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipelines import object_store
-from pipelines.object_store import check_lake, check_place, meaning, s3a_settings, storage_options
+from pipelines.object_store import (
+    check_lake_place,
+    check_place,
+    meaning,
+    s3a_settings,
+    storage_options,
+)
 from replica.errors import UnreadableFileError, UsageError
 
 ENVIRONMENT = {
@@ -39,7 +45,7 @@ def test_a_local_path_that_is_there_may_look_like_a_uri(
 
 def test_a_lakes_uri_holds_no_secret() -> None:
     with pytest.raises(UsageError) as caught:
-        check_lake("s3://AKIAKEY:SECRETPART@bucket/lake?x=TOKENPART")
+        check_lake_place("s3://AKIAKEY:SECRETPART@bucket/lake?x=TOKENPART")
     assert str(caught.value).startswith("--lake s3://bucket/lake: leave credentials")
     assert not any(secret in str(caught.value) for secret in ENVIRONMENT.values())
 

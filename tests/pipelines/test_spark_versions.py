@@ -9,7 +9,7 @@ import pyspark
 import pytest
 
 from pipelines.jars import DELTA_JARS, DELTA_VERSION
-from pipelines.spark_versions import SPARK_VERSION, check_installed, names_delta
+from pipelines.session_jars import SPARK_VERSION, check_installed, names_delta
 from replica.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[2]

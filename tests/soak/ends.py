@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.tables import FEEDS
+from pipelines.feeds.values import FEEDS
 from pipelines.tables.gold import METADATA_CHANGES
 from replica.format.discovery import discover
 from replica.scan.segments import scan

@@ -13,7 +13,7 @@ from replica.check.rule import Finding
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import OffsetRange
-from replica.metadata.image import Refusal
+from replica.metadata.image.replay import Refusal
 from replica.model.keys import ReplicaKey
 
 WORDED = ("cluster_id", "capture_id", "rule", "severity", "offset", "epoch", "message")

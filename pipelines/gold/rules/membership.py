@@ -14,8 +14,8 @@ from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, FileName, classify
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 def told(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

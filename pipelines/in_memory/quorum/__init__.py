@@ -1,4 +1,4 @@
-"""The tables about the quorum itself: a module for each table.
+"""The tables about the quorum itself: a module for one or two tables.
 
-`stated_voters` is what voter_beliefs and replica_status share.
+`stated_voters` of voter_beliefs is what that table and replica_status share.
 """

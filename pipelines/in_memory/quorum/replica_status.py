@@ -7,13 +7,12 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pipelines.in_memory.aggregates import grouped, largest
+from pipelines.in_memory.aggregates import both, equal, grouped, largest, some
 from pipelines.in_memory.batches import NO_TIME, Longs
-from pipelines.in_memory.capture_groups import newest_group
+from pipelines.in_memory.control import known_directory
+from pipelines.in_memory.group_finding import newest_group
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row, from_microseconds, milliseconds, nulls_first
-from pipelines.in_memory.three_valued import both, equal, some
-from pipelines.in_memory.voters import known_directory
 from pipelines.tables.keys import REPLICA_KEYS
 
 _LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")

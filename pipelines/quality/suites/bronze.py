@@ -7,7 +7,7 @@ left out.
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Join, Suite, at_least, one_of, satisfy
+from pipelines.quality.expectation import Action, Join, Suite, at_least, one_of
 from pipelines.quality.predicates import epochs_ascend
 from pipelines.tables import bronze
 from replica.check.catalogue import RULES
@@ -25,25 +25,22 @@ _COUNT = {"records_held": "count(*)"}
 _SECRET_TYPES = ", ".join(f"'{name}'" for name in ("CONFIG_RECORD", *SECRET_FIELDS))
 
 _READABLE = (
-    satisfy(
+    WARN.unless(
         "a payload is missing only where the record could not be read",
         "payload IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD'",
         ("payload", "record_version"),
-        action=WARN,
     ),
-    satisfy(
+    WARN.unless(
         "a record's bytes are missing only where they may hold a secret",
         "value IS NOT NULL OR record_version IS NULL OR record_type = 'UNKNOWN_RECORD' "
         f"OR record_type IN ({_SECRET_TYPES})",
         ("value", "record_type"),
-        action=WARN,
     ),
 )
-_SEEN_IN_ORDER = satisfy(
+_SEEN_IN_ORDER = WARN.unless(
     "it was first seen before it was last seen",
     "last_seen IS NULL OR first_seen <= last_seen",
     ("first_seen", "last_seen"),
-    action=WARN,
 )
 _FINDING = (
     one_of("severity", Severity),
@@ -53,19 +50,13 @@ _FINDING = (
 CAPTURES = Suite(
     bronze.CAPTURES,
     (
-        satisfy(
+        WARN.unless(
             "a log ends at or behind its start",
             "log_start_offset <= log_end_offset",
             ("log_start_offset", "log_end_offset"),
-            action=WARN,
         ),
         at_least("ingest_seq", 1, action=STOP),
-        satisfy(
-            "the capture's state was stored",
-            "states IS NOT NULL",
-            ("capture_id",),
-            action=STOP,
-        ),
+        STOP.unless("the capture's state was stored", "states IS NOT NULL", ("capture_id",)),
     ),
     joined=Join(bronze.REPLICA_STATE, ("capture_id",), {"states": "count(*)"}),
     least_rows=1,
@@ -74,32 +65,28 @@ CAPTURES = Suite(
 LOG_BATCHES = Suite(
     bronze.LOG_BATCHES,
     (
-        satisfy(
+        QUARANTINE.unless(
             "a batch has an epoch and offsets from 0 on, its last one not below its first",
             "leader_epoch >= 0 AND base_offset >= 0 AND last_offset >= base_offset",
             ("leader_epoch", "base_offset", "last_offset"),
-            action=QUARANTINE,
         ),
-        satisfy(
+        WARN.unless(
             "a batch has as many records as offsets",
             "record_count = last_offset - base_offset + 1",
             ("record_count", "base_offset", "last_offset"),
-            action=WARN,
         ),
-        satisfy(
+        WARN.unless(
             "bronze.log_records has every record of an undamaged batch and none of another",
             "coalesce(records_held, 0) = CASE WHEN crc_valid THEN record_count ELSE 0 END",
             ("record_count", "crc_valid"),
-            action=WARN,
         ),
         at_least("size_bytes", HEADER.size, action=WARN),
         _SEEN_IN_ORDER,
-        satisfy(
+        WARN.unless(
             "a batch that vanished was truncated or removed, and by a capture after its first",
             "(truncated_at IS NULL OR removed_at IS NULL) "
             "AND coalesce(truncated_at, removed_at) IS DISTINCT FROM first_seen",
             ("truncated_at", "removed_at", "first_seen"),
-            action=WARN,
         ),
     ),
     joined=Join(bronze.LOG_RECORDS, bronze.BATCH_KEYS, _COUNT),
@@ -108,17 +95,15 @@ LOG_BATCHES = Suite(
 LOG_RECORDS = Suite(
     bronze.LOG_RECORDS,
     (
-        satisfy(
+        QUARANTINE.unless(
             "a record lies within its batch, which bronze.log_batches has",
             "`offset` BETWEEN base_offset AND batch_last_offset",
             ("offset", *bronze.BATCH_KEYS),
-            action=QUARANTINE,
         ),
-        satisfy(
+        WARN.unless(
             "a batch's records follow each other from its base offset on",
             "`offset` = coalesce(previous_offset + 1, base_offset)",
             ("offset", "base_offset"),
-            action=WARN,
         ),
         *_READABLE,
     ),
@@ -133,17 +118,15 @@ SNAPSHOTS = Suite(
     bronze.SNAPSHOTS,
     (
         one_of("state", SnapshotState),
-        satisfy(
+        WARN.unless(
             "bronze.snapshot_records has every record of a whole snapshot",
             "coalesce(records_held, 0) = record_count OR NOT is_whole",
             ("record_count", "is_whole"),
-            action=WARN,
         ),
-        satisfy(
+        WARN.unless(
             "a complete snapshot was held by a capture",
             "state <> 'complete' OR cardinality(captures) > 0",
             ("state", "captures"),
-            action=WARN,
         ),
         at_least("end_offset", 0, action=WARN),
         at_least("epoch", 0, action=WARN),
@@ -155,17 +138,15 @@ SNAPSHOTS = Suite(
 SNAPSHOT_RECORDS = Suite(
     bronze.SNAPSHOT_RECORDS,
     (
-        satisfy(
+        QUARANTINE.unless(
             "a record is of a snapshot that bronze.snapshots has",
             "snapshots IS NOT NULL",
             (*bronze.SNAPSHOT_KEYS,),
-            action=QUARANTINE,
         ),
-        satisfy(
+        WARN.unless(
             "a snapshot's records follow each other from index 0 on",
             "`index` = coalesce(previous_index + 1, 0)",
             ("index",),
-            action=WARN,
         ),
         *_READABLE,
     ),
@@ -179,20 +160,18 @@ SNAPSHOT_RECORDS = Suite(
 REPLICA_STATE = Suite(
     bronze.REPLICA_STATE,
     (
-        satisfy(
+        WARN.unless(
             "epochs and offsets of leader-epoch-checkpoint ascend",
             "coalesce(size(leader_epochs), 0) < 2 OR forall(sequence(1, size(leader_epochs) - 1), "
             "i -> get(leader_epochs, i).epoch > get(leader_epochs, i - 1).epoch AND "
             "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
             ("leader_epochs",),
-            action=WARN,
             predicate=epochs_ascend,
         ),
-        satisfy(
+        STOP.unless(
             "no more index entries are wrong than there are",
             "index_mismatches BETWEEN 0 AND index_entries",
             ("index_mismatches", "index_entries"),
-            action=STOP,
         ),
     ),
 )

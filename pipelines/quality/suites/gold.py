@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Expectation, Suite, at_least, one_of, satisfy
+from pipelines.quality.expectation import Action, Expectation, Suite, at_least, one_of
 from pipelines.quality.predicates import is_json_or_null
 from pipelines.tables import gold
 from replica.check.catalogue import RULES
@@ -10,7 +10,7 @@ from replica.check.rule import Family
 from replica.check.snapshots import Validity
 from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
-from replica.metadata.image import KINDS
+from replica.metadata.image.image import KINDS
 from replica.severity import Severity
 
 WARN, _, STOP = Action
@@ -33,11 +33,10 @@ def _null_unless(condition: str, columns: tuple[str, ...]) -> str:
 
 
 def _json(column: str) -> Expectation:
-    return satisfy(
+    return WARN.unless(
         f"{column} is JSON",
         f"{column} IS NULL OR try_parse_json({column}) IS NOT NULL",
         (column,),
-        action=WARN,
         predicate=is_json_or_null,
     )
 
@@ -46,18 +45,16 @@ LEADER_EPOCH_HISTORY = Suite(
     gold.LEADER_EPOCH_HISTORY,
     (
         one_of("commitment", _COMMITMENTS),
-        satisfy(
+        WARN.unless(
             "an epoch ends behind its start",
             "start_offset IS NULL OR end_offset IS NULL OR start_offset < end_offset",
             ("start_offset", "end_offset"),
-            action=WARN,
         ),
-        satisfy(
+        WARN.unless(
             "epochs that stand don't overlap",
             "commitment = 'superseded' OR start_offset IS NULL OR end_before IS NULL "
             "OR end_before <= start_offset",
             ("epoch", "start_offset", "end_offset", "commitment"),
-            action=WARN,
         ),
     ),
     derived={
@@ -71,36 +68,31 @@ DIVERGENCE_POINTS = Suite(
     gold.DIVERGENCE_POINTS,
     (
         one_of("relation", (relation.value for relation in Relation)),
-        satisfy(
+        STOP.unless(
             "a pair is named in order",
             "node_a < node_b OR (node_a = node_b AND directory_a < directory_b)",
             ("node_a", "directory_a", "node_b", "directory_b"),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "there is a difference where the relation says so, and only there",
             _null_unless("relation IN ('diverged', 'conflict')", _DIFFERENCE),
             ("relation", *_DIFFERENCE),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "what the loser gives up is known where there is a loser, and only there",
             _null_unless("truncating_node IS NOT NULL", _LOSS),
             ("truncating_node", *_LOSS),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "only diverged logs have a loser, one of the two",
             "truncating_node IS NULL "
             "OR (relation = 'diverged' AND truncating_node IN (node_a, node_b))",
             ("relation", "truncating_node", "node_a", "node_b"),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "committed, unproven and superseded are all that is lost",
             f"records_lost IS NULL OR records_lost = {_COUNTED}",
             (*_LOSS[-4:],),
-            action=STOP,
         ),
     ),
 )
@@ -108,23 +100,20 @@ DIVERGENCE_POINTS = Suite(
 TRUNCATIONS = Suite(
     gold.TRUNCATIONS,
     (
-        satisfy(
+        WARN.unless(
             "a run of offsets has an end behind its start, and no more records than offsets",
             "from_offset < to_offset AND records BETWEEN 1 AND to_offset - from_offset",
             ("from_offset", "to_offset", "records"),
-            action=WARN,
         ),
-        satisfy(
+        STOP.unless(
             "committed, unproven and superseded are all that vanished",
             f"records = {_COUNTED}",
             ("records", "committed_lost", "unproven_lost", "superseded_lost"),
-            action=STOP,
         ),
-        satisfy(
+        WARN.unless(
             "what vanished was seen before",
             "last_seen IS NULL OR last_seen < seen_at",
             ("last_seen", "seen_at"),
-            action=WARN,
         ),
     ),
 )
@@ -133,11 +122,10 @@ SNAPSHOT_VALIDITY = Suite(
     gold.SNAPSHOT_VALIDITY,
     (
         one_of("verdict", Validity),
-        satisfy(
+        STOP.unless(
             "a snapshot is invalid where a rule is broken, and only there",
             "(verdict = 'invalid') = (cardinality(broken_rules) > 0)",
             ("verdict", "broken_rules"),
-            action=STOP,
         ),
         at_least("end_offset", 0, action=WARN),
     ),
@@ -150,11 +138,10 @@ FINDINGS = Suite(
         one_of("rule", (rule.id for rule in RULES), action=WARN),
         one_of("family", Family),
         _json("subjects"),
-        satisfy(
+        STOP.unless(
             "a rule of health names its subjects, and only such a rule",
             "(family = 'health') = (subjects IS NOT NULL)",
             ("family", "subjects"),
-            action=STOP,
         ),
     ),
 )
@@ -164,12 +151,11 @@ METADATA_HISTORY = Suite(
     (
         one_of("entity", _ENTITIES),
         _json("value"),
-        satisfy(
+        STOP.unless(
             "a version ends behind its start, and no later than the next one starts",
             "valid_to_offset IS NULL AND next_from IS NULL OR valid_to_offset > valid_from_offset "
             "AND (next_from IS NULL OR valid_to_offset <= next_from)",
             ("valid_from_offset", "valid_to_offset"),
-            action=STOP,
         ),
     ),
     derived={"next_from": f"lead(valid_from_offset) {_OF_ENTITY}"},
@@ -182,23 +168,17 @@ METADATA_CHANGES = Suite(
         one_of("commitment", _COMMITMENTS),
         _json("old"),
         _json("new"),
-        satisfy(
-            "something changed",
-            "old IS DISTINCT FROM new",
-            ("old", "new"),
-            action=WARN,
-        ),
+        WARN.unless("something changed", "old IS DISTINCT FROM new", ("old", "new")),
     ),
 )
 
 STATE_RANGES = Suite(
     gold.STATE_RANGES,
     (
-        satisfy(
+        STOP.unless(
             "a range ends behind its start, and before the next one starts",
             "from_offset <= to_offset AND (next_from IS NULL OR to_offset < next_from)",
             ("from_offset", "to_offset"),
-            action=STOP,
         ),
     ),
     derived={
@@ -212,24 +192,21 @@ FAILURE_EXPOSURE = Suite(
     (
         one_of("kind", KINDS_OF_FAILURE),
         *(at_least(name, 0, action=STOP) for name in ("leaderless", "below_min_isr")),
-        satisfy(
+        STOP.unless(
             "no more partitions need an unclean election than are without leader",
             "needs_unclean BETWEEN 0 AND leaderless",
             ("needs_unclean", "leaderless"),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "the majority is known where the voters are",
             "(voters_left IS NULL) = (has_majority IS NULL)",
             ("voters_left", "has_majority"),
-            action=STOP,
         ),
-        satisfy(
+        STOP.unless(
             "only what does harm has a beginning, within the state",
             "since_offset IS NULL OR since_offset < end_offset "
             "AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))",
             ("since_offset", "end_offset", "leaderless", "below_min_isr", "has_majority"),
-            action=STOP,
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Suite, at_least, one_of, satisfy
+from pipelines.quality.expectation import Action, Suite, at_least, one_of
 from pipelines.tables import quorum
 
 WARN, _, STOP = Action
@@ -12,11 +12,10 @@ REPLICA_STATUS = Suite(
     (
         one_of("role", ("leader", "follower", "observer", "candidate", "unattached")),
         one_of("high_watermark_evidence", ("majority", "snapshot")),
-        satisfy(
+        STOP.unless(
             "a high watermark has its evidence, and only a high watermark",
             "(high_watermark IS NULL) = (high_watermark_evidence IS NULL)",
             ("high_watermark", "high_watermark_evidence"),
-            action=STOP,
         ),
         at_least("lag_records", 0, action=WARN),
         at_least("own_records", 0, action=WARN),
@@ -32,11 +31,8 @@ VOTES = Suite(
     quorum.VOTES,
     (
         at_least("epoch", 0, action=WARN),
-        satisfy(
-            "nobody voted twice in an epoch",
-            "NOT is_double",
-            ("voter_id", "epoch", "candidate_id"),
-            action=WARN,
+        WARN.unless(
+            "nobody voted twice in an epoch", "NOT is_double", ("voter_id", "epoch", "candidate_id")
         ),
     ),
 )
@@ -62,11 +58,10 @@ SNAPSHOT_CADENCE = Suite(
 BATCH_SIZES = Suite(
     quorum.BATCH_SIZES,
     (
-        satisfy(
+        STOP.unless(
             "the percentiles of batch sizes ascend",
             "p50_bytes <= p95_bytes AND p95_bytes <= p99_bytes AND p99_bytes <= max_bytes",
             ("p50_bytes", "p95_bytes", "p99_bytes", "max_bytes"),
-            action=STOP,
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Suite, at_least, one_of, satisfy
+from pipelines.quality.expectation import Action, Suite, at_least, one_of
 from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
 from pipelines.tables.bronze import REPLICA_KEYS
@@ -15,30 +15,24 @@ _OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset NULLS FIRST)"
 LEADER_EPOCHS = Suite(
     silver.LEADER_EPOCHS,
     (
-        satisfy(
+        STOP.unless(
             "an epoch is known from somewhere, and has a start where batches carry it",
             "(in_batches OR in_control_record OR in_checkpoint) "
             "AND in_batches = (start_offset IS NOT NULL)",
             ("in_batches", "in_control_record", "in_checkpoint", "start_offset"),
-            action=STOP,
         ),
-        satisfy(
+        WARN.unless(
             "an epoch ends at or behind its start",
             "start_offset IS NULL OR end_offset IS NULL OR start_offset <= end_offset",
             ("start_offset", "end_offset"),
-            action=WARN,
         ),
-        satisfy(
+        WARN.unless(
             "a later epoch starts at a later offset",
             "start_offset IS NULL OR previous_start IS NULL OR previous_start < start_offset",
             ("epoch", "start_offset"),
-            action=WARN,
         ),
-        satisfy(
-            "batches, LEADER_CHANGE and leader-epoch-checkpoint agree",
-            "agrees",
-            ("agrees",),
-            action=WARN,
+        WARN.unless(
+            "batches, LEADER_CHANGE and leader-epoch-checkpoint agree", "agrees", ("agrees",)
         ),
     ),
     derived={
@@ -52,19 +46,17 @@ VOTER_SETS = Suite(
     silver.VOTER_SETS,
     (
         one_of("source", ("kraft_voters", "snapshot", "leader_change", "quorum_state")),
-        satisfy(
+        WARN.unless(
             "a voter set has voters, each of them once",
             "size(voters) > 0 AND size(array_distinct(transform(voters, "
             "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
             ("voters",),
-            action=WARN,
             predicate=voters_once,
         ),
-        satisfy(
+        STOP.unless(
             "only quorum-state names voters without an offset",
             "(`offset` IS NULL) = (source = 'quorum_state')",
             ("offset", "source"),
-            action=STOP,
         ),
         at_least("epoch", 0, action=WARN),
     ),
@@ -74,23 +66,20 @@ COMMITTED_LOG = Suite(
     silver.COMMITTED_LOG,
     (
         one_of("commitment", ("proven", "unproven")),
-        satisfy(
+        QUARANTINE.unless(
             "an offset and an epoch are from 0 on",
             "`offset` >= 0 AND leader_epoch >= 0",
             ("offset", "leader_epoch"),
-            action=QUARANTINE,
         ),
-        satisfy(
+        WARN.unless(
             "the branch has no gap",
             "previous_offset IS NULL OR `offset` <= previous_offset + 1",
             ("offset",),
-            action=WARN,
         ),
-        satisfy(
+        WARN.unless(
             "epochs never go back along the branch",
             "previous_epoch IS NULL OR leader_epoch >= previous_epoch",
             ("offset", "leader_epoch"),
-            action=WARN,
         ),
     ),
     derived={

@@ -28,9 +28,8 @@ from markupsafe import Markup
 from pipelines.report.evidence import Evidence
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.source import Row
-from pipelines.report.travel.judged import MomentJudgement
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
-from pipelines.report.travel.trip import Trip
+from pipelines.report.travel.trip import MomentJudgement, Trip
 from pipelines.report.words import Names, counted, visible
 from replica.health.exposure import NOTHING, Exposure
 

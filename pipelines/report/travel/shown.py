@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from pipelines.report.evidence import Evidence
-from pipelines.report.fills import Fills
+from pipelines.report.lanes import Fills
 from pipelines.report.travel import queries, strip
 from pipelines.report.travel.moments import Why
 from pipelines.report.travel.packed import packed

@@ -8,8 +8,7 @@ from markupsafe import Markup
 
 from pipelines.report.axis import HEIGHT, ticks, time_label
 from pipelines.report.evidence import Evidence
-from pipelines.report.fills import Fills
-from pipelines.report.lanes import Block, draw_blocks, merged
+from pipelines.report.lanes import Block, Fills, draw_blocks, merged
 from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker
 from pipelines.report.travel.moments import thinned
 from pipelines.report.travel.steps import ABSENT, ReportSteps

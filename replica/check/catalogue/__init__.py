@@ -1,5 +1,5 @@
-"""All rules as values: those about the log, snapshots, the files beside them, groups, and
-health."""
+"""All rules as values: rules about the log, about snapshots, about the files beside them, about
+groups of directories, and about health."""
 
 from __future__ import annotations
 

@@ -162,4 +162,5 @@ OPEN_TRANSACTION = Rule(
 )
 
 NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id})
-"""Ids of the rules that tell what this release doesn't know yet. They break nothing."""
+"""The ids of the rules about records that this release doesn't know yet. Their findings don't make
+a log or a snapshot invalid."""

@@ -1,9 +1,10 @@
 """An observer records the log of another quorum: `kraftlake replica observe`.
 
-- `discovery`: from a few addresses to the cluster's id, its voters, and where they listen.
-- `conflict`, `guard`: they keep the observer from fetching under another node's id. A leader would
-  count such a fetch for the other node, and take for committed what no majority holds.
-- `directory`: which replica's recording a directory holds.
-- `progress`: what the operator is told meanwhile.
+- `discovery`: asks the nodes at a few addresses for the cluster's id, its voters, and where these
+  listen.
+- `guard`: it keeps the observer from fetching under another node's id. A leader would
+  count such a fetch for the other node, and take records for committed that no majority holds.
+- `directory`: finds which replica's recording a directory holds, and makes new directories.
+- `progress`: what the operator is told during the recording.
 - `recorder`: a node with all of these.
 """

@@ -1,5 +1,5 @@
-"""The directory of a recording: meta.properties says whose it is, as for any replica, and the
-archive lies beside the log."""
+"""The directory of a recording. As for any replica, its meta.properties says whose directory it is.
+The archive lies beside the log."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
 
 LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
-"""An observer without a given node id draws one of so many ids, which begin far above those that
-people give."""
+"""An observer to which the user gives no node id draws one of this many ids. They begin far above
+the ids that people give their nodes."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
@@ -28,7 +28,7 @@ def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> Rep
     if not os.path.isdir(folder) or not os.listdir(folder):
         return None
     found = read_identity(files, folder)
-    # Only the archive is there after a crash in make_recording.
+    # After a crash in make_recording, the directory holds nothing but the archive.
     if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:
         return None
     if found is None or not os.path.isdir(f"{folder}/{ARCHIVE_FOLDER}"):
@@ -52,13 +52,13 @@ def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
 
 
 def make_recording(files: FileSystem, folder: str, replica: ReplicaId) -> None:
-    """Make the archive, and then name the directory; both durably."""
+    """Make the archive, then write meta.properties. Both are durable."""
     files.make_directory(f"{folder}/{ARCHIVE_FOLDER}")
     write_identity(files, folder, replica)
 
 
 def check_cluster(folder: str, recorded: ReplicaId, cluster_id: str | None) -> None:
-    """Raises UsageError where the directory recorded another cluster."""
+    """Raises UsageError where the directory holds a recording of another cluster."""
     if cluster_id not in (None, recorded.cluster_id):
         raise UsageError(
             f"{folder}/{FILE_NAME}: recorded cluster {recorded.cluster_id}, these nodes belong to "

@@ -1,9 +1,9 @@
-"""What the nodes of a cluster say about its quorum before anything is fetched.
+"""Asks the nodes of a cluster about its quorum, before anything is fetched.
 
 Brokers and controllers answer DescribeCluster with the nodes of their own kind (KIP-919). The
 leader answers DescribeQuorum; brokers forward it to the leader. Since version 2 (Kafka 3.9) the
-answer says where the voters listen. A node's ApiVersions show which kind it is: only controllers
-serve Vote.
+answer to DescribeQuorum says where the voters listen. A node's ApiVersions show whether it is a
+controller: only controllers serve Vote.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ DEFAULT_LISTENER = "CONTROLLER"
 class QuorumView:
     """What the nodes said about the quorum.
 
-    cluster_id: None where no node may tell it. controllers: where to fetch. listener: the name of
-    these endpoints. node_ids: registered brokers and controllers, as far as the nodes named them.
-    quorum: the leader's description, None where the nodes refuse it. voters: with the endpoints
-    that are known.
+    cluster_id: None where no node let this client ask for it. controllers: the addresses of the
+    controllers, from which to fetch. listener: the name of the listener that has these addresses.
+    node_ids: the node ids of the registered brokers and controllers, as far as the nodes named
+    them. quorum: the leader's description of the quorum; None where the nodes refuse to give it.
+    voters: the voters with those of their endpoints that are known.
     """
 
     cluster_id: str | None
@@ -57,7 +58,7 @@ async def discover_quorum(
     answered.
 
     Raises NoLeaderError; UsageError where the nodes belong to different clusters, or where brokers
-    don't say where the controllers listen; AuthenticationError.
+    don't say where the controllers listen; AuthenticationError where a node refuses the login.
     """
     pool = Pool(config)
     try:
@@ -72,9 +73,9 @@ class _Discovery:
     topic: str
     cluster_id: str | None = None
     named: dict[int, Address] = field(default_factory=dict)
-    """Controllers by id, as DescribeCluster named them."""
+    """The addresses of the controllers that DescribeCluster named, by node id."""
     listening: dict[int, Endpoints] = field(default_factory=dict)
-    """The voters' endpoints by node id, as DescribeQuorum named them."""
+    """The endpoints of the voters that DescribeQuorum named, by node id."""
     controllers: list[Address] = field(default_factory=list)
     node_ids: set[int] = field(default_factory=set)
     quorum: DescribeQuorumResponse | None = None
@@ -149,8 +150,8 @@ class _Discovery:
         }
 
     def _listener(self) -> str:
-        """The listener name of the endpoints that were reached; else of the first ones that were
-        named."""
+        """The name of a listener whose address was reached; where none was, the name of the first
+        listener that DescribeQuorum named."""
         found = [endpoint for known in self.listening.values() for endpoint in known]
         reached = [each for each in found if (each.host, each.port) in self.controllers]
         return next((each.name for each in (*reached, *found)), DEFAULT_LISTENER)

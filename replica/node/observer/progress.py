@@ -1,4 +1,5 @@
-"""What the operator is told while a recording goes on, by comparing looks at the replica. Pure."""
+"""Compares the states of a recording from moment to moment, and says what the operator is to be
+told. Pure functions of the states and times that callers give."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from replica.raft.raft import Raft
 from replica.raft.roles import Follower
 
 EVERY_S = 10.0
-"""How often, in seconds, a notice repeats that the recording lags or has no leader."""
+"""The time (s) after which the notice is repeated that the recording lags or has no leader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class RecordingState:
     """A recording at one moment.
 
     log_start: inclusive. log_end, flushed_end: exclusive. leader_watermark: the high watermark that
-    the leader told in this epoch, None before that. starts_at: the snapshot at whose end the log
-    starts. fetching: the snapshot that is being fetched.
+    the leader has named in this epoch; None before it has named one. starts_at: the newest
+    snapshot, if the log starts at its end; else None. fetching: the snapshot that is being fetched.
     """
 
     has_leader: bool
@@ -32,14 +33,14 @@ class RecordingState:
 
     @property
     def lag(self) -> int | None:
-        """How many committed records are missing here. None while the leader's high watermark is
-        unknown."""
+        """The number of committed records that the recording lacks. None while the leader's high
+        watermark is unknown."""
         known = self.leader_watermark
         return None if known is None else max(0, known - self.log_end)
 
 
 def look_at(raft: Raft) -> RecordingState:
-    """A look at the replica now."""
+    """The state of the recording now."""
     role, log = raft.role, raft.log
     newest = log.latest_snapshot
     starts_at = newest if newest is not None and newest.offset == log.log_start else None
@@ -51,19 +52,21 @@ def look_at(raft: Raft) -> RecordingState:
 
 
 class RecordingProgress:
-    """first: the look before anything was fetched. Looks come in the order of time."""
+    """What the operator has been told. first: the state before anything was fetched. Later states
+    are given in the order of time."""
 
     def __init__(self, first: RecordingState) -> None:
         self.is_caught_up = False
         """Whether the log has reached the leader's high watermark, and hasn't lagged since."""
         self.target: int | None = None
-        """The first high watermark that a leader told."""
+        """The first high watermark that a leader named."""
         self._before = first
         self._is_new = first.log_end == 0
         self._told_at: float | None = None
 
     def notices(self, now: RecordingState, at_s: float) -> list[Notice]:
-        """What is new since the last look. at_s: seconds of any clock that doesn't go back."""
+        """Notices about what is new since the last state. at_s: the time in seconds of any clock
+        that doesn't go back."""
         before, self._before = self._before, now
         found = []
         if now.fetching not in (None, before.fetching):

@@ -1,5 +1,5 @@
-"""Records another quorum's log: it finds the quorum, checks that it may fetch, and runs a node that
-only fetches."""
+"""Records another quorum's log: finds the quorum, checks that fetching from it does no harm, and
+runs a node that only fetches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, PrincipalRole
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report
-from replica.node.observer.conflict import conflict, may_be_alive
 from replica.node.observer.directory import (
     check_cluster,
     make_recording,
@@ -24,7 +23,7 @@ from replica.node.observer.directory import (
     recorded_replica,
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
-from replica.node.observer.guard import DENIED, Guard
+from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
 from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
 from replica.node.properties import Properties
 from replica.node.settings import NodeSettings, Recording, Topic, settings_in
@@ -45,10 +44,12 @@ CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 class Observation:
     """What is to be recorded, and how.
 
-    folder: the recording's directory; it is made where it is missing. node_id: None for the id that
-    the directory has, or for a drawn one. is_anonymous: fetch as -1, which no leader counts or
-    lists. cluster_id: None to ask the nodes. listen, metrics: where to serve readers and
-    Prometheus, None for nowhere.
+    bootstrap: the addresses of nodes of the quorum. folder: the recording's directory; it is made
+    if it is missing. node_id: the observer's node id; None for the id that the directory already
+    has, or for a random one in a new directory. is_anonymous: whether the observer fetches as
+    replica -1, which no leader counts or lists. cluster_id: the id that the cluster must have; None
+    to ask the nodes for it. listen, metrics: the addresses at which readers and Prometheus are
+    served; None to serve none.
     """
 
     bootstrap: tuple[Address, ...]
@@ -63,13 +64,14 @@ class Observation:
 
 
 class CommittedRecordsLostError(KraftlakeError):
-    """The quorum has taken back records that it had committed: the worst that a recorder can
-    see."""
+    """The quorum has lost records that it had committed: nothing worse can happen to a quorum that
+    is being recorded."""
 
 
 class ObserverRecorder:
-    """`opened_recorder` makes it, in its event loop. `run` ends after `stop`, or when it has caught
-    up where that was asked, or with the error that stopped it."""
+    """A recording that goes on. `opened_recorder` makes it, in its event loop. `run` ends after
+    `stop`, or once the recording has caught up (with until_caught_up), or with the error that
+    stopped it."""
 
     def __init__(self, node: Node, lock: DirectoryLock) -> None:
         self.node = node
@@ -88,8 +90,8 @@ class ObserverRecorder:
         return look_at(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
-        """Record. Raises RefusedObserverError, CommittedRecordsLostError, and what Node.run
-        raises."""
+        """Record until the recording stops. Raises RefusedObserverError, CommittedRecordsLostError,
+        and what Node.run raises."""
         try:
             return await self._run(until_caught_up=until_caught_up)
         except TruncationBelowHighWatermarkError as error:
@@ -130,9 +132,9 @@ class ObserverRecorder:
 async def opened_recorder(wanted: Observation, report: Report) -> ObserverRecorder:
     """Find the quorum, make sure that fetching from it harms no other node, and open the directory.
 
-    It waits while the quorum has no leader. Raises UsageError where it would record another cluster
-    than before, or fetch under another node's id; and what discover_quorum and node.opened
-    raise.
+    This call waits while the quorum has no leader. Raises UsageError where the directory holds a
+    recording of another cluster, or where the observer would fetch under another node's id; and
+    what discover_quorum and assembly.opened raise.
     """
     files = LocalDisk()
     recorded = recorded_replica(files, wanted.folder, wanted.node_id)
@@ -179,8 +181,9 @@ def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | Non
 async def _without_conflict(
     wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report
 ) -> QuorumView:
-    """The quorum as it is when no other node uses this node id; UsageError where another one does.
-    An observer that was just restarted waits until its own former fetches no longer count."""
+    """The quorum as it is when no other node uses this node id. Raises UsageError where another
+    node uses it. An observer that was just restarted waits until the leader no longer counts the
+    fetches that it sent before the restart."""
     deadline = time.monotonic() + WAIT_FOR_FORMER_SELF_S
     while True:
         if view.quorum is None:
@@ -252,5 +255,5 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Node
 _READERS_ONLY = Authorizer(
     {role: frozenset({EVERYBODY} if role is PrincipalRole.READER else ()) for role in PrincipalRole}
 )
-"""Others may only read from an observer: they can't vote with it, change anything through it, or
-replicate from it."""
+"""Clients of an observer may only read from it: they can't vote with it, change anything through
+it, or replicate from it."""

@@ -1,30 +1,54 @@
-"""The security of connections that this process makes: to voters, or by the properties file of a
-Kafka client, as Kafka's own tools take it (--command-config)."""
+"""The security of connections that this process makes. The keys stand in the node's own properties
+file for connections to voters, or in the properties file of a Kafka client, which Kafka's own tools
+take too (--command-config). Finds files with secrets that other users of the machine may read."""
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass, replace
 
 from replica.node.listeners import PROTOCOLS, uses_sasl, uses_tls
 from replica.node.properties import Properties
-from replica.node.security.exposure import exposed
-from replica.node.security.sasl_keys import identity_in, mechanism_in
+from replica.node.security.jaas import identity_in, mechanism_in
 from replica.node.security.tls_keys import checks_host_name, tls_in
 from replica.wire.client import ClientConfig
 from replica.wire.sasl.client import Mechanism
 from replica.wire.tls import Tls, client_context
 
+_SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
+
+
+def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
+    """A line for each file with secrets that other users may read. Such files are the properties
+    file, if it holds a password or key, and `others`."""
+    paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
+    paths += [path for path in others if path]
+    return tuple(
+        f"{path}: everybody on this machine may read its secrets: chmod o-rwx {path}"
+        for path in dict.fromkeys(paths)
+        if _others_may_read(path)
+    )
+
+
+def _others_may_read(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & stat.S_IROTH)
+    except OSError:
+        return False  # A file that can't be looked at is reported when it is opened.
+
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """tls: None for plain text. sasl: None where at most TLS authenticates."""
+    """How a connection is secured. tls: None for plain text. checks_host_name: whether the
+    certificate must name the host. sasl: None for a connection without SASL."""
 
     tls: Tls | None = None
     checks_host_name: bool = True
     sasl: Mechanism | None = None
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
-        """The config with this security. It reads the PEM files; raises UsageError and
+        """The config with this security. This method reads the PEM files. It raises UsageError and
         UnreadableFileError, which name the file."""
         if self.tls is None:
             return replace(config, tls=None, sasl=self.sasl)
@@ -34,7 +58,8 @@ class ClientSecurity:
 
 def client_security_in(properties: Properties) -> ClientSecurity:
     """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
-    client's file say. It opens no other file. Raises UsageError, which names file and key."""
+    client's file say. This function opens no other file. Raises UsageError, which names file and
+    key."""
     protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
     if uses_sasl(protocol):
@@ -43,7 +68,7 @@ def client_security_in(properties: Properties) -> ClientSecurity:
 
 
 def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -> ClientSecurity:
-    """The security for a protocol of PROTOCOLS, with the ssl. keys of `properties`."""
+    """The security for one of PROTOCOLS, with the ssl. keys of `properties`."""
     if not uses_tls(protocol):
         return ClientSecurity(sasl=sasl)
     return ClientSecurity(tls_in(properties), checks_host_name(properties), sasl)
@@ -58,9 +83,9 @@ def connect_timeout_s(properties: Properties, default: float | None = None) -> f
 def client_config_in(
     properties: Properties, default: ClientConfig
 ) -> tuple[ClientConfig, tuple[str, ...]]:
-    """`default` with what a Kafka client's file changes: the security, client.id,
-    request.timeout.ms and socket.connection.setup.timeout.ms. Beside it a line for each file with
-    secrets that other users may read.
+    """(config, warnings). The config is `default` with what a Kafka client's file changes: the
+    security, client.id, request.timeout.ms and socket.connection.setup.timeout.ms. The warnings
+    have a line for each file with secrets that other users may read.
 
     Raises UsageError, which names file and key, and UnreadableFileError for a PEM file.
     """

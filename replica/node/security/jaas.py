@@ -1,4 +1,5 @@
-"""sasl.jaas.config: a login module and its options. Kafka keeps users and passwords there."""
+"""Reads sasl.jaas.config: a login module and its options, in which Kafka keeps users and passwords.
+The other sasl. keys say by which mechanism and as which user this process logs in."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 from replica.node.properties import Properties
+from replica.wire.sasl import scram
+from replica.wire.sasl.client import Mechanism, Plain, Scram
 
 KEY = "sasl.jaas.config"
 _MODULES = {
@@ -24,7 +27,8 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """mechanism: PLAIN or SCRAM, by the login module. options: passwords are among them."""
+    """What sasl.jaas.config says. mechanism: PLAIN or SCRAM, as the class of the login module
+    shows. options: the module's options, among them passwords."""
 
     mechanism: str
     options: dict[str, str] = field(repr=False)
@@ -32,7 +36,7 @@ class Login:
 
 def login_in(properties: Properties, key: str = KEY) -> Login:
     """The one login module at `key`: `MODULE required NAME="VALUE" ...;` (Kafka: JaasConfig).
-    Raises UsageError, which names no option's value."""
+    Raises UsageError, which quotes no value of an option."""
     text = properties.required(key, "org.apache...PlainLoginModule required ...;")
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
@@ -61,7 +65,8 @@ def _options(properties: Properties, key: str, tokens: list[tuple[str, bool]]) -
 
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """(text, whether it is a sign) for each token. None where a quote doesn't end."""
+    """(text, whether the token is one of the signs = and ;) for each token. None where a quotation
+    mark has no end."""
     found = []
     position, end = 0, len(text.rstrip())
     while position < end:
@@ -76,3 +81,35 @@ def _tokens(text: str) -> list[tuple[str, bool]] | None:
         found.append((part, kind == "sign"))
         position = match.end()
     return found
+
+
+MECHANISMS = ("PLAIN", *scram.HASHES)
+
+
+def mechanism_in(properties: Properties, key: str) -> str:
+    """The mechanism at `key`. Raises UsageError for an unknown mechanism, and where the key is
+    missing: Kafka's default is GSSAPI (Kerberos), which isn't supported here."""
+    found = properties.text(key)
+    if not found:
+        raise properties.error(key, f"missing; expected one of {', '.join(MECHANISMS)}")
+    return known_mechanism(properties, key, found)
+
+
+def known_mechanism(properties: Properties, key: str, name: str) -> str:
+    if name not in MECHANISMS:
+        raise properties.error(key, f"{name!r} isn't supported: expected {', '.join(MECHANISMS)}")
+    return name
+
+
+def identity_in(properties: Properties, mechanism: str, key: str = KEY) -> Mechanism:
+    """The mechanism with the username and the password that the login module at `key` holds. Raises
+    UsageError."""
+    login = login_in(properties, key)
+    if login.mechanism != mechanism.partition("-")[0]:
+        raise properties.error(
+            key, f"{login.mechanism}'s login module, but the mechanism is {mechanism}"
+        )
+    user, password = login.options.get("username"), login.options.get("password")
+    if not user or password is None:
+        raise properties.error(key, 'expected username="..." and password="..."')
+    return Plain(user, password) if mechanism == "PLAIN" else Scram(user, password, mechanism)

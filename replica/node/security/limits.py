@@ -1,4 +1,4 @@
-"""How much a node takes from its clients, by the keys of Kafka's server.properties."""
+"""The limits of what clients may ask of a node, by the keys of Kafka's server.properties."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MAX_INT = 2**31 - 1
 
 
 def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
-    """A listener's limits. section: the keys as the listener sees them. own: only the keys with the
-    listener's prefix. Raises UsageError."""
+    """The limits of one listener. section: the file's values, where keys with the listener's prefix
+    are preferred. own: only the keys with that prefix. Raises UsageError."""
     request = section.number("socket.request.max.bytes", _LISTENER.request_max_bytes, 1, _MAX_INT)
     unknown = section.number("sasl.server.max.receive.size", _LISTENER.unknown_max_bytes, 1)
     idle_ms = section.number("connections.max.idle.ms", int(_LISTENER.idle_s * 1000), 1)
@@ -32,7 +32,7 @@ def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
 
 
 def node_limits_in(properties: Properties) -> NodeLimits:
-    """The limits of all listeners together. Raises UsageError."""
+    """The limits that all listeners share. Raises UsageError."""
     size_key, queued_key = "socket.request.max.bytes", "queued.max.request.bytes"
     request = properties.number(size_key, _LISTENER.request_max_bytes, 1, _MAX_INT)
     queued = properties.number(queued_key, max(request, _NODE.request_bytes), -1)
@@ -54,7 +54,7 @@ def _buffer(section: Properties, key: str) -> int | None:
 
 
 def _per_address_of(properties: Properties) -> dict[str, int]:
-    """The limits in a list of ADDRESS:COUNT with commas."""
+    """The limits of single addresses, from a list of ADDRESS:COUNT with commas between."""
     key = "max.connections.per.ip.overrides"
     found = {}
     for text in properties.names(key):

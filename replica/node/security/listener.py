@@ -1,5 +1,5 @@
 """The security and the limits of a listener, by the keys of Kafka's server.properties. A key with
-the prefix listener.name.NAME. comes before the plain key."""
+the prefix `listener.name.NAME.` is preferred to the key without it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from ssl import SSLContext
 
 from replica.node.listeners import Listener, uses_sasl, uses_tls
 from replica.node.properties import Properties
-from replica.node.security.jaas import KEY, login_in
+from replica.node.security.jaas import KEY, known_mechanism, login_in
 from replica.node.security.limits import listener_limits_in
-from replica.node.security.sasl_keys import known_mechanism
 from replica.node.security.scram_file import read_credentials
 from replica.node.security.tls_keys import tls_in
 from replica.wire.limits import ListenerLimits
@@ -26,9 +25,10 @@ _DEFAULT = ListenerLimits()
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """tls: None for plain text. client_auth: of CLIENT_AUTH. mechanisms: of SASL; none for a
-    listener without SASL. passwords: of PLAIN's users. scram_file: the path of the SCRAM
-    credentials, "" for none."""
+    """How a listener is secured. tls: None for plain text. client_auth: one of CLIENT_AUTH.
+    mechanisms: the SASL mechanisms; empty for a listener without SASL. passwords: the password of
+    each user of PLAIN. scram_file: the path of the file with SCRAM credentials; "" for no file.
+    limits: what clients may ask of this listener."""
 
     tls: Tls | None = None
     client_auth: str = "none"
@@ -38,8 +38,8 @@ class ListenerSecurity:
     limits: ListenerLimits = _DEFAULT
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
-        """The authenticator and the TLS context for a Service. It reads the files; raises
-        UsageError and UnreadableFileError, which name the file that is wrong."""
+        """The authenticator and the TLS context for a Service. This method reads the files. It
+        raises UsageError and UnreadableFileError, which name the file that is wrong."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 
@@ -55,13 +55,13 @@ class ListenerSecurity:
 
 
 def section_of(properties: Properties, listener: str) -> Properties:
-    """The keys as a listener sees them."""
-    return properties.below(_prefix(listener))
+    """The file's values for one listener: keys with its prefix are preferred."""
+    return properties.with_prefix(_prefix(listener))
 
 
 def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
-    """What the keys say of a listener. It opens no other file. Raises UsageError, which names file
-    and key."""
+    """What the keys say of a listener. This function opens no other file. Raises UsageError, which
+    names file and key."""
     section = section_of(properties, listener.name)
     tls = tls_in(section) if uses_tls(listener.protocol) else None
     if tls is not None and tls.certificate is None:
@@ -77,13 +77,13 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
         mechanisms,
         _passwords(section) if "PLAIN" in mechanisms else {},
         _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
-        listener_limits_in(section, properties.only_below(_prefix(listener.name))),
+        listener_limits_in(section, properties.only_with_prefix(_prefix(listener.name))),
     )
 
 
 def _client_auth(properties: Properties, listener: Listener) -> str:
-    """Whether clients show certificates. A listener with SASL asks for them only by its own key, as
-    Kafka does."""
+    """Whether clients show certificates: one of CLIENT_AUTH. A listener with SASL asks for
+    certificates only if the key with the listener's own prefix says so, as in Kafka."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
     return asked.one_of(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
@@ -100,7 +100,7 @@ def _mechanisms(section: Properties) -> tuple[str, ...]:
 
 
 def _passwords(section: Properties) -> dict[str, str]:
-    """The passwords that the login module has as user_NAME="PASSWORD"."""
+    """The passwords by user, which the login module has as options user_NAME="PASSWORD"."""
     key = f"plain.{KEY}"
     login = login_in(section, key)
     if login.mechanism != "PLAIN":

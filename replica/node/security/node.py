@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from replica.node.listeners import Listener, protocol_of, uses_sasl
 from replica.node.properties import Properties
-from replica.node.security.client import ClientSecurity, connect_timeout_s, security_of
-from replica.node.security.exposure import exposed
-from replica.node.security.jaas import KEY
+from replica.node.security.client import ClientSecurity, connect_timeout_s, exposed, security_of
+from replica.node.security.jaas import KEY, identity_in, mechanism_in
 from replica.node.security.limits import node_limits_in
 from replica.node.security.listener import ListenerSecurity, listener_security_in, section_of
-from replica.node.security.sasl_keys import identity_in, mechanism_in
 from replica.wire.client import ClientConfig
 from replica.wire.limits import NodeLimits
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSecurity:
-    """listeners: by name. voters: the security of connections to other voters. connect_timeout_s:
-    for making such a connection; None for the time of a request. warnings: a line for each file
-    with secrets that other users may read. limits: of all listeners together."""
+    """The security of all connections of a node. listeners: the security of each listener, by its
+    name. voters: the security of connections to other voters. connect_timeout_s: the most time that
+    making such a connection may take; None where it may take as long as a request. warnings: a line
+    for each file with secrets that other users may read. limits: the limits that all listeners
+    share."""
 
     listeners: Mapping[str, ListenerSecurity]
     voters: ClientSecurity
@@ -39,9 +39,9 @@ class NodeSecurity:
 def node_security_in(
     properties: Properties, bound: tuple[Listener, ...], controller: str
 ) -> NodeSecurity:
-    """The security in a node's properties. controller: the listener that other voters use; this
-    node connects to theirs by its protocol. It opens no other file. Raises UsageError, which names
-    file and key."""
+    """The security in a node's properties. controller: the name of the listener that voters use for
+    each other; its protocol is also that of connections to other voters. This function opens no
+    other file. Raises UsageError, which names file and key."""
     found = {one.name: listener_security_in(properties, one) for one in bound}
     voters = _to_voters(properties, controller)
     stores = (voters.tls, *(each.tls for each in found.values()))
@@ -52,8 +52,8 @@ def node_security_in(
 
 
 def _to_voters(properties: Properties, controller: str) -> ClientSecurity:
-    """The security of connections to other voters. username and password stand in the listener's
-    own login module, as in Kafka."""
+    """The security of connections to other voters. As in Kafka, the listener's own login module
+    holds the username and the password for these connections too."""
     section, protocol = section_of(properties, controller), protocol_of(properties, controller)
     sasl = None
     if uses_sasl(protocol):

@@ -1,9 +1,9 @@
 """The SCRAM credentials of the users who authenticate at this node: a text file with a line for
-each user and mechanism. The file gives nobody the means to log in.
+each user and mechanism. Nobody can log in with what the file holds, because it holds no password.
 
 A line is
 {"name":"ann","mechanism":"SCRAM-SHA-512","iterations":8192,"salt":"...","storedKey":"...",
-"serverKey":"..."}, where the last three are base64: the fields of Kafka's
+"serverKey":"..."}, where the last three values are base64. The fields are those of Kafka's
 UserScramCredentialRecord. Blank lines and lines that begin with # are skipped.
 """
 
@@ -25,7 +25,7 @@ DEFAULT_ITERATIONS = 8192
 _SALT_BYTES = 24
 
 Credentials = Mapping[str, Mapping[str, scram.Credential]]
-"""Mechanism -> user -> credential."""
+"""The credentials: mechanism -> user -> credential."""
 
 
 def line_for(name: str, mechanism: str, password: str, iterations: int) -> str:
@@ -76,7 +76,8 @@ def read_credentials(path: str) -> Credentials:
 
 
 def _read(line: str) -> tuple[str, str, scram.Credential]:
-    """(user, mechanism, credential) of a line. Raises ValueError, whose text quotes nothing."""
+    """(user, mechanism, credential) of a line. Raises ValueError, whose text quotes nothing of the
+    line."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

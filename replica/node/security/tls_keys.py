@@ -1,4 +1,4 @@
-"""The ssl. keys of a properties file (Kafka: SslConfigs). Of the types of key stores, only PEM is
+"""The ssl. keys of a properties file (Kafka: SslConfigs). PEM is the only type of key store that is
 supported."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from replica.wire.tls import VERSIONS, PemText, Tls
 
 _TYPES = ("PEM", "JKS", "PKCS12")
 _LINE = 64
-# This doesn't match blocks with headers (old encrypted keys), whose lines hold a colon: there, line
-# ends count.
+# This pattern doesn't match blocks with headers (old encrypted keys), whose lines hold a colon: in
+# such blocks the line ends have a meaning and must stay.
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----\s*")
 
 
 def tls_in(properties: Properties) -> Tls:
-    """The TLS settings. It opens no file. Raises UsageError, which names file and key and never
-    quotes a secret value."""
+    """The TLS settings. This function opens no file. Raises UsageError, which names file and key
+    and never quotes a secret value."""
     return Tls(
         certificate=_keystore(properties),
         authorities=_truststore(properties),
@@ -37,7 +37,8 @@ def checks_host_name(properties: Properties) -> bool:
 
 
 def _keystore(properties: Properties) -> str | PemText | None:
-    """Certificate chain and private key: together in a file, or each in a key of its own."""
+    """Certificate chain and private key: the path of a file that holds both, or the text of two
+    keys of the properties file; None where neither is given."""
     location = properties.text("ssl.keystore.location")
     chain_key, key_key = "ssl.keystore.certificate.chain", "ssl.keystore.key"
     chain, key = properties.text(chain_key), properties.text(key_key)
@@ -66,8 +67,8 @@ def _truststore(properties: Properties) -> str | PemText | None:
 
 
 def _in_lines(text: str) -> str:
-    """PEM with the line ends that openssl wants. In a properties file PEM is often one line, which
-    Kafka accepts."""
+    """The PEM text with the line ends that openssl wants. In a properties file PEM text is often
+    one line, which Kafka accepts."""
 
     def block(match: re.Match[str]) -> str:
         body = "".join(match[2].split())
@@ -94,7 +95,8 @@ def _check_type(properties: Properties, store: str, location: str, *, is_given: 
 
 
 def _conversion(store: str, location: str, kind: str) -> str:
-    """Which command converts a key store to PEM. Kafka takes a key store without a type for JKS."""
+    """The command that converts a key store to PEM. Kafka takes a key store without a type for
+    JKS."""
     name = f"{location}.p12" if kind == "JKS" else location
     to_pem = f"openssl pkcs12 -in {name} {'-nokeys ' * (store == 'truststore')}-out {location}.pem"
     if kind == "JKS":

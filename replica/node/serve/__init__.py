@@ -1,11 +1,11 @@
 """What a replica answers on the wire: a module for each family of APIs. The row of each API in
 replica.node.rpcs names the functions that it takes from here.
 
-- `quorum`: requests that the consensus core answers.
+- `rpc`: a row, and requests that the consensus core answers.
 - `readers`, `reader_fetch`: clients that read the log (KIP-392).
-- `cluster`, `configs`: the nodes, and the topic's configuration.
-- `writing`: what administrators append, and which requests a metadata log refuses.
+- `cluster`, `configs`: what clients ask about the nodes, and about the topic's configuration.
+- `writing`: records that administrators append, and requests that a metadata log refuses.
 - `controllers`: registrations of Kafka's controllers in the log.
-- `callers`, `refusals`: who may send a request, and the answer to everybody else.
-- `dispatch`: from a request to its row, or to the leader.
+- `callers`, `refusals`: who may send a request, and what everybody else is answered.
+- `dispatch`: finds the row of a request, and answers it or forwards it to the leader.
 """

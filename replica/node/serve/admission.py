@@ -13,7 +13,8 @@ from replica.wire.server import Client
 
 
 class Admission:
-    """seldom: takes notices about clients that asked in a voter's name and were refused."""
+    """Decides whether to answer a request. seldom: takes notices about clients that asked in a
+    voter's name and were refused."""
 
     def __init__(self, partition: ServedPartition, voters: Voters, seldom: Seldom) -> None:
         self._partition = partition
@@ -22,8 +23,8 @@ class Admission:
         self._seldom = seldom
 
     async def error_of(self, client: Client, request: WireRequest, rpc: Rpc) -> ErrorCode:
-        """NONE where the client may ask. BROKER_NOT_AVAILABLE where the client may turn out to be a
-        voter later: peers try again after that error, and take other errors for final."""
+        """NONE where the client may ask. BROKER_NOT_AVAILABLE where a later look may show that the
+        client is a voter: peers try again after that error, but not after other errors."""
         authorizer, callers = self._authorizer, rpc.callers
         if was_forwarded(request, rpc) and authorizer.is_named_voter(client.principal):
             return ErrorCode.NONE
@@ -36,9 +37,9 @@ class Admission:
         verdict = await self._voters.verdict(client, named)
         if verdict is VoterClaim.ADMITTED:
             return ErrorCode.NONE
-        if verdict is not VoterClaim.UNTOLD:
+        if verdict is not VoterClaim.UNKNOWN:
             self._tell(client, rpc, named)
-        if verdict is VoterClaim.FAR:
+        if verdict is VoterClaim.REFUSED:
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return ErrorCode.BROKER_NOT_AVAILABLE
 
@@ -48,8 +49,8 @@ class Admission:
         return named is not None and self._voters.has_shown(client, named)
 
     def _named_voters(self, request: WireRequest, rpc: Rpc) -> frozenset[int] | None:
-        """The nodes in whose names the request asks, where only voters may ask so; None for other
-        requests."""
+        """The node ids in whose names the request asks, if only voters may send such a request;
+        None for other requests."""
         if rpc.callers.speaks_for is None:
             return None
         named = frozenset(rpc.callers.speaks_for(request))

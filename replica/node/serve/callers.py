@@ -1,4 +1,5 @@
-"""Who may send a request. Each row of the table of RPCs has one of these kinds of callers."""
+"""Which clients may send a request. Each row of the table of RPCs names one of these kinds of
+callers."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ from replica.wire.header import WireRequest
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """roles: a principal with one of these roles may ask; empty where only voters may.
+    """The clients that may send a request. roles: principals with one of these roles may send it;
+    empty where only voters may.
 
-    speaks_for: the node ids in whose names a request asks, None where requests name no sender.
-    Where these nodes are voters, or `roles` is empty, the client must be known to be each of them,
-    whatever its role. instead: a principal with one of these roles needn't be.
+    speaks_for: a function that gives the node ids in whose names a request asks; None where
+    requests name no sender. If one of these nodes is a voter, or `roles` is empty, the client must
+    be known to be each of these nodes, whatever its role. instead: principals with one of these
+    roles may send the request even in a voter's name.
     """
 
     roles: tuple[PrincipalRole, ...] = ()
@@ -27,7 +30,7 @@ class Callers:
 
 
 def voters(field: str) -> Callers:
-    """Voters only. `field` of the request's partitions names the sender."""
+    """The voters alone. The field `field` of the request's partitions names the sender."""
 
     def speaks_for(request: WireRequest) -> Iterator[int]:
         for topic in request.message["topics"]:
@@ -38,9 +41,10 @@ def voters(field: str) -> Callers:
 
 
 def is_reader_fetch(request: WireRequest) -> bool:
-    """Whether a Fetch is a reader's. A reader has no replica id; an anonymous observer has none
-    either, but it names its cluster, as replicas do and consumers never do. The epoch of the last
-    record doesn't tell them apart, because some consumers name it too."""
+    """Whether the sender of a Fetch is a reader, and no replica. A reader has no replica id. An
+    anonymous observer has no replica id either, but it names its cluster, as replicas do and
+    consumers never do. The epoch of the last record doesn't show who the sender is, because some
+    consumers name it too."""
     if request.api is not FETCH:
         return False
     return _replica_id(request) == NO_NODE and request.message.get("clusterId") is None
@@ -60,8 +64,9 @@ ADMINISTRATORS = Callers((PrincipalRole.ADMINISTRATOR,))
 REPLICAS = Callers(
     (PrincipalRole.VOTER, PrincipalRole.OBSERVER), lambda request: (_replica_id(request),)
 )
-"""A fetch under a voter's id counts as that voter's, and moves the high watermark."""
+"""Callers of fetches. A leader counts a fetch under a voter's id for that voter, and moves the high
+watermark by it, so only that voter may send it."""
 UPDATED_VOTER = Callers(
     speaks_for=lambda request: (request.message["voterId"],), instead=(PrincipalRole.ADMINISTRATOR,)
 )
-"""The voter that an UpdateRaftVoter changes, or an administrator."""
+"""Callers of UpdateRaftVoter: the voter whose entry the request changes, or an administrator."""

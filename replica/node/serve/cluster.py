@@ -2,8 +2,8 @@
 connect.
 
 The metadata log isn't marked internal here, because Spark's Kafka source and others silently drop
-internal topics. A voter's address is the one of the listener that the client used, if the voter has
-a listener of that name.
+internal topics. A voter's address is that of its listener with the same name as the listener that
+the client used, if the voter has such a listener.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from replica.wire.schema import Message
 
 
 def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
-    """The answer to Metadata: about every topic where the request says null, else about the named
-    ones."""
+    """The answer to Metadata: about all topics if the request's list is null, else about the topics
+    in the list."""
     cluster_id = partition.config.cluster_id
     wanted = request["topics"]
     served = _topic(partition)
@@ -66,8 +66,8 @@ def describe_cluster(partition: ServedPartition, request: Message, listener: str
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, address, rack) of the voters and of this node. Only of this node where it presents
-    itself as the leader (ServedPartition.always_leads)."""
+    """(node id, address, rack) of each voter and of this node. A node that presents itself as the
+    leader (ServedPartition.always_leads) names only itself."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
@@ -117,8 +117,8 @@ def _topic(partition: ServedPartition) -> Message:
 
 
 def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
-    """The replicas and the ISR of an answer: all voters, and the voters that keep up. A follower
-    doesn't know which voters keep up, and names all."""
+    """The node ids for the fields replicas and ISR: all voters, and the voters that keep up. A
+    follower doesn't know which voters keep up, so it names all of them as the ISR."""
     if partition.always_leads:
         return [partition.node_id], [partition.node_id]
     raft = partition.raft
@@ -132,9 +132,10 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
 def _answered(
     partition: ServedPartition, asked: Message, served: Message, no_name: str | None
 ) -> Message:
-    """The answer about one topic, which the request names, or gives only by id (KIP-516).
+    """The answer about one topic, which the request gives by its name or only by its id (KIP-516).
 
-    no_name: stands for the name in an answer without one.
+    asked: the topic in the request. served: the answer for the topic that is served here. no_name:
+    what an answer that has no name holds in its place.
     """
     name = asked.get("name")
     if name is not None and partition.has_name(name):

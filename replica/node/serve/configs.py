@@ -9,18 +9,18 @@ from replica.wire.schema import Message
 
 _TOPIC = 2
 _DEFAULT, _STRING = 5, 2
-"""ConfigSource DEFAULT_CONFIG and ConfigType STRING."""
+"""The numbers of ConfigSource DEFAULT_CONFIG and ConfigType STRING in Kafka."""
 
 
 def describe_configs(partition: ServedPartition, request: Message) -> Message:
-    """The answer: cleanup.policy is snapshot for the metadata topic; for another topic it is
-    delete, with retention -1."""
+    """The answer to DescribeConfigs: cleanup.policy is `snapshot` for the metadata topic; for
+    another topic it is `delete`, with retention -1."""
     return {"results": [_described(partition, asked) for asked in request["resources"]]}
 
 
 def alter_configs(partition: ServedPartition, request: Message) -> Message:
-    """The answer: INVALID_CONFIG for the topic served here, whose settings stand in
-    server.properties only."""
+    """The answer to AlterConfigs: INVALID_CONFIG for the topic that is served here, because only
+    server.properties sets its configuration."""
     return {"responses": [_altered(partition, asked) for asked in request["resources"]]}
 
 

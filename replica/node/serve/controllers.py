@@ -1,16 +1,16 @@
 """UnregisterController: the one request to Kafka's controller that a metadata log can answer alone
 (Kafka: ClusterControlManager.unregisterController).
 
-The registrations are the ones in the log: of controllers that wrote it before, or of Kafka's nodes
-in the same quorum.
+The registrations are those in the log. Controllers of Kafka made them, which wrote this log before
+or are nodes of the same quorum.
 """
 
 from __future__ import annotations
 
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
@@ -23,14 +23,15 @@ from replica.raft.roles import Leader
 from replica.wire.schema import Message
 
 UNREGISTRATION_LEVEL = 33
-"""The first level of metadata.version with UNREGISTER_CONTROLLER_RECORD: 4.4-IV2."""
+"""The first level of metadata.version that has UNREGISTER_CONTROLLER_RECORD: 4.4-IV2."""
 
 
 async def unregister(partition: ServedPartition, request: Message) -> Message:
     """Append the record, and answer when it is committed.
 
-    Requests run one after another: Kafka's controllers stop at the record of a controller that is
-    no longer registered, so each request must see the result of the one before.
+    Requests run one after another, so that each one sees the result of the one before: Kafka's
+    controllers stop with an error when they replay this record for a controller that is not
+    registered.
     """
     async with partition.unregistering:
         try:
@@ -60,7 +61,7 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
     """The state machine of a leader that has committed a record of its own epoch: only then has it
-    seen every registration. Raises RefusedError elsewhere."""
+    seen every registration. Raises RefusedRequestError elsewhere."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"
@@ -79,8 +80,8 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
 
 
 def _check(machine: MetadataMachine, controller_id: int) -> None:
-    """Raises RefusedError where metadata.version is too low or the controller isn't registered;
-    Kafka checks in the same order."""
+    """Raises RefusedRequestError where metadata.version is too low or the controller isn't
+    registered; Kafka checks in the same order."""
     level = machine.metadata_version
     if level is None or level < UNREGISTRATION_LEVEL:
         found = "is not set" if level is None else f"is {release_of(level)}"

@@ -1,9 +1,11 @@
-"""From a request to its RPC's row, to the check of its client, and to the answer."""
+"""Finds the row of a request's RPC, checks the client, and makes the answer. The bytes that a fetch
+asks for are limited to the memory that the node has for answers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from replica.errors import DataError, FileSystemError
 from replica.model.kafka_errors import ErrorCode
@@ -13,7 +15,6 @@ from replica.node.serve.admission import Admission
 from replica.node.serve.callers import is_reader_fetch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.room import unlimited, with_room
 from replica.node.serve.rpc import Rpc
 from replica.node.serve.voters import Voters
 from replica.wire.apis import APIS
@@ -21,14 +22,31 @@ from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 from replica.wire.server import Client
 
+_MAX_INT = 2**31 - 1
+
+
+def unlimited() -> int:
+    """The most bytes that a fetch can ask for: the default for a node that doesn't limit its
+    answers."""
+    return _MAX_INT
+
+
+def with_room(request: WireRequest, room: int) -> WireRequest:
+    """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
+    at least one whole batch."""
+    message = request.message
+    asked = message.get("maxBytes", _MAX_INT)
+    return request if asked <= room else replace(request, message={**message, "maxBytes": room})
+
 
 class Dispatch:
-    """The wire server's handler. draft_key: the API key of FetchQuorumRecords, None to serve none.
-    room: how many bytes the answer to a fetch may have now; fetches of voters are not limited by
-    it.
+    """The handler that the wire server calls. draft_key: the API key of FetchQuorumRecords; None
+    not to serve it. room: a function that gives the number of bytes that the answer to a fetch may
+    have now; it doesn't limit fetches of voters.
 
-    served: API key -> versions. apis: API key -> API. asked: how many requests were answered, by
-    API. denied: how many requests were refused because the client lacks the role.
+    served: the versions of each API, by API key. apis: the APIs by API key. asked: the number of
+    requests that were answered, by API. denied: the number of requests that were refused because
+    the client lacks the role.
     """
 
     def __init__(
@@ -51,11 +69,12 @@ class Dispatch:
         self._room = room
 
     async def __call__(self, client: Client, request: WireRequest) -> Message | None:
-        """The answer. Raises StoppedError after an error has stopped the replica: then nothing is
-        answered, not even what was being worked on.
+        """The answer to a request; None for a request that gets no answer. Raises StoppedError
+        after an error has stopped the replica: from then on no request is answered, not even one
+        that was being worked on.
 
-        A file of this replica that can't be read, or whose bytes are damaged, stops the replica:
-        others have what was acknowledged.
+        If a file of this replica can't be read or has damaged bytes, the replica stops. No
+        acknowledged record is lost by that, because other replicas have it.
         """
         self.asked[str(request.api)] += 1
         try:

@@ -1,7 +1,8 @@
 """Forwards administrators' requests from a replica that doesn't lead to the leader.
 
-Kafka's brokers do the same (KIP-590), in an Envelope that names the caller. Here the first replica
-checks the caller's role, and the leader trusts replicas whose principals are named as voters.
+Kafka's brokers do the same (KIP-590), in an Envelope request that names the caller. Here the
+replica that forwards the request checks the caller's role, and the leader trusts replicas whose
+principals the settings name as voters.
 """
 
 from __future__ import annotations
@@ -21,22 +22,24 @@ from replica.wire.pool import Address
 from replica.wire.schema import Message
 
 FORWARDER = "kraftlake-forwarder"
-"""The client id of forwarded requests. A replica that gets one and doesn't lead says so, and
-doesn't forward it again."""
+"""The client id of forwarded requests. A replica that gets such a request and doesn't lead answers
+so, and doesn't forward the request again."""
 
 AT_ONCE = 8
-"""How many forwarded requests may wait at the leader at once: so many that everybody may send, and
-so many changes. Each has a connection of its own."""
+"""The number of forwarded requests that may wait at the leader at once: this many of the requests
+that everybody may send, and as many of those that only administrators may send. Each request has a
+connection of its own."""
 
 
 def was_forwarded(request: WireRequest, rpc: Rpc) -> bool:
-    """Whether a replica forwarded the request. Any client can claim that; the claim gives rights
-    only to voters."""
+    """Whether the request says that a replica forwarded it. Any client can claim that, but the
+    claim gives rights only to voters."""
     return rpc.is_forwarded and request.client_id == FORWARDER
 
 
 class Forwarder:
-    """config: the same as for peers; see ask_leader for how long an answer may take."""
+    """Forwards requests to the leader. config: the settings of connections to peers; ask_leader
+    says how long an answer may take."""
 
     def __init__(self, partition: ServedPartition, config: ClientConfig) -> None:
         self._partition = partition
@@ -64,7 +67,8 @@ class Forwarder:
         except PeerError as error:
             return _failed(ErrorCode.REQUEST_TIMED_OUT, error)
         if answer["errorCode"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            # The caller may ask. The leader refuses this replica, which it doesn't know as a voter.
+            # The caller has the role, but the leader refuses this replica, which it doesn't know as
+            # a voter.
             return {"errorCode": int(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
         return answer
 

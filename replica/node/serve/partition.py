@@ -21,20 +21,22 @@ from replica.storage.log import FileLog
 
 
 async def _at_once(address: str) -> None:
-    """The turn of a reader where no other work waits."""
+    """The turn of a reader comes at once: the default where readers don't share turns."""
 
 
 @dataclass(slots=True)
 class ServedPartition:
-    """driver: of the replica that serves the partition. endpoints: this node's own, by listener
-    name. node_id: as clients know it; an anonymous observer has one for clients too.
+    """The partition as clients see it. driver: the driver of the replica that serves it. endpoints:
+    this node's own endpoints, each with the name of its listener. node_id: the id by which clients
+    know this node; an anonymous observer has one for clients too.
 
-    always_leads: an observer of another quorum presents itself as the leader, because its clients
-    know no other node. uncommitted_is_empty: a fetch of offsets that may be uncommitted gets no
-    records, as in released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392). racks: by node id, as
-    the fetching replicas gave them. turn: awaited with the reader's address before expensive work;
-    see Turns. fetches: how many readers' fetches got records. unregistering: held while a
-    controller is being unregistered.
+    always_leads: whether this node presents itself as the leader; an observer of another quorum
+    does, because its clients know no other node. uncommitted_is_empty: whether a fetch of offsets
+    that may be uncommitted gets an answer without records, as in released Kafka, instead of
+    OFFSET_NOT_AVAILABLE (KIP-392). turn: a function that is awaited with the reader's address
+    before expensive work (see Turns). racks: the racks that fetching replicas named, by node id.
+    fetches: the number of readers' fetches that got records. unregistering: a lock that is held
+    while a controller is being unregistered.
     """
 
     topic: Topic
@@ -51,7 +53,7 @@ class ServedPartition:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core of the replica, for looking only."""
+        """The consensus core of the replica. Callers may only read it."""
         return self.driver.raft
 
     @property
@@ -72,8 +74,8 @@ class ServedPartition:
 
     @property
     def leader_id(self) -> int:
-        """The leader's node id. NO_NODE also on a leader that has resigned, so that clients ask the
-        others."""
+        """The leader's node id; NO_NODE where no leader is known. A leader that has resigned says
+        NO_NODE too, so that clients ask the other nodes."""
         if self.leads:
             return self.node_id
         known = self.raft.role.leader_id
@@ -81,32 +83,34 @@ class ServedPartition:
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch of the leader that clients are told; without a leader, the newest epoch in the
-        log.
+        """The epoch of the leader that clients are told; while there is no leader, the newest epoch
+        in the log.
 
-        An election's epoch isn't told before it has a leader: librdkafka would take its position
-        for validated in that epoch, and would read on past the point where the logs diverged.
+        Clients aren't told the epoch of an election before that epoch has a leader: librdkafka
+        would then take its position for valid in that epoch, and would read on past the point where
+        the logs diverged.
         """
         without_one = self.leader_id == NO_NODE
         return self.raft.log.last_epoch if without_one else self.epoch
 
     @property
     def committed(self) -> int | None:
-        """The high watermark (exclusive), at most this log's end. None while it is unknown."""
+        """The high watermark (exclusive), but at most the end of this log. None while it is
+        unknown."""
         known = self.raft.high_watermark
         log = self.raft.log
         return None if known is None else max(min(known, log.log_end), log.log_start)
 
     @property
     def readable(self) -> OffsetRange:
-        """The offsets that readers get here: from the log start to the high watermark
-        (exclusive)."""
+        """The offsets that readers get from this node: from the log start (inclusive) to the high
+        watermark (exclusive)."""
         log = self.raft.log
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def epoch_error(self, asked: int) -> ErrorCode:
-        """NONE where the leader epoch that a client names is this replica's, or -1 for none
+        """NONE where a client names the leader epoch of this replica, or names no epoch by -1
         (KIP-320)."""
         if asked == UNDEFINED_EPOCH:
             return ErrorCode.NONE

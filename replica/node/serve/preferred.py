@@ -1,4 +1,4 @@
-"""From which replica a client should read, in the leader's opinion (KIP-392; Kafka:
+"""How a leader chooses the replica from which a client should read (KIP-392; Kafka:
 RackAwareReplicaSelector)."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ def preferred_replica(partition: ServedPartition, rack: str) -> int | None:
     """The in-sync voter in the client's rack that has the highest log end. None where the client
     should read from this replica.
 
-    KRaft has no ISR: a voter is in sync if it caught up within the fetch timeout. A follower
-    prefers no replica, nor does a leader in the client's rack.
+    KRaft has no ISR: here a voter is in sync if it caught up within the last fetch timeout. A
+    follower chooses no replica, and neither does a leader that is in the client's rack.
     """
     role = partition.raft.role
     if not rack or not isinstance(role, Leader) or partition.rack == rack:

@@ -1,7 +1,8 @@
-"""Fetch by clients (replica id -1) from any replica, never past what is committed.
+"""Answers the fetches of clients (replica id -1). Any replica answers them, with committed records
+only.
 
-replica.history.reader decides by the log alone. A fetch waits until there are enough records or
-there is an error, at most its maxWaitMs (KIP-392).
+replica.history.reader decides what to answer, by the log alone. A fetch waits until there are
+enough records or there is an error, but at most its maxWaitMs (KIP-392).
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
-from replica.node.serve.quorum import LONGEST_WAIT_MS
+from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
 from replica.wire.schema import Message
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-"""Pauses between looks at the log while minBytes aren't there yet."""
+"""The shortest and the longest pause (s) between two looks at the log, while it has fewer bytes
+than minBytes."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """What one look at the log found. size: bytes of records. is_final: an answer needs no wait."""
+    """What one look at the log found. size: the bytes of the records. is_final: whether to answer
+    without further waiting."""
 
     size: int = 0
     is_final: bool = False
@@ -44,10 +47,11 @@ class _Round:
 async def fetch_by_reader(
     partition: ServedPartition, request: Message, version: int, address: str = ""
 ) -> Message:
-    """The response, at the latest after maxWaitMs. It comes at once where the request names no
-    topic, as when a client ends its session."""
+    """The response, at the latest after maxWaitMs. A request that names no topic is answered at
+    once; a client sends one when it ends its session."""
     if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
-        # This node has no fetch sessions, and says so by session id 0: a client can't have one.
+        # This node has no fetch sessions, and says so by session id 0. So no client can have a
+        # session.
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
     enough = min(request["minBytes"], partition.config.response_max_bytes)
     loop = asyncio.get_running_loop()
@@ -61,7 +65,7 @@ async def fetch_by_reader(
             partition.fetches += found.size > 0
             return response
         await partition.driver.wait_for_news(left)
-        # The client wants more bytes. Each look reads all records again, so looks get rarer.
+        # The client wants more bytes. Each look reads all records again, so the pauses get longer.
         if found.size:
             await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -108,9 +112,7 @@ def _records(partition: ServedPartition, asked: Message, limit: int, found: _Rou
     raft, offset = partition.raft, asked["fetchOffset"]
     known, leaders = raft.high_watermark, raft.leader_watermark
     read_in = asked.get("lastFetchedEpoch", UNDEFINED_EPOCH)
-    decision = reader_fetch(
-        raft.log.view, known, leaders, offset, partition.epoch, last_fetched_epoch=read_in
-    )
+    decision = reader_fetch(raft.log.view, known, leaders, offset, read_in)
     if isinstance(decision, Committed):
         data = partition.log.read(offset, limit, decision.end_offset)
         found.size += len(data)
@@ -134,13 +136,12 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
             return ErrorCode.OFFSET_NOT_AVAILABLE
         case OutOfRange():
             return ErrorCode.OFFSET_OUT_OF_RANGE
-        case ErrorCode():
-            return decision
     raise AssertionError(f"{decision} has no answer")
 
 
 def _empty(partition: ServedPartition, error: ErrorCode = ErrorCode.NONE) -> Message:
-    """An answer without records. Log start and high watermark go with every error too (KIP-392)."""
+    """An answer without records. It names the log start and the high watermark, even with an error
+    (KIP-392)."""
     readable = partition.readable
     return {
         "errorCode": int(error),

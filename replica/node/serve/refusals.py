@@ -10,10 +10,10 @@ from replica.wire.schema import Message
 
 
 class RefusedRequestError(Exception):
-    """Why a request, or its part about one partition, is refused. It is caught where the answer is
-    made.
+    """A request, or its part about one partition, is refused. The function that makes the answer
+    catches this error.
 
-    error: Kafka's error. why: one line for the answer.
+    error: the error of Kafka that is answered. why: the reason, in one line for the answer.
     """
 
     def __init__(self, error: ErrorCode, why: str) -> None:
@@ -30,7 +30,7 @@ def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode)
         "topics": [
             {
                 "errorCode": int(error),
-                # Null is allowed in newer versions only; the topic was asked for by id.
+                # The request gave the topic by its id. Only newer versions allow null for the name.
                 "name": topic["name"] or "",
                 **({"topicId": topic["topicId"]} if "topicId" in topic else {}),
                 "isInternal": False,
@@ -43,14 +43,14 @@ def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode)
 
 
 def describe_cluster(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
-    """One error for the request, with the cluster's id."""
+    """The error for the whole request, with the cluster's id."""
     cluster_id = partition.config.cluster_id
     return {"errorCode": int(error), "clusterId": cluster_id, "brokers": []}
 
 
 def of_topics(refusal: Refusal) -> Refusal:
-    """For an API that asks about topics: whatever the error, the client is told that it may not use
-    the topic."""
+    """The refusal for an API that asks about topics: whatever the error is, the client is told that
+    it may not use the topic."""
     return lambda partition, request, error: refusal(
         partition, request, ErrorCode.TOPIC_AUTHORIZATION_FAILED
     )
@@ -59,11 +59,12 @@ def of_topics(refusal: Refusal) -> Refusal:
 def by_partition(
     asked_names: tuple[str, str, str, str], answer_names: tuple[str, str, str], **unknown: int
 ) -> Refusal:
-    """The error beside each partition.
+    """A refusal that puts the error beside each partition of the request.
 
-    asked_names: the request's fields of the topics, a topic's name, its partitions and a
-    partition's number. answer_names: the response's fields of the topics, the partitions and the
-    number. unknown: fields of a partition's answer that say -1, for unknown.
+    asked_names: the names of four fields of the request, which hold the topics, a topic's name, its
+    partitions and a partition's number. answer_names: the names of three fields of the response,
+    which hold the topics, the partitions and the number. unknown: further fields of a partition's
+    answer, with the value that means unknown.
     """
     topics, name, partitions, number = asked_names
     out_topics, out_partitions, out_number = answer_names
@@ -86,8 +87,8 @@ def by_partition(
 
 
 def by_resource(list_name: str, **more: list[Message]) -> Refusal:
-    """The error beside each resource. list_name: the response's field of the resources. more:
-    further fields of a resource's answer."""
+    """A refusal that puts the error beside each resource of the request. list_name: the name of the
+    response's field that holds the resources. more: further fields of a resource's answer."""
 
     def refused(_: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
         return {

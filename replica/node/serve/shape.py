@@ -1,5 +1,5 @@
-"""What all requests about topics have in common: they name topics and partitions, and a node serves
-one partition."""
+"""What all requests about topics have in common: they name topics and partitions, of which a node
+serves one partition."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from replica.node.serve.partition import ServedPartition
 from replica.wire.schema import Message
 
 Answer = Callable[[Message], Message]
-"""Makes a partition's entry in the response from its entry in the request. The number is added
-later."""
+"""A function that makes a partition's entry in the response from its entry in the request. The
+partition's number is added later."""
 
 
 def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
-    """NONE where a request's topic is the one served here: by its id, or by its name where the
-    request gives no id, as old versions do."""
+    """NONE where a request names the topic that is served here: by its id, or by its name in old
+    versions of the request, which have no id."""
     if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
         known = partition.has_id(topic["topicId"])
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
@@ -27,7 +27,8 @@ def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> 
 
 
 def partition_error(error: ErrorCode, number: int) -> ErrorCode:
-    """NONE where a partition is the one served here. error: the error of its topic."""
+    """NONE where a partition is the one that is served here. error: the error of its topic. number:
+    the partition's number."""
     if error is ErrorCode.NONE and number != 0:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return error
@@ -40,12 +41,12 @@ def each_partition(
     *,
     names: tuple[str, str, str],
 ) -> list[Message]:
-    """The topics of a response: `answer` for the partition that is served here, an error for all
-    others. A second mention of the partition gets INVALID_REQUEST, because each answer reads the
-    log.
+    """The topics of a response. `answer` makes the entry of the partition that is served here; all
+    other partitions get an error. If the request names the partition twice, the second entry gets
+    INVALID_REQUEST, because each answer would read the log.
 
-    names: the fields of a topic's name, of its partitions and of a partition's number, both in the
-    request and in the result.
+    names: the names of the fields that hold a topic's name, its partitions and a partition's
+    number, in the request as well as in the response.
     """
     name, partitions, number = names
     found = []

@@ -1,13 +1,14 @@
 """Whether a request in a voter's name comes from that voter.
 
-Where kraftlake.principals.voter names principals, the client's principal shows it. Otherwise voters
-are processes of this replica's own user on this machine: the connection must be held by the process
-that listens at the voter's address. A process of another user can't be that. While a voter isn't
-running, a process of the same user may take its address, so for such a voter any process of the
-user is admitted. That also admits Kafka's controllers, which ask before they listen.
+Where kraftlake.principals.voter names principals, the client's principal shows whether it is the
+voter. Otherwise voters are processes of this replica's own user on this machine: the process that
+listens at the voter's address must hold the client's connection. A process of another user can't do
+both. While a voter isn't running, any process of the same user could take its address, so in the
+name of such a voter every process of the user is admitted. That also admits Kafka's controllers,
+which send requests before they listen.
 
-A look at all processes takes tens of milliseconds. All questions that come meanwhile are answered
-by the next look: a voter waits for two looks at most, however many strangers ask in a voter's
+A look at all processes takes tens of milliseconds. The next look answers all questions that came
+during this one. So a voter waits for two looks at most, however many strangers ask in a voter's
 name.
 """
 
@@ -35,14 +36,15 @@ from replica.wire.server import Client
 
 
 class VoterClaim(Enum):
-    """What is known of a client that asks in the name of a voter."""
+    """The outcome for a client that asks in the name of a voter: admitted, or why it isn't."""
 
     ADMITTED = auto()
-    FAR = auto()
+    REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
-    LOCAL = auto()
-    """The client is on this machine, but isn't that voter. A later look may find that it is."""
-    UNTOLD = auto()
+    NOT_YET = auto()
+    """The client is on this machine, but it isn't that voter. A later look may find that it is, for
+    example when the voter begins to listen."""
+    UNKNOWN = auto()
     """The system doesn't say who the client is; the connection may be closed already."""
 
 
@@ -54,7 +56,9 @@ class _Found:
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """nodes: the ids in whose names the client asks, with the addresses where each may listen."""
+    """A client that waits for an outcome. nodes: the node ids in whose names the client asks, each
+    with the addresses at which this node may listen. found: the outcome; None before there is
+    one."""
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
@@ -62,8 +66,9 @@ class _Question:
 
 
 class Voters:
-    """bootstrap_servers: addresses whose processes may speak for voters that the log doesn't name
-    yet. Use it from one event loop."""
+    """Decides whether clients are the voters in whose names they ask. bootstrap_servers: addresses;
+    the processes that listen there may ask in the names of voters that the log doesn't name yet.
+    Use this object from one event loop."""
 
     def __init__(
         self,
@@ -79,34 +84,35 @@ class Voters:
         self._one_at_a_time = asyncio.Lock()
 
     def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
-        """Whether an earlier look has shown that the client may speak for all these nodes."""
+        """Whether an earlier look has shown that the client may ask in the names of all these
+        nodes."""
         if self.authorizer.names_voters:
             may = all(self.authorizer.speaks_for(client.principal, each) for each in node_ids)
             return may and bool(node_ids)
         return bool(node_ids) and node_ids <= self._admitted.get(client, set())
 
     async def verdict(self, client: Client, node_ids: Iterable[int]) -> VoterClaim:
-        """Whether the client may speak for all these nodes."""
+        """Whether the client may ask in the names of all these nodes."""
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
             return VoterClaim.ADMITTED
         if self.authorizer.names_voters or not is_within(client.own, client.peer):
-            return VoterClaim.FAR
+            return VoterClaim.REFUSED
         found = await self._judged(_Question(client, self._addresses(asked)))
         if found.is_lasting:
             self._admitted.setdefault(client, set()).update(asked)
         return found.verdict
 
     async def _judged(self, question: _Question) -> _Found:
-        """Look at the system's processes for all waiting questions, unless another task's look has
-        answered this one meanwhile."""
+        """The outcome for this question. If no other task's look has answered it meanwhile, this
+        task looks at the system's processes for all waiting questions."""
         self._waiting.append(question)
         async with self._one_at_a_time:
             while question.found is None:
                 together, self._waiting = self._waiting, []
                 try:
                     found = await asyncio.to_thread(_judge, together, os.geteuid())
-                # The task of this question was cancelled: the other questions wait for the next
+                # The task of this question was cancelled. The other questions wait for the next
                 # look.
                 except BaseException:
                     self._waiting = [one for one in together if one is not question]
@@ -129,7 +135,7 @@ class Voters:
 
 
 def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
-    """Answer all questions by one look into /proc."""
+    """The outcomes for all questions, by one look into /proc. uid: the user of this process."""
     asking = {one.client.peer[1] for one in questions}
     listening = {
         port for one in questions for addresses in one.nodes.values() for _, port in addresses
@@ -141,7 +147,7 @@ def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
     @cache
     def listeners(addresses: tuple[Address, ...]) -> tuple[Socket, ...] | None:
         """The sockets that listen at these addresses. None where the addresses are known, but no
-        socket listens there."""
+        socket listens at any of them."""
         resolved = [found for address in addresses for found in addresses_of(*address)]
         found = tuple(each for address in resolved for each in table.listening(*address))
         return None if resolved and not found else found
@@ -159,22 +165,25 @@ def _found(
     listeners: Callable[[tuple[Address, ...]], tuple[Socket, ...] | None],
     uid: int,
 ) -> _Found:
-    """end: the client's own socket. held_with: for each inode, all inodes that its holders hold."""
+    """The outcome for one client. end: the client's own socket. nodes: see _Question. held_with:
+    for each inode, the inodes of all sockets that the same processes hold. uid: the user of this
+    process."""
     if end is None or not end.inode:
-        return _Found(VoterClaim.UNTOLD)
+        return _Found(VoterClaim.UNKNOWN)
     if end.uid != uid or not nodes:
-        return _Found(VoterClaim.LOCAL)
+        return _Found(VoterClaim.NOT_YET)
     held = held_with[end.inode]
     if not held:
-        return _Found(VoterClaim.UNTOLD)
+        return _Found(VoterClaim.UNKNOWN)
     found = [_is_held(listeners(addresses), held, uid) for addresses in nodes.values()]
     if not all(each is not False for each in found):
-        return _Found(VoterClaim.LOCAL)
+        return _Found(VoterClaim.NOT_YET)
     return _Found(VoterClaim.ADMITTED, is_lasting=all(found))
 
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:
-    """Whether the holder of `held` holds one of these sockets. None where no socket listens."""
+    """Whether one of the listening sockets is among `held`, the inodes that the client's process
+    holds. None where no socket listens."""
     if listening is None:
         return None
     return any(each.inode in held and each.uid == uid for each in listening)

@@ -1,5 +1,5 @@
-"""Produce, by which administrators append to the leader's log, and DeleteRecords, which a metadata
-log refuses."""
+"""Answers Produce, by which administrators append to the leader's log, and DeleteRecords, which a
+metadata log refuses."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _NO_PRODUCER = -1
 async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
     """Append the records for the partition that is served here, and answer when they are committed.
 
-    acks=0 gets no answer. acks=1 is refused, because a quorum acknowledges only commits. A second
-    mention of the partition in one request is refused.
+    A request with acks=0 gets no answer. A request with acks=1 is refused, because a quorum
+    acknowledges only committed records. If one request names the partition twice, the second entry
+    is refused.
 
-    NOT_LEADER_OR_FOLLOWER means that nothing was appended; the leader and its address go with it
-    (KIP-951). After NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT the records may still be
-    committed.
+    The error NOT_LEADER_OR_FOLLOWER means that nothing was appended; the answer then names the
+    leader and its address (KIP-951). After NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT
+    the records may still be committed.
     """
     topics = []
     is_named = False
@@ -52,7 +53,8 @@ async def produce(partition: ServedPartition, request: Message, listener: str) -
 
 
 def delete_records(partition: ServedPartition, request: Message) -> Message:
-    """POLICY_VIOLATION: a metadata log drops only records that a snapshot contains (KIP-630)."""
+    """The answer to DeleteRecords: POLICY_VIOLATION, because a metadata log drops only records that
+    a snapshot contains (KIP-630)."""
 
     def answer(_: Message) -> Message:
         return {"errorCode": int(ErrorCode.POLICY_VIOLATION), "lowWatermark": -1}
@@ -66,7 +68,8 @@ def delete_records(partition: ServedPartition, request: Message) -> Message:
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
-    """The leader's id and address. Empty where this node leads, or the leader is unknown."""
+    """The leader's id and address, as a list of one node. The list is empty where this node leads,
+    or where the leader is unknown."""
     endpoint = None if partition.leads else cluster.leader_endpoint(partition, listener)
     if endpoint is None:
         return []
@@ -129,7 +132,8 @@ async def _append(
 
 
 def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
-    """The batches of a request. Each is decoded, because only readable records may be appended."""
+    """The batches of a request as proposals. Each batch is decoded, because only readable records
+    may be appended. Raises RefusedRequestError."""
     try:
         found = tuple(
             _proposal(data, frame.position, is_metadata=is_metadata)

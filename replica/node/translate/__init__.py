@@ -1,7 +1,8 @@
 """Translates between the core's messages and Kafka's requests and responses. Only this folder of
-replica.node knows which version of a request says what. Pure functions.
+replica.node knows what each version of a request can say. All functions are pure.
 
-A module for each family of APIs: `votes`, `fetches`, `membership`, `describing`, `draft`, and
-`clients` for ordinary clients. replica.node.rpcs names the functions of each API. On the wire, a
-request has arrays of topics and partitions, of which a quorum uses one entry: `partition`.
+There is a module for each family of APIs: `votes`, `fetches`, `membership`, `describing`, `draft`,
+and `clients` for ordinary clients. replica.node.rpcs names the translation of each API.
+`translation` has what most of them are made of. On the wire, a request has arrays of topics and
+partitions, of which a quorum uses one entry: `partition`.
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from replica.wire.apis.fetching import Timestamp
 
 _FOLLOWERS_SINCE = 11
-"""Fetch: since this version clients name their rack, and read from followers (KIP-392)."""
+"""The first version of Fetch in which clients name their rack and read from followers (KIP-392)."""
 _NULL_NAME_SINCE = 12
-"""Metadata: since this version an answer about a topic may have no name (KIP-516)."""
+"""The first version of Metadata in which an answer about a topic may have no name (KIP-516)."""
 _TIMESTAMPS_SINCE: dict[int, int] = {
     Timestamp.LATEST: 1,
     Timestamp.EARLIEST: 1,
@@ -16,17 +16,19 @@ _TIMESTAMPS_SINCE: dict[int, int] = {
     Timestamp.LATEST_TIERED: 9,
     Timestamp.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""ListOffsets: since which version a client may ask for each of these special timestamps."""
+"""The first version of ListOffsets in which a client may ask for each of these special
+timestamps."""
 
 
 def knows_followers(fetch_version: int) -> bool:
-    """Whether a client that fetches in this version reads from followers, or goes where it is
-    sent."""
+    """Whether a client that fetches in this version can read from followers, and goes to the
+    replica that the leader names."""
     return fetch_version >= _FOLLOWERS_SINCE
 
 
 def absent_name(metadata_version: int) -> str | None:
-    """What stands for the name of a topic that was asked for by id only."""
+    """What an answer in this version holds as the name of a topic that was asked for by its id
+    only."""
     return None if metadata_version >= _NULL_NAME_SINCE else ""
 
 

@@ -5,33 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from replica.model.kafka_errors import ErrorCode, error_of
-from replica.node.translate.partition import (
-    ReplicatedPartition,
-    is_top_level,
-    listeners,
-)
+from replica.node.translate.partition import ReplicatedPartition, is_top_level, listeners
+from replica.node.translate.translation import ClientSide, ServerSide, Translation
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from replica.wire.apis import quorum
 from replica.wire.quorum import DescribedQuorum, DescribedReplica, quorum_request, read_quorum
 from replica.wire.schema import Message
 
 
-def write_describe(
+def _write_describe(
     partition: ReplicatedPartition, request: DescribeQuorumRequest, version: int
 ) -> Message:
     return quorum_request(partition.topic)
 
 
-def read_describe(
+def _read_describe(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> DescribeQuorumRequest:
     partition.of_request(message["topics"])
     return DescribeQuorumRequest()
 
 
-def write_describe_response(
+def _write_describe_response(
     partition: ReplicatedPartition, response: DescribeQuorumResponse, version: int
 ) -> Message:
-    """The answer. Times exist since version 1, directory ids and the voters' endpoints since
+    """The answer. It has times since version 1, and directory ids and the voters' endpoints since
     version 2."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
@@ -52,14 +50,15 @@ def write_describe_response(
     return {"topics": partition.topics(entry), "nodes": nodes if is_fine else []}
 
 
-def read_describe_response(
+def _read_describe_response(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> DescribeQuorumResponse:
     return described(read_quorum(message, version, partition.topic))
 
 
 def described(found: DescribedQuorum) -> DescribeQuorumResponse:
-    """The leader's answer for the core; -1 for times that its release doesn't tell."""
+    """The leader's answer as the core's message. A time is -1 where the leader's release doesn't
+    tell it."""
     return DescribeQuorumResponse(
         error=error_of(found.error),
         epoch=found.epoch,
@@ -86,3 +85,11 @@ def _states(states: Iterable[ReplicaState]) -> list[Message]:
 def _state(told: DescribedReplica) -> ReplicaState:
     times = (-1 if each is None else each for each in (told.last_fetch, told.last_caught_up))
     return ReplicaState(told.key, told.log_end, *times)
+
+
+DESCRIBE_QUORUM = Translation(
+    DescribeQuorumRequest,
+    quorum.DESCRIBE_QUORUM,
+    ClientSide(_write_describe, _read_describe_response),
+    ServerSide(_read_describe, _write_describe_response),
+)

@@ -1,16 +1,26 @@
-"""AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures and ApiVersions."""
+"""Translates AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, UpdateFeatures and ApiVersions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from replica.errors import KraftlakeError
 from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.node.translate.partition import (
-    ReplicatedPartition,
-    endpoints_in,
-    listeners,
+from replica.node.translate.partition import ReplicatedPartition, endpoints_in, listeners
+from replica.node.translate.translation import (
+    CLUSTER,
+    ClientSide,
+    Part,
+    RequestForm,
+    ServerSide,
+    Translation,
+    endpoints,
+    key,
+    same,
+    translated,
 )
 from replica.raft.messages import (
     AddVoterRequest,
@@ -21,6 +31,7 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
+from replica.wire.apis import cluster, membership
 from replica.wire.schema import Message
 from replica.wire.versions import supported_feature
 
@@ -29,77 +40,14 @@ _WITHOUT_RESULTS = 2
 
 
 class InvalidFeatureError(KraftlakeError):
-    """An UpdateFeatures about something other than kraft.version."""
+    """A request UpdateFeatures names another feature than kraft.version."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
 
-def write_add(partition: ReplicatedPartition, request: AddVoterRequest, version: int) -> Message:
-    """The request. In version 0 it can't ask for an answer before the commit: a replica that joins
-    then waits for the commit or, where the commit needs the replica's own fetch, for its request
-    timeout."""
-    return {
-        "clusterId": request.cluster_id,
-        "timeoutMs": request.timeout_ms,
-        "voterId": request.voter.node_id,
-        "voterDirectoryId": request.voter.directory_id,
-        "listeners": listeners(request.endpoints),
-        "ackWhenCommitted": request.ack_when_committed,
-    }
-
-
-def read_add(partition: ReplicatedPartition, message: Message, version: int) -> AddVoterRequest:
-    return AddVoterRequest(
-        cluster_id=message["clusterId"],
-        voter=ReplicaKey(message["voterId"], message["voterDirectoryId"]),
-        endpoints=endpoints_in(message["listeners"]),
-        timeout_ms=message["timeoutMs"],
-        ack_when_committed=message["ackWhenCommitted"],
-    )
-
-
-def write_remove(
-    partition: ReplicatedPartition, request: RemoveVoterRequest, version: int
-) -> Message:
-    return {
-        "clusterId": request.cluster_id,
-        "voterId": request.voter.node_id,
-        "voterDirectoryId": request.voter.directory_id,
-    }
-
-
-def read_remove(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> RemoveVoterRequest:
-    key = ReplicaKey(message["voterId"], message["voterDirectoryId"])
-    return RemoveVoterRequest(cluster_id=message["clusterId"], voter=key)
-
-
-def write_change_response(
-    partition: ReplicatedPartition, response: VoterChangeResponse, version: int
-) -> Message:
-    """The answer to AddRaftVoter and RemoveRaftVoter."""
-    return {
-        "errorCode": response.error,
-        "errorMessage": response.message or None,
-    }
-
-
-def read_change_response(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> VoterChangeResponse:
-    return VoterChangeResponse(
-        error=error_of(message["errorCode"]), message=message["errorMessage"] or ""
-    )
-
-
-def write_update(
-    partition: ReplicatedPartition, request: UpdateVoterRequest, version: int
-) -> Message:
+def _write_voter(request: UpdateVoterRequest) -> Message:
     voter = request.voter
     return {
-        "clusterId": request.cluster_id,
-        "currentLeaderEpoch": request.epoch,
         "voterId": voter.key.node_id,
         "voterDirectoryId": voter.key.directory_id,
         "listeners": listeners(voter.endpoints),
@@ -110,21 +58,18 @@ def write_update(
     }
 
 
-def read_update(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> UpdateVoterRequest:
-    feature = message["kRaftVersionFeature"]
+def _read_voter(fields: Message, version: int) -> dict[str, Any]:
+    feature = fields["kRaftVersionFeature"]
     voter = Voter(
-        ReplicaKey(message["voterId"], message["voterDirectoryId"]),
-        endpoints_in(message["listeners"]),
+        ReplicaKey(fields["voterId"], fields["voterDirectoryId"]),
+        endpoints_in(fields["listeners"]),
         feature["minSupportedVersion"],
         feature["maxSupportedVersion"],
     )
-    epoch = message["currentLeaderEpoch"]
-    return UpdateVoterRequest(cluster_id=message["clusterId"], epoch=epoch, voter=voter)
+    return {"voter": voter}
 
 
-def write_update_response(
+def _write_update_response(
     partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     leader: Message = {"leaderId": response.leader_id, "leaderEpoch": response.epoch}
@@ -134,7 +79,7 @@ def write_update_response(
     return {"errorCode": response.error, "currentLeader": leader}
 
 
-def read_update_response(
+def _read_update_response(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> VoterChangeResponse:
     leader = message["currentLeader"]
@@ -147,7 +92,7 @@ def read_update_response(
     )
 
 
-def read_features(
+def _read_features(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> UpdateFeaturesRequest:
     """The request. Raises InvalidFeatureError for other features, which only Kafka's controller
@@ -160,7 +105,7 @@ def read_features(
     )
 
 
-def write_features_response(
+def _write_features_response(
     partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     result = {"errorCode": response.error, "errorMessage": response.message or None}
@@ -169,17 +114,64 @@ def write_features_response(
     return {"results": [{"feature": KRAFT_VERSION, **result}]}
 
 
-def write_api_versions(
+def _write_api_versions(
     partition: ReplicatedPartition, request: ApiVersionsRequest, version: int
 ) -> Message:
     """The request. Kafka's servers refuse an empty name or version (ApiVersionsRequest.isValid)."""
     return {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
 
 
-def read_api_versions_response(
+def _read_api_versions_response(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> ApiVersionsResponse:
     least, most = supported_feature(message, KRAFT_VERSION)
     return ApiVersionsResponse(
         error=error_of(message["errorCode"]), min_kraft_version=least, max_kraft_version=most
     )
+
+
+_VOTER = key("voter", "voterId", "voterDirectoryId")
+_MESSAGE = Part(
+    lambda response: {"errorMessage": response.message or None},
+    lambda fields, version: {"message": fields["errorMessage"] or ""},
+)
+
+ADD_RAFT_VOTER = translated(
+    membership.ADD_RAFT_VOTER,
+    AddVoterRequest,
+    (
+        CLUSTER,
+        _VOTER,
+        endpoints("endpoints", "listeners"),
+        same(timeout_ms="timeoutMs", ack_when_committed="ackWhenCommitted"),
+    ),
+    (_MESSAGE,),
+)
+"""In version 0 the request can't ask for an answer before the commit: a replica that joins then
+waits for the commit or, where the commit needs the replica's own fetch, for its request timeout."""
+REMOVE_RAFT_VOTER = translated(
+    membership.REMOVE_RAFT_VOTER, RemoveVoterRequest, (CLUSTER, _VOTER), (_MESSAGE,)
+)
+_UPDATE = RequestForm(
+    membership.UPDATE_RAFT_VOTER.request,
+    UpdateVoterRequest,
+    (CLUSTER, same(epoch="currentLeaderEpoch"), Part(_write_voter, _read_voter)),
+)
+UPDATE_RAFT_VOTER = Translation(
+    UpdateVoterRequest,
+    membership.UPDATE_RAFT_VOTER,
+    ClientSide(_UPDATE.write, _read_update_response),
+    ServerSide(_UPDATE.read, _write_update_response),
+)
+UPDATE_KRAFT_VERSION = Translation(
+    UpdateFeaturesRequest,
+    membership.UPDATE_FEATURES,
+    None,
+    ServerSide(_read_features, _write_features_response),
+)
+API_VERSIONS = Translation(
+    ApiVersionsRequest,
+    cluster.API_VERSIONS,
+    ClientSide(_write_api_versions, _read_api_versions_response),
+    None,
+)

@@ -16,22 +16,24 @@ _TOP_LEVEL = (
     ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION,
 )  # fmt: skip
-"""Errors of the whole request. All other errors stand beside the partition."""
+"""Errors that stand at the top of a response, for the whole request. All other errors stand beside
+the partition."""
 
 
 class InvalidPartitionError(KraftlakeError):
-    """The request isn't about the replicated partition. The answer is INVALID_REQUEST, as Kafka's
-    is while there is only one such partition (KafkaRaftClient.hasValidTopicPartition)."""
+    """The request isn't about the replicated partition. The answer is INVALID_REQUEST, as in Kafka,
+    which has only one such partition too (KafkaRaftClient.hasValidTopicPartition)."""
 
     code = ErrorCode.INVALID_REQUEST
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedPartition:
-    """topic, topic_id: of the replicated partition, whose number is 0. listener: the name of the
-    leader's endpoint that answers hold, and under which endpoints from answers are kept. voters:
-    with their endpoints, for DescribeQuorum. rack: this node's; each of its fetches names it, so
-    that the leader can send clients of that rack here (KIP-392)."""
+    """The replicated partition, whose number is 0, and facts that messages about it need. topic,
+    topic_id: its topic. listener: the name of the listener whose endpoints answers hold; endpoints
+    from answers get this name. voters: the voters with their endpoints, for DescribeQuorum. rack:
+    this node's rack. Each fetch of this node names it, so that the leader can send clients of that
+    rack to this node (KIP-392)."""
 
     topic: str
     topic_id: str
@@ -42,10 +44,11 @@ class ReplicatedPartition:
     def of_request(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
     ) -> Message:
-        """The partition's entry in a request. name, index: the API's fields of a topic's name and a
-        partition's number.
+        """The partition's entry in a request. name, index: the names of the API's fields for a
+        topic's name and a partition's number.
 
-        Raises InvalidPartitionError where the request names another partition, none, or several.
+        Raises InvalidPartitionError where the request names another partition, no partition, or
+        several.
         """
         own = self.topic_id if name == "topicId" else self.topic
         entries = [(topic[name], entry) for topic in topics for entry in topic["partitions"]]
@@ -88,7 +91,7 @@ def endpoints_in(found: Iterable[Message]) -> Endpoints:
 
 
 def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:
-    """Where the leader listens; empty where that is unknown."""
+    """The leader's endpoints as an answer names them; empty where they are unknown."""
     if response.leader_id == NO_NODE:
         return []
     return [
@@ -101,7 +104,7 @@ def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> li
 def leader_endpoints(
     partition: ReplicatedPartition, nodes: Iterable[Message], leader_id: int
 ) -> Endpoints:
-    """The leader's endpoint among the endpoints of a response."""
+    """The leader's endpoint among the nodes that a response names."""
     return tuple(
         Endpoint(partition.listener, node["host"], node["port"])
         for node in nodes

@@ -1,189 +1,91 @@
-"""Vote, BeginQuorumEpoch, EndQuorumEpoch."""
+"""Translates Vote, BeginQuorumEpoch and EndQuorumEpoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeAlias
+from typing import Any
 
-from replica.model.kafka_errors import ErrorCode, error_of
-from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.node.translate.partition import (
-    ReplicatedPartition,
-    directory,
-    endpoints_in,
-    is_top_level,
-    leader_endpoints,
-    listeners,
-    node_endpoints,
+from replica.model.keys import ReplicaKey
+from replica.node.translate.translation import (
+    CLUSTER,
+    LEADER,
+    Part,
+    endpoints,
+    key,
+    same,
+    translated,
 )
-from replica.raft.messages import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    VoteRequest,
-    VoteResponse,
-)
+from replica.raft.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, VoteRequest
+from replica.wire.apis import quorum
 from replica.wire.schema import Message
-
-_Answer: TypeAlias = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
-
 
 _SINCE_PRE_VOTES = 2
 
 
 def version_of_vote(request: VoteRequest) -> int:
-    """The first version that can say the request: older ones would turn a pre-vote into a vote."""
+    """The first version that can hold this request: older versions would turn a pre-vote into a
+    vote."""
     return _SINCE_PRE_VOTES if request.pre_vote else 0
 
 
-def write_vote(partition: ReplicatedPartition, request: VoteRequest, version: int) -> Message:
-    """The request. Version 0 names no directory ids and no receiver; only version 2 has
-    pre-votes."""
-    entry: Message = {
-        "replicaEpoch": request.epoch,
-        "replicaId": request.candidate.node_id,
-        "replicaDirectoryId": request.candidate.directory_id,
-        "voterDirectoryId": directory(request.voter),
-        "lastOffsetEpoch": request.last_epoch,
-        "lastOffset": request.end_offset,
-        "preVote": request.pre_vote,
-    }
+def _write_receiver(request: VoteRequest | BeginQuorumEpochRequest) -> Message:
+    key = ReplicaKey(-1) if request.voter is None else request.voter
+    return {"voterId": key.node_id, "voterDirectoryId": key.directory_id}
+
+
+def _read_receiver(fields: Message, version: int) -> dict[str, Any]:
+    node_id = fields["voterId"]
+    return {"voter": None if node_id < 0 else ReplicaKey(node_id, fields["voterDirectoryId"])}
+
+
+def _write_successors(request: EndQuorumEpochRequest) -> Message:
     return {
-        "clusterId": request.cluster_id,
-        "voterId": _id(request.voter),
-        "topics": partition.topics(entry),
-    }
-
-
-def read_vote(partition: ReplicatedPartition, message: Message, version: int) -> VoteRequest:
-    entry = partition.of_request(message["topics"])
-    return VoteRequest(
-        cluster_id=message["clusterId"],
-        epoch=entry["replicaEpoch"],
-        candidate=ReplicaKey(entry["replicaId"], entry["replicaDirectoryId"]),
-        voter=_key(message["voterId"], entry["voterDirectoryId"]),
-        last_epoch=entry["lastOffsetEpoch"],
-        end_offset=entry["lastOffset"],
-        pre_vote=entry["preVote"],
-    )
-
-
-def write_begin(
-    partition: ReplicatedPartition, request: BeginQuorumEpochRequest, version: int
-) -> Message:
-    """The request. Version 0 names no endpoints and no receiver."""
-    entry: Message = {
-        "voterDirectoryId": directory(request.voter),
-        "leaderId": request.leader_id,
-        "leaderEpoch": request.epoch,
-    }
-    return {
-        "clusterId": request.cluster_id,
-        "voterId": _id(request.voter),
-        "topics": partition.topics(entry),
-        "leaderEndpoints": listeners(request.leader_endpoints),
-    }
-
-
-def read_begin(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> BeginQuorumEpochRequest:
-    entry = partition.of_request(message["topics"])
-    return BeginQuorumEpochRequest(
-        cluster_id=message["clusterId"],
-        epoch=entry["leaderEpoch"],
-        leader_id=entry["leaderId"],
-        leader_endpoints=endpoints_in(message["leaderEndpoints"]),
-        voter=_key(message["voterId"], entry["voterDirectoryId"]),
-    )
-
-
-def write_end(
-    partition: ReplicatedPartition, request: EndQuorumEpochRequest, version: int
-) -> Message:
-    """The request. Version 0 names successors by their node ids only."""
-    entry: Message = {
-        "leaderId": request.leader_id,
-        "leaderEpoch": request.epoch,
         "preferredSuccessors": [key.node_id for key in request.preferred_successors],
         "preferredCandidates": [
             {"candidateId": key.node_id, "candidateDirectoryId": key.directory_id}
             for key in request.preferred_successors
         ],
     }
-    return {
-        "clusterId": request.cluster_id,
-        "topics": partition.topics(entry),
-        "leaderEndpoints": listeners(request.leader_endpoints),
-    }
 
 
-def read_end(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> EndQuorumEpochRequest:
-    entry = partition.of_request(message["topics"])
+def _read_successors(fields: Message, version: int) -> dict[str, Any]:
+    """The successors, which version 0 names by their node ids only."""
     if version == 0:
-        successors = tuple(ReplicaKey(node_id) for node_id in entry["preferredSuccessors"])
+        found = [ReplicaKey(node_id) for node_id in fields["preferredSuccessors"]]
     else:
-        successors = tuple(
+        found = [
             ReplicaKey(each["candidateId"], each["candidateDirectoryId"])
-            for each in entry["preferredCandidates"]
-        )
-    return EndQuorumEpochRequest(
-        cluster_id=message["clusterId"],
-        epoch=entry["leaderEpoch"],
-        leader_id=entry["leaderId"],
-        leader_endpoints=endpoints_in(message["leaderEndpoints"]),
-        preferred_successors=successors,
-    )
+            for each in fields["preferredCandidates"]
+        ]
+    return {"preferred_successors": tuple(found)}
 
 
-def write_response(partition: ReplicatedPartition, response: _Answer, version: int) -> Message:
-    """The response to any of this module's three requests."""
-    if is_top_level(response.error):
-        return {"errorCode": response.error}
-    entry = {
-        "errorCode": response.error,
-        "leaderId": response.leader_id,
-        "leaderEpoch": response.epoch,
-    }
-    if isinstance(response, VoteResponse):
-        entry["voteGranted"] = response.granted
-    return {
-        "topics": partition.topics(entry),
-        "nodeEndpoints": node_endpoints(partition, response),
-    }
+_RECEIVER = Part(_write_receiver, _read_receiver)
+_ENDPOINTS = endpoints("leader_endpoints", "leaderEndpoints")
 
-
-def response_reader(
-    kind: type[_Answer],
-) -> Callable[[ReplicatedPartition, Message, int], _Answer]:
-    """A function that reads responses of this class."""
-
-    def read(partition: ReplicatedPartition, message: Message, version: int) -> _Answer:
-        error = error_of(message["errorCode"])
-        if error is not ErrorCode.NONE:
-            return kind(error=error)
-        entry = partition.of_response(message["topics"])
-        leader_id = entry["leaderId"]
-        made = kind(
-            error=error_of(entry["errorCode"]),
-            epoch=entry["leaderEpoch"],
-            leader_id=leader_id,
-            leader_endpoints=leader_endpoints(partition, message["nodeEndpoints"], leader_id),
-        )
-        if isinstance(made, VoteResponse):
-            return replace(made, granted=entry["voteGranted"])
-        return made
-
-    return read
-
-
-def _id(key: ReplicaKey | None) -> int:
-    return -1 if key is None else key.node_id
-
-
-def _key(node_id: int, directory_id: str = ZERO_UUID) -> ReplicaKey | None:
-    return None if node_id < 0 else ReplicaKey(node_id, directory_id)
+VOTE = translated(
+    quorum.VOTE,
+    VoteRequest,
+    (
+        CLUSTER,
+        same(epoch="replicaEpoch", last_epoch="lastOffsetEpoch", end_offset="lastOffset"),
+        same(pre_vote="preVote"),
+        key("candidate", "replicaId", "replicaDirectoryId"),
+        _RECEIVER,
+    ),
+    (LEADER, same(granted="voteGranted")),
+    needed=version_of_vote,
+)
+"""Version 0 names no directory ids and no receiver; only version 2 has pre-votes."""
+BEGIN_QUORUM_EPOCH = translated(
+    quorum.BEGIN_QUORUM_EPOCH,
+    BeginQuorumEpochRequest,
+    (CLUSTER, LEADER, _ENDPOINTS, _RECEIVER),
+    (LEADER,),
+)
+"""Version 0 names no endpoints and no receiver."""
+END_QUORUM_EPOCH = translated(
+    quorum.END_QUORUM_EPOCH,
+    EndQuorumEpochRequest,
+    (CLUSTER, LEADER, _ENDPOINTS, Part(_write_successors, _read_successors)),
+    (LEADER,),
+)

@@ -1,4 +1,5 @@
-"""The fetches of a replica: the next records, the next slice of a snapshot, or who leads."""
+"""The fetches of a replica: for the next records, for the next slice of a snapshot, or to learn who
+leads."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ ANONYMOUS = ReplicaKey(NO_NODE)
 def fetch_from_leader(core: Core, role: Follower) -> int:
     """Fetch records, or a slice of a snapshot. Returns when (ms) to ask again.
 
-    A fetch acknowledges everything below its offset, so it waits for a flush that is owed. It also
-    waits for the end of a truncation, and for the host to validate a fetched snapshot.
+    A fetch tells the leader that everything below its offset is on disk, so it waits while a flush
+    is owed. It also waits for the end of a truncation, and while the host validates a fetched
+    snapshot.
     """
     if core.truncating or awaits_flush(core):
         return FOREVER
@@ -30,17 +32,17 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def servers_of(core: Core) -> tuple[int, ...]:
-    """The nodes that this replica may ask who leads: the bootstrap servers. For an observer without
-    bootstrap servers they are the configured voters (Kafka: KafkaRaftClient.initialize gives these
-    to its RequestManager)."""
-    if core.config.bootstrap_ids or core.may_stand:
+    """The nodes that this replica may ask who leads: the bootstrap servers, or without these the
+    configured voters (Kafka: KafkaRaftClient.initialize gives either to its RequestManager, with
+    the local replica among the voters, which isn't asked here)."""
+    if core.config.bootstrap_ids:
         return core.config.bootstrap_ids
     return tuple(each for each in core.config.static_voters.ids if each != core.local_id)
 
 
 def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
-    """Ask one of servers_of(core) or of these voters; its answer names the leader (KIP-853).
-    Returns when (ms) to ask again."""
+    """Send a fetch to one of servers_of(core) or of these voters, whose answer names the leader
+    (KIP-853). Returns when (ms) to ask again."""
     servers = tuple(dict.fromkeys((*servers_of(core), *voters)))
     if not servers or core.truncating or awaits_flush(core):
         return FOREVER
@@ -51,7 +53,7 @@ def fetch_from_any(core: Core, voters: Sequence[int] = ()) -> int:
 
 
 def awaits_flush(core: Core) -> bool:
-    """Whether other replicas may not be told the log end yet, because a crash could undo the
+    """Whether this replica may not tell others its log end yet, because a crash could undo the
     append.
 
     An observer waits too, as Kafka's controllers do: its fetches count once it is a voter.

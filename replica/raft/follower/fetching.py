@@ -1,4 +1,4 @@
-"""The follower: what it does with a leader's answers, and when it stops trusting the leader.
+"""What a follower does with a leader's answers, and when it stops trusting the leader.
 
 Kafka: handleFetchResponse, handleFetchSnapshotResponse, pollFollower. replica.history decides where
 to truncate, and computes the high watermark.
@@ -17,9 +17,8 @@ from replica.history.watermark import (
     follower_high_watermark,
 )
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.election import become_prospective
@@ -31,7 +30,14 @@ from replica.raft.roles import Follower, SnapshotFetch
 
 
 def poll_follower(core: Core, role: Follower) -> int:
-    """Fetch. Once the fetch timeout is over, a voter starts a pre-vote."""
+    """Fetch from the leader. A voter starts a pre-vote once the fetch timeout is over. Returns when
+    (ms) the next step is due.
+
+    Kafka's voter also asks another server who leads each time a fetch fails, and doesn't fetch from
+    the leader again before the answer (KafkaRaftClient.maybeSendFetchToBestNode). Where that server
+    is down, it waits for the request timeout, and the commits of a quorum of three wait with it. A
+    new leader tells all voters of its epoch, so this voter doesn't ask.
+    """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if not core.may_stand:
@@ -62,8 +68,8 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     role = core.role
     if response.error is not ErrorCode.NONE:
         return False
-    if not isinstance(role, Follower):
-        return True
+    if not isinstance(role, Follower):  # it doesn't say where the leader listens
+        return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
         core.illegal["fetch answered with impossible numbers"] += 1
@@ -90,7 +96,8 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         or snapshot_id is None
         or min(snapshot_id.offset, snapshot_id.epoch) < 0
     ):
-        # go back to a plain fetch, but after a pause: a confused leader would make this one spin
+        # go back to a plain fetch, but after a pause: without one, this replica and a confused
+        # leader would exchange requests without end
         core.keep(replace(role, fetching=None))
         _trust(core)
         return False
@@ -114,7 +121,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
 
 def handle_refused_snapshot(core: Core) -> bool:
     """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
-    say why. The answer of a replica that names no epoch is no sign that it leads."""
+    say why. Its answer names no epoch, so it doesn't show that its sender still leads."""
     role = core.role
     if isinstance(role, Follower):
         core.keep(replace(role, fetching=None))
@@ -127,7 +134,8 @@ def _ask(core: Core, role: Follower, request: PeerRequest) -> int:
 
 
 def _poll_observer(core: Core, role: Follower) -> int:
-    """Fetch. When the update timer ends, ask to become a voter, if this replica may join."""
+    """Fetch as an observer. When the update timer ends, ask to become a voter, if this replica may
+    join. Returns when (ms) the next step is due."""
     if role.update_voter_deadline > core.now:
         again = _fetch_as_observer(core, role)
         return min(again, role.update_voter_deadline) if may_join(core) else again
@@ -144,10 +152,11 @@ def _poll_observer(core: Core, role: Follower) -> int:
 
 
 def _fetch_as_observer(core: Core, role: Follower) -> int:
-    """Fetch from the leader. Each time that fails, ask one of servers_of(core) who leads.
+    """Fetch from the leader. Each time a fetch fails, ask one of servers_of(core) who leads.
 
-    Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never comes
-    back to a leader that is none of them, even if they name it.
+    Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never
+    fetches again from a leader that is not a bootstrap server, even if the bootstrap servers name
+    that leader.
     """
     connections, leader = core.connections, role.leader_id
     if connections.has_timed_out(leader, core.now):
@@ -173,14 +182,14 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
-    """Begin to fetch a snapshot, unless it is here already. Each replica writes the bootstrap
-    snapshot itself."""
+    """Begin to fetch a snapshot, unless this replica has it. The bootstrap snapshot is never
+    fetched: each replica writes its own."""
     if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
         core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
 
 
 def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
-    """Append the batches that are new here, and follow the leader's high watermark and log start.
+    """Append the batches that this log lacks, and follow the leader's high watermark and log start.
     Returns False for an illegal answer."""
     batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
     if not _fits(core, batches):
@@ -202,8 +211,8 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
 
 
 def _fits(core: Core, batches: Sequence[Batch]) -> bool:
-    """Whether batches continue the log without a gap, in epochs that never fall and are not newer
-    than the current one."""
+    """Whether batches continue the log without a gap, in epochs that never fall and none of which
+    is newer than the current epoch."""
     end, epoch = core.log.log_end, core.log.last_epoch
     for batch in batches:
         if batch.base_offset != end or not epoch <= batch.epoch <= core.role.epoch:
@@ -213,7 +222,7 @@ def _fits(core: Core, batches: Sequence[Batch]) -> bool:
 
 
 def _trust(core: Core) -> None:
-    """Note a good answer of the leader."""
+    """Note a good answer of the leader: the fetch timeout begins anew."""
     role = core.role
     assert isinstance(role, Follower)
     core.keep(role.trusting(core.now + core.config.fetch_timeout_ms))

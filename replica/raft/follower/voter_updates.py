@@ -1,9 +1,10 @@
 """How a follower has its own entry in the voter set changed (KIP-853, KIP-1186).
 
 A voter tells its leader its endpoints and versions (UpdateRaftVoter). An observer that may join
-first has its node with the older directory removed (RemoveRaftVoter), then itself added
-(AddRaftVoter). It asks when its update timer ends, in place of a fetch. Each request starts the
-timer anew. Kafka: pollFollowerAsVoter, pollFollowerAsObserver.
+first asks to remove its own node with an older directory from the voters (RemoveRaftVoter), then
+asks to be added itself (AddRaftVoter). Both kinds of replica ask when the update timer ends, in
+place of a fetch. Each request starts the timer anew. Kafka: pollFollowerAsVoter,
+pollFollowerAsObserver.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ _TAKEN = (
     ErrorCode.DUPLICATE_VOTER,
     ErrorCode.VOTER_NOT_FOUND,
 )
-"""Answers to an addition or a removal that say that it was done, or can't be done now. After them
-the observer doesn't ask again at once."""
+"""Answers to an addition or a removal which say that the change was done, or can't be done now.
+After such an answer the observer doesn't ask again at once."""
 
 
 def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
-    """The request of a voter that its leader must know more of; None where the leader knows enough.
+    """The request by which a voter tells the leader about itself; None where the leader knows all.
 
-    At kraft.version 1 a voter asks if the voter set has other endpoints or versions of it. At
-    kraft.version 0 the log has neither, so the voter tells each new leader once, for an upgrade.
+    At kraft.version 1 a voter sends it if the voter set names other endpoints or versions for it.
+    At kraft.version 0 the log has neither endpoints nor versions. So the voter tells them each new
+    leader once, which needs them for an upgrade to kraft.version 1.
     """
     local = core.local
     if not core.is_voter or local is None:
@@ -50,12 +52,13 @@ def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
 
 
 def change_to_join(core: Core, role: Follower) -> PeerRequest | None:
-    """The next request of an observer that wants to become a voter; None for nothing now.
+    """The next request of an observer that wants to become a voter; None while it has none to send.
 
     The observer has to be caught up: an older log may name voters that were removed since, and a
     leader doesn't add a replica that lags behind. (Kafka's observer leaves the check to the
-    leader.) A replica that was a voter since it started doesn't ask again, so that an administrator
-    can remove it. Kafka's would ask again, and Kafka's documentation says to stop the node first.
+    leader.) A replica that has been a voter since it started doesn't ask again, so that an
+    administrator can remove it. Kafka's observer would ask again, so Kafka's documentation says to
+    stop the node before its removal.
     """
     local = core.local
     if not may_join(core) or local is None or not is_caught_up(core, role):
@@ -104,13 +107,14 @@ def remember_joining(core: Core) -> None:
 
 
 def next_update(core: Core) -> int:
-    """When an update timer that begins now ends, in ms (Kafka: updateVoterPeriodMs)."""
+    """The time (ms) at which an update timer that begins now ends (Kafka: updateVoterPeriodMs)."""
     return core.now + 3 * core.config.fetch_timeout_ms
 
 
 def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> bool:
-    """Note that the leader has been told. An older leader answers UNSUPPORTED_VERSION at
-    kraft.version 0, which is a good answer too."""
+    """Note that the leader knows this voter's endpoints and versions. At kraft.version 0 an older
+    leader answers UNSUPPORTED_VERSION, which is a good answer too. Returns whether the answer was
+    good."""
     role = core.role
     if not isinstance(role, Follower):
         return True
@@ -121,12 +125,12 @@ def handle_update_voter_response(core: Core, response: VoterChangeResponse) -> b
 
 
 def handle_change_response(core: Core, response: VoterChangeResponse) -> bool:
-    """Handle the answer to this replica's own addition or removal. Returns whether it was a good
-    one.
+    """Handle the answer to this replica's request for an addition or a removal. Returns whether the
+    answer was good.
 
     On the wire this answer has neither epoch nor leader. This replica learns from the log who is a
-    voter, and asks again when the update timer ends. It goes on to follow a leader that doesn't let
-    its principal change the voters.
+    voter, and asks again when the update timer ends. A leader may refuse because this replica's
+    principal may not change the voters. The replica still follows that leader.
     """
     if response.error not in _TAKEN:
         return False

@@ -1,1 +1,2 @@
-"""What a leader does: it appends, answers fetches, counts what is committed, changes the voters."""
+"""What a leader does: it appends, answers fetches, computes the high watermark, and changes the
+voters."""

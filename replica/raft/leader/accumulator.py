@@ -9,17 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.errors import KraftlakeError
-from replica.format.batch_size import batch_size, records_size
+from replica.format.record import batch_size, records_size
 from replica.raft.config import FOREVER
 
 
 class BufferAllocationError(KraftlakeError):
-    """The most batches that may wait do wait. Nothing was appended; try again later."""
+    """As many batches wait as may wait at a time. Nothing was appended; try again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
-    """The values of one batch's records, in order. timestamp: of the first append, in ms."""
+    """The values of the records of one batch, in order. timestamp: the time (ms) of the first
+    append."""
 
     timestamp: int
     values: tuple[bytes, ...]
@@ -33,10 +34,11 @@ class _Open:
 
 
 class BatchAccumulator:
-    """The batches that wait. Further records go into the newest one while they fit.
+    """The batches that wait to be appended. Further records go into the newest batch while they
+    fit.
 
-    linger_ms: how long the first append waits for others. max_batch_bytes: the largest batch, as it
-    is on disk. max_batches: how many batches may wait.
+    linger_ms: how long the first append waits for others. max_batch_bytes: the size of the largest
+    batch as it is on disk. max_batches: how many batches may wait.
     """
 
     def __init__(self, linger_ms: int, max_batch_bytes: int, max_batches: int) -> None:
@@ -46,17 +48,18 @@ class BatchAccumulator:
         self._waiting: list[_Open] = []
         self._linger_end = FOREVER
         self.record_count = 0
-        """How many records wait."""
+        """The number of records that wait."""
 
     @property
     def deadline(self) -> int:
-        """When `drain` is due, in ms; FOREVER while nothing waits. As in Kafka, a full batch also
-        waits for the end of the linger."""
+        """The time (ms) at which `drain` is due; FOREVER while nothing waits. As in Kafka, even a
+        full batch waits for the end of the linger."""
         return self._linger_end
 
     def append(self, values: Sequence[bytes], now_ms: int) -> None:
-        """Add records, all to one batch. The caller has checked that they fit into one. Raises
-        BufferAllocationError."""
+        """Add records, all of them to the same batch. The caller has checked that they fit into one
+        batch. Raises BufferAllocationError where they need a further batch, and `max_batches` wait
+        already."""
         newest, added = self._waiting[-1] if self._waiting else None, 0
         if newest is not None:
             added = records_size(values, len(newest.values))

@@ -1,4 +1,4 @@
-"""DescribeQuorum: how far every replica is, as its leader sees it (KIP-595, KIP-836)."""
+"""DescribeQuorum: how far the log of every replica is, as the leader sees it (KIP-595, KIP-836)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replica.raft.roles import Leader, ReplicaProgress
 def handle_describe_quorum(
     core: Core, request_id: Hashable, request: DescribeQuorumRequest
 ) -> None:
-    """Answer if this replica leads, without observers that haven't fetched for
-    OBSERVER_SESSION_MS."""
+    """Answer if this replica leads, else refuse. The answer leaves out observers that haven't
+    fetched for OBSERVER_SESSION_MS."""
     role = core.role
     if not isinstance(role, Leader):
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -35,7 +35,8 @@ def handle_describe_quorum(
 
 
 def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
-    """How far one replica is. The leader itself is always caught up, and never fetches."""
+    """How far the log of one replica is. The leader itself is always caught up, and never
+    fetches."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
     progress = role.progress.get(key)

@@ -1,8 +1,9 @@
 """FetchQuorumRecords, the RPC of KIP-595's draft that became a part of Fetch in released Kafka.
 
-A leader decides as it does for Fetch, and answers in the draft's form. Its errors have other names,
-and a diverging follower gets the offset to truncate to. The answer also says whether the sender is
-still a voter, where the newest snapshot ends, and when the sender was last caught up.
+A leader decides as it does for Fetch, and answers in the draft's form. The draft's errors have
+other names than those of Fetch, and a diverging follower gets the offset to truncate to. The answer
+also says whether the sender is still a voter, where the newest snapshot ends, and when the sender
+was last caught up.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What a leader does unasked: it begins its epoch, appends, announces itself and resigns."""
+"""What a leader does without a peer's request: it begins its epoch, appends, announces itself and
+resigns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
-from replica.format.batch_size import batch_size
+from replica.format.record import batch_size
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode
@@ -69,8 +70,9 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Take records, to append them when the linger is over or before the next batch that is
-    appended at once. Raises what handle_propose raises, and BufferAllocationError."""
+    """Let records wait in the accumulator. They are appended when the linger is over, or just
+    before the next batch that has to be appended at once. Raises what handle_propose raises, and
+    BufferAllocationError."""
     assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
@@ -93,8 +95,8 @@ def handle_resign(core: Core, resign: Resign) -> None:
 
 
 def poll_leader(core: Core, role: Leader) -> int:
-    """Resign, end a pending change, announce the epoch or append, each where it is due. Returns the
-    next deadline in ms."""
+    """Resign, end a pending change, announce the epoch, or append the waiting records, whatever is
+    due. Returns the next deadline in ms."""
     if core.shutdown_deadline is not None or role.resign_requested:
         _resign(core, role, TransitionCause.RESIGNED)
         return core.now
@@ -131,8 +133,9 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """LeaderChange. KRaftVersion and KRaftVoters follow where only the bootstrap snapshot 0-0 names
-    the voters, or the leader's own entry among them is out of date."""
+    """The control records of the epoch's first batch. LeaderChange is always there. KRaftVersion
+    and KRaftVoters follow where only the bootstrap snapshot 0-0 names the voters, or where the
+    leader's own entry among the voters is out of date."""
     voters = core.log.voters
     keys = {voter.key.node_id: voter.key for voter in voters}
     granting = tuple(keys[node_id] for node_id in sorted(candidate.tally.granted))
@@ -146,7 +149,8 @@ def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[Cont
 
 
 def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
-    """`voters` with the entry of the voter's key replaced; unchanged where none has that key."""
+    """`voters`, where `voter` replaces the entry with the same key; unchanged where no entry has
+    that key."""
     known = voters.voter(voter.key.node_id)
     if known is None or known.key != voter.key:
         return voters
@@ -154,7 +158,8 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _send_begin(core: Core) -> None:
-    """Send BeginQuorumEpoch to all other voters, as every half fetch timeout."""
+    """Send BeginQuorumEpoch to all other voters. A leader does so again after each half of a fetch
+    timeout."""
     role = core.leader
     for voter in core.log.voters.others(role.local):
         request = BeginQuorumEpochRequest(

@@ -1,12 +1,14 @@
-"""A leader's log: what it appends, how it answers fetches, what it counts as committed.
+"""How a leader replicates its log: what it appends, how it answers fetches, what it counts as
+committed.
 
 Kafka: handleFetchRequest, tryCompleteFetchRequest (the fetch purgatory), buildFetchResponse,
-handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark. replica.history.fetch decides on a
-fetch. The records that wait for the end of the linger are appended before anything else is.
+handleFetchSnapshotRequest, LeaderState.maybeUpdateHighWatermark. replica.history.fetch decides how
+a fetch is answered. Records that wait for the end of the linger are appended before any other
+batch, so that they keep the offsets that were promised.
 
-Kafka's leader waits for the end of the linger even where it has nothing else to do. This one then
-appends at once, so that a record waits for the commit of the batch before it, or for the linger,
-whichever ends first: under load the batches are as large as commits are slow.
+Kafka's leader waits for the end of the linger even where all earlier records are committed. This
+leader then appends at once. So a record waits until the batch before it is committed or until the
+linger is over, whichever comes first. Under load, slower commits make larger batches.
 """
 
 from __future__ import annotations
@@ -17,10 +19,9 @@ from dataclasses import replace
 from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.config import FOREVER
 from replica.raft.core import Core, ParkedFetch
 from replica.raft.effects import LogRead, SnapshotRead
@@ -44,7 +45,8 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 
 def append(core: Core, batches: tuple[Batch, ...]) -> None:
-    """Append as leader. Voter sets are in force at once, and waiting fetches get the records."""
+    """Append batches to the leader's log. Voter sets in them are in force at once, and waiting
+    fetches are answered with the records."""
     core.append(batches)
     role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
@@ -57,7 +59,10 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
 
 
 def append_if_idle(core: Core) -> None:
-    """Append the records that wait, where all records before them are committed."""
+    """Append the records that wait, if all records before them are committed.
+
+    `append` comes back here through `update_high_watermark`, and finds the accumulator empty.
+    """
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
     if core.config.append_when_idle and is_idle and core.accumulator.record_count:
@@ -65,7 +70,7 @@ def append_if_idle(core: Core) -> None:
 
 
 def drained(core: Core) -> tuple[Batch, ...]:
-    """The batches of the accumulator, with offsets from the log end on."""
+    """Take the batches out of the accumulator, and give them offsets from the log end on."""
     batches: list[Batch] = []
     base = core.log.log_end
     for waited in core.accumulator.drain():
@@ -77,7 +82,8 @@ def drained(core: Core) -> tuple[Batch, ...]:
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
-    """Answer now, or keep the fetch until there are records or a newer high watermark."""
+    """Answer a fetch now, or park it until there are records or a newer high watermark for its
+    sender."""
     if (
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
@@ -114,7 +120,7 @@ def handle_fetch_snapshot_request(
     if error is not None or facts is None:
         core.refuse(request_id, request, error or ErrorCode.SNAPSHOT_NOT_FOUND)
         return
-    hear_of(core, request.replica)
+    count_for_check_quorum(core, request.replica)
     limit = min(request.max_bytes, core.config.response_max_bytes)
     length = max(0, min(limit, facts.size - request.position))
     response = FetchSnapshotResponse(
@@ -130,7 +136,7 @@ def answer(
     request: FetchRequest,
     decision: ValidPosition | Diverging | SnapshotNeeded,
 ) -> None:
-    """Answer a fetch as decided. The host reads the records."""
+    """Answer a fetch by a `decision` of replica.history.fetch. The host reads the records."""
     response = FetchResponse(high_watermark=core.high_watermark, log_start=core.log.log_start)
     read = None
     if isinstance(decision, Diverging):
@@ -165,7 +171,7 @@ def serve_parked(core: Core) -> None:
 
 
 def expire_parked(core: Core) -> None:
-    """Answer the parked fetches whose time is over, with no records and no error."""
+    """Answer the parked fetches whose maximum wait is over, with no records and no error."""
     if not core.parked:
         return
     due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
@@ -175,24 +181,26 @@ def expire_parked(core: Core) -> None:
 
 
 def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
-    """Note a valid fetch: it says that the replica has flushed everything below its offset."""
+    """Note a valid fetch, which says that its sender has flushed everything below
+    `fetch_offset`."""
     if replica.node_id < 0:
         return
     role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
     core.keep(role)
-    hear_of(core, replica)
+    count_for_check_quorum(core, replica)
     update_high_watermark(core)
 
 
-def hear_of(core: Core, replica: ReplicaKey) -> None:
-    """Count a fetch for check-quorum."""
+def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
+    """Count a fetch of this replica for check-quorum: a leader to which no majority fetches
+    resigns."""
     role = core.leader
     wait = core.config.fetch_timeout_ms
     core.keep(role.heard_of(replica, core.log.voters, core.now, wait))
 
 
 def update_high_watermark(core: Core) -> None:
-    """Compute the high watermark again, and act on what is committed by it.
+    """Compute the high watermark anew, and do what waits for the commit of records.
 
     Called after each fetch, flush and change of the voters.
     """

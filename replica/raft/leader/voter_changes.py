@@ -1,8 +1,8 @@
 """Changes of the voter set, one voter at a time, and the upgrade of kraft.version (KIP-853).
 
-A voter set is in force from its append on. The request is answered at the commit, or with
-REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler, RemoveVoterHandler,
-UpdateVoterHandler, KRaftVersionUpgrade (4.1); scenarios H of tests/scenarios.
+A voter set is in force from its append on. The request is answered when the new set is committed,
+or with REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler,
+RemoveVoterHandler, UpdateVoterHandler, KRaftVersionUpgrade (4.1); scenarios H of tests/scenarios.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import ChangeKind, Leader, PendingChange, ReplicaProgress
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
-"""A new voter must have fetched within this time, and have been caught up before
-(LeaderState.isReplicaCaughtUp)."""
+"""A replica that is to become a voter must have fetched within this time, and must have been caught
+up at some time (LeaderState.isReplicaCaughtUp)."""
 
 NEWEST_KRAFT_VERSION = 1
 
 
 def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest) -> None:
-    """Ask the new voter for its versions. Once it answers, `handle_api_versions` appends the
-    set."""
+    """Ask the new voter for the kraft.versions that it supports. Once it answers,
+    `handle_api_versions` appends the voter set."""
     if _refuse_unready(core, request_id, request):
         return
     if (
@@ -72,8 +72,8 @@ def handle_add_voter(core: Core, request_id: Hashable, request: AddVoterRequest)
 
 
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
-    """Append the set with the new voter, if its answer says that it may vote. response: None where
-    no answer came."""
+    """Append the voter set with the new voter, if the new voter supports the kraft.version in force
+    and is caught up; else refuse. response: None where no answer came."""
     role = core.role
     change = role.change if isinstance(role, Leader) else None
     if change is None or change.voter is None or change.last_offset is not None:
@@ -103,7 +103,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
 
 
 def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRequest) -> None:
-    """Append the set without the voter, which may be the leader itself, but not the last voter."""
+    """Append the voter set without this voter. The leader itself may be removed, but not the last
+    voter."""
     if _refuse_unready(core, request_id, request):
         return
     voters = core.log.voters
@@ -111,7 +112,7 @@ def handle_remove_voter(core: Core, request_id: Hashable, request: RemoveVoterRe
         message = f"{_name(request.voter)} is no voter, or the only one"
         _refuse(core, request_id, ErrorCode.VOTER_NOT_FOUND, message)
         return
-    _await(core, request_id, ChangeKind.REMOVE_VOTER, request.timeout_ms)
+    _begin_change(core, request_id, ChangeKind.REMOVE_VOTER, request.timeout_ms)
     change = core.leader.change
     assert change is not None
     _set_last_offset(core, change, _append_voters(core, voters.without(request.voter)))
@@ -166,7 +167,7 @@ def handle_update_features(
     if wanted == current or request.validate_only or voters is None:
         core.reply(request_id, core.signed(VoterChangeResponse()))
         return
-    _await(core, request_id, ChangeKind.UPGRADE, core.config.request_timeout_ms)
+    _begin_change(core, request_id, ChangeKind.UPGRADE, core.config.request_timeout_ms)
     change = core.leader.change
     assert change is not None
     records: list[ControlRecord] = [KRaftVersion(wanted), KRaftVoters(voters)]
@@ -200,8 +201,8 @@ def _refuse(core: Core, request_id: Hashable, error: ErrorCode, message: str) ->
     core.reply(request_id, core.signed(VoterChangeResponse(error=error, message=message)))
 
 
-def _await(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
-    """Remember which request waits for the change that begins now."""
+def _begin_change(core: Core, request_id: Hashable, kind: ChangeKind, timeout_ms: int) -> None:
+    """Begin a change, and remember the request that waits for it."""
     change = PendingChange(kind, request_id, _deadline(core, timeout_ms))
     core.keep(replace(core.leader, change=change))
 
@@ -211,8 +212,8 @@ def _deadline(core: Core, timeout_ms: int) -> int:
 
 
 def _answer_early(core: Core) -> None:
-    """Answer a request that waits for the append alone. The change stays pending until the voters
-    are committed, so that no other change begins."""
+    """Answer the request now, because it asked for an answer at the append. The change stays
+    pending until the voters are committed, so that no other change begins."""
     change = core.leader.change
     if change is not None:
         core.answer_change(change, ErrorCode.NONE)
@@ -244,7 +245,8 @@ def _learn(core: Core, request_id: Hashable, voter: Voter) -> None:
 
 
 def _learned_voters(core: Core) -> VoterSet | None:
-    """The static voters with their directories; None until all voters have told theirs."""
+    """The static voters with the directories that they have told this leader; None until all of
+    them have done so."""
     learned = core.leader.learned
     found = [learned[node_id] for node_id in core.log.voters.ids if node_id in learned]
     return voter_set(found) if len(found) == len(core.log.voters) else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.bronze.coverage import Uncovered, uncovered
+from pipelines.bronze.captured import Uncovered, uncovered
 from replica.format.directory import MetadataDirectory, read_directory
 
 FIRST, SECOND = (f"{offset:020d}.log" for offset in (0, 1262))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.bronze.coverage import uncovered
+from pipelines.bronze.captured import uncovered
 from pipelines.bronze.findings import JudgedLook, judge_look
 from pipelines.bronze.small_tables import index_sanity
 from pipelines.capture.known import Base, KnownCaptures

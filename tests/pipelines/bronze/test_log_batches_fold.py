@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.bronze import batch_spans, log_batches
-from pipelines.bronze.coverage import Uncovered
+from pipelines.bronze.captured import Uncovered
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES
 from replica.model.keys import ReplicaId
 from tests.pipelines.bronze.batch_history import (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pipelines.data_files import Bound, DataFile
-from pipelines.delta.actions import StatisticsColumns, statistics
+from pipelines.delta.committing import StatisticsColumns, statistics
 
 COLUMNS = StatisticsColumns(frozenset({"a", "b"}), frozenset({"a", "b", "payload"}))
 

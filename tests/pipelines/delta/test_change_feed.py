@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pipelines import delta
 from pipelines.delta import Lake
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.tables import Feed
+from pipelines.feeds.values import Feed
 from pipelines.tables.contract import Column, Contract
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.tables import FEEDS, Feed
+from pipelines.feeds.values import FEEDS, Feed
 
 Row = dict[str, Any]
 CHANGES, FINDINGS = "gold.metadata_changes", "gold.findings"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.feeds import change_feed
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.tables import FEEDS
+from pipelines.feeds.values import FEEDS
 from replica.errors import UsageError
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.feeds.kafka import KafkaDestination, kafka_target
-from pipelines.feeds.tables import FEEDS
+from pipelines.feeds.values import FEEDS
 from replica.errors import UsageError
 
 _FEED = FEEDS["gold.findings"]

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from pipelines.feeds import message
-from pipelines.feeds.schema import json_schema
-from pipelines.feeds.tables import FEEDS
+from pipelines.feeds.message import json_schema
+from pipelines.feeds.values import FEEDS
 from tests.pipelines.feeds.feed_table import CHANGES, FINDINGS, FeedTable, change, finding
 
 SCHEMAS = Path(__file__).parents[3] / "conf" / "feeds"

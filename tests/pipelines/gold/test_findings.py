@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
 
-from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
 from replica.check.group import JudgedDirectory
 from replica.check.rule import Finding
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
-from tests.replica.check.editing import (
-    judged,
-)
+from tests.pipelines.lake_rows import rows_of
+from tests.replica.check.editing import judged
 
 DYNAMIC = "kafka-4.1.1-dynamic"
 CAPTURES = [
@@ -26,20 +23,18 @@ CAPTURES = [
     for capture in ("live", "split", "final")
 ]
 
-pytestmark = pytest.mark.spark
-
 _Told = tuple[str, str, str, int | None, int | None, int | None, str]
 
 
 @pytest.fixture(scope="module")
-def findings(spark: SparkSession, built_lake: Path) -> list[Row]:
+def findings(built_lake: Path) -> list[Any]:
     """Those about files."""
-    return read(spark, Lake(built_lake), gold.FINDINGS).where("family = 'files'").collect()
+    return rows_of(built_lake, gold.FINDINGS, "family = 'files'")
 
 
 @pytest.mark.parametrize("cluster", ["kafka-3.7.2-static", DYNAMIC])
 def test_health_is_what_check_says_of_the_newest_capture(
-    data: Path, spark: SparkSession, built_lake: Path, cluster: str
+    data: Path, built_lake: Path, cluster: str
 ) -> None:
     (told,) = judged(data / cluster / "final", newest=True).states
     state = cluster_of(told, {})
@@ -48,7 +43,7 @@ def test_health_is_what_check_says_of_the_newest_capture(
         (one.rule.id, one.severity.value, one.message, *map(tuple, sorted(one.subjects)[:100]))
         for one in judge_health(state)
     }
-    rows = read(spark, Lake(built_lake), gold.FINDINGS).where("family = 'health'").collect()
+    rows = rows_of(built_lake, gold.FINDINGS, "family = 'health'")
     found = {
         (row.rule, row.severity, row.message, *_subjects(row))
         for row in rows
@@ -58,23 +53,23 @@ def test_health_is_what_check_says_of_the_newest_capture(
     assert all(f"/{DYNAMIC}/final/" in row.file for row in rows)  # the other one is healthy
 
 
-def _subjects(row: Row) -> list[tuple[Any, ...]]:
+def _subjects(row: Any) -> list[tuple[Any, ...]]:
     return sorted(tuple(subject.values()) for subject in json.loads(row.subjects))
 
 
 @pytest.fixture(scope="module")
-def validity(spark: SparkSession, built_lake: Path) -> list[Row]:
-    return read(spark, Lake(built_lake), gold.SNAPSHOT_VALIDITY).collect()
+def validity(built_lake: Path) -> list[Any]:
+    return rows_of(built_lake, gold.SNAPSHOT_VALIDITY)
 
 
 @pytest.fixture(scope="module")
-def sources(spark: SparkSession, built_lake: Path) -> dict[str, str]:
+def sources(built_lake: Path) -> dict[str, str]:
     """The directory that a capture_id was first ingested from."""
-    rows = read(spark, Lake(built_lake), bronze.CAPTURES).orderBy("ingest_seq").collect()
+    rows = sorted(rows_of(built_lake, bronze.CAPTURES), key=lambda row: row.ingest_seq)
     return {row.capture_id: row.source for row in reversed(rows)}
 
 
-def _row_told(row: Row) -> _Told:
+def _row_told(row: Any) -> _Told:
     return row.rule, row.severity, row.file, row.position, row.offset, row.epoch, row.message
 
 
@@ -89,7 +84,7 @@ def _directory(member: JudgedDirectory) -> str:
 
 @pytest.mark.parametrize(("cluster", "capture"), CAPTURES)
 def test_findings_are_those_of_check_on_the_same_directories(
-    data: Path, findings: list[Row], sources: dict[str, str], cluster: str, capture: str
+    data: Path, findings: list[Any], sources: dict[str, str], cluster: str, capture: str
 ) -> None:
     group = judged(data / cluster / capture)
     first_seen = [member for member in group.members if _directory(member) in sources.values()]
@@ -104,7 +99,7 @@ def test_findings_are_those_of_check_on_the_same_directories(
     assert sorted(map(_row_told, mine), key=str) == sorted(expected, key=str)
 
 
-def test_only_the_splits_have_findings_above_info(findings: list[Row]) -> None:
+def test_only_the_splits_have_findings_above_info(findings: list[Any]) -> None:
     bad = [row for row in findings if row.severity != "info"]
     assert {row.rule for row in bad} == {"log-divergence"}
     assert all("/split/" in row.file for row in bad)
@@ -112,7 +107,7 @@ def test_only_the_splits_have_findings_above_info(findings: list[Row]) -> None:
 
 
 def test_every_snapshot_of_kafka_is_valid_as_check_says(
-    data: Path, validity: list[Row], sources: dict[str, str]
+    data: Path, validity: list[Any], sources: dict[str, str]
 ) -> None:
     expected = {
         (_directory(member), verdict.id.offset, verdict.id.epoch): verdict.validity.value
@@ -128,11 +123,11 @@ def test_every_snapshot_of_kafka_is_valid_as_check_says(
     assert all(row.broken_rules == [] for row in validity)
 
 
-def test_orphan_topic_configs_are_notes_with_their_count(validity: list[Row]) -> None:
+def test_orphan_topic_configs_are_notes_with_their_count(validity: list[Any]) -> None:
     found = {
-        (row.end_offset, row.epoch): int(note.message.split()[0])
+        (row.end_offset, row.epoch): int(note["message"].split()[0])
         for row in validity
         for note in row.notes
-        if note.rule == "orphan-topic-configs"
+        if note["rule"] == "orphan-topic-configs"
     }
     assert found == {(1496, 5): 8, (2571, 6): 12, (2598, 6): 12}

@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.gold.health import health
-from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
-from pipelines.gold.rules.looks import looks
+from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING, looks
 from pipelines.in_memory import health as in_memory
 from pipelines.in_memory.metadata import metadata_history, state_ranges
 from pipelines.tables.gold import METADATA_HISTORY

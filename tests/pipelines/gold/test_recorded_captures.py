@@ -7,35 +7,31 @@ import shutil
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from jobs.lake.build import run
 from jobs.lake.ingest import fill
-from pipelines.delta import Lake, read, size
+from pipelines.delta import Lake, size
 from pipelines.tables import bronze, gold, silver
+from tests.pipelines.lake_rows import names_of_captures, rows, rows_of
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 DYNAMIC_DATA, STATIC_DATA = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 TABLES = (*silver.SILVER, *gold.GOLD)
 
-pytestmark = pytest.mark.spark
-
 _Epoch = tuple[int, int | None, int, int | None]
 
 
 @pytest.fixture(scope="module")
-def pairs(spark: SparkSession, built_lake: Path) -> dict[tuple[str, str], list[Row]]:
+def pairs(built_lake: Path) -> dict[tuple[str, str], list[Any]]:
     """gold.divergence_points by (cluster, capture's name)."""
-    lake = Lake(built_lake)
-    name = F.regexp_extract("source", "/(live|split|final)/", 1).alias("name")
-    captures = read(spark, lake, bronze.CAPTURES).select("capture_group", name).distinct()
-    rows = read(spark, lake, gold.DIVERGENCE_POINTS)
-    by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows.join(captures, on="capture_group", how="inner").collect():
-        by_name[row.cluster_id, row.name].append(row)
+    names = names_of_captures(built_lake)
+    by_name: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in rows_of(built_lake, gold.DIVERGENCE_POINTS):
+        by_name[row.cluster_id, names[row.capture_group]].append(row)
     return by_name
 
 
@@ -51,7 +47,7 @@ def pairs(spark: SparkSession, built_lake: Path) -> dict[tuple[str, str], list[R
     ],
 )
 def test_all_pairs_of_a_capture_relate_as_kafka_left_them(
-    pairs: dict[tuple[str, str], list[Row]], cluster: str, name: str, relations: dict[str, int]
+    pairs: dict[tuple[str, str], list[Any]], cluster: str, name: str, relations: dict[str, int]
 ) -> None:
     rows = pairs[cluster, name]
     assert Counter(row.relation for row in rows) == relations
@@ -64,7 +60,7 @@ def test_all_pairs_of_a_capture_relate_as_kafka_left_them(
     ("cluster", "offset", "old_epoch", "new_epoch"), [(DYNAMIC, 1526, 5, 6), (STATIC, 750, 7, 8)]
 )
 def test_the_split_leaves_nodes_2_and_11_with_22_superseded_records(
-    pairs: dict[tuple[str, str], list[Row]],
+    pairs: dict[tuple[str, str], list[Any]],
     cluster: str,
     offset: int,
     old_epoch: int,
@@ -82,9 +78,9 @@ def test_the_split_leaves_nodes_2_and_11_with_22_superseded_records(
         assert (row.committed_lost, row.unproven_lost, row.superseded_lost) == (0, 0, 22)
 
 
-def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> None:
-    rows = read(spark, Lake(built_lake), gold.LEADER_EPOCH_HISTORY)
-    history = _by_cluster(rows)
+def test_the_history_is_that_of_kafka(built_lake: Path) -> None:
+    found = rows_of(built_lake, gold.LEADER_EPOCH_HISTORY)
+    history = _by_cluster(found)
     assert history[DYNAMIC] == [
         (1, 2, 0, 501),
         (2, 3, 501, 751),
@@ -98,10 +94,10 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
         (7, 2, 549, 750),
         (8, 3, 750, None),
     ]
-    found = rows.orderBy("cluster_id", "epoch").collect()
+    found.sort(key=lambda row: (row.cluster_id, row.epoch))
     assert {row.commitment for row in found} == {"proven"}
-    assert {tuple(voter.voter_id for voter in row.voters) for row in found} == {(1, 2, 3)}
-    assert all(row.leader_id in [v.voter_id for v in row.granting_voters] for row in found)
+    assert {tuple(voter["voter_id"] for voter in row.voters) for row in found} == {(1, 2, 3)}
+    assert all(row.leader_id in [v["voter_id"] for v in row.granting_voters] for row in found)
     for row, following in pairwise(found):
         is_open = row.cluster_id != following.cluster_id
         assert row.ended_at == (None if is_open else following.started_at)
@@ -120,7 +116,6 @@ def test_the_history_is_that_of_kafka(spark: SparkSession, built_lake: Path) -> 
     ],
 )
 def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
-    spark: SparkSession,
     data: Path,
     tmp_path: Path,
     name: str,
@@ -130,19 +125,17 @@ def test_one_capture_alone_tells_the_history_as_far_as_it_goes(
     lake = Lake(tmp_path / "lake")
     clusters = [str(data / cluster / name) for cluster in (DYNAMIC_DATA, STATIC_DATA)]
     fill(clusters, lake)
-    history = _by_cluster(read(spark, lake, gold.LEADER_EPOCH_HISTORY))
+    history = _by_cluster(rows_of(tmp_path / "lake", gold.LEADER_EPOCH_HISTORY))
     assert history[DYNAMIC] == [(1, 2, 0, 501), (2, 3, 501, 751), (3, 1, 751, 1023), *dynamic_end]
     assert history[STATIC] == [(3, 3, 0, 378), (5, 1, 378, 549), *static_end]
 
 
-def test_the_committed_log_is_every_offset_of_the_branch_once(
-    spark: SparkSession, built_lake: Path
-) -> None:
-    rows = read(spark, Lake(built_lake), silver.COMMITTED_LOG)
+def test_the_committed_log_is_every_offset_of_the_branch_once(built_lake: Path) -> None:
     starts: dict[str, list[tuple[int, int]]] = defaultdict(list)
     offsets: dict[str, list[int]] = defaultdict(list)
     unproven: list[tuple[str, int]] = []
-    for row in rows.orderBy("offset").collect():
+    query = f'SELECT * FROM {silver.COMMITTED_LOG.name} ORDER BY "offset"'
+    for row in rows(built_lake, query):
         offsets[row.cluster_id].append(row.offset)
         epochs = starts[row.cluster_id]
         if not epochs or epochs[-1][0] != row.leader_epoch:
@@ -153,17 +146,19 @@ def test_the_committed_log_is_every_offset_of_the_branch_once(
     assert unproven == [(DYNAMIC, offsets[DYNAMIC][-1])]
     assert starts[DYNAMIC] == [(1, 0), (2, 501), (3, 751), (5, 1023), (6, 1526)]
     assert starts[STATIC] == [(3, 0), (5, 378), (7, 549), (8, 750)]
-    ends = read(spark, Lake(built_lake), bronze.CAPTURES).groupBy("cluster_id")
-    for end in ends.agg(F.max("log_end_offset").alias("log_end_offset")).collect():
-        assert offsets[end.cluster_id] == list(range(end.log_end_offset))
+    newest = f"SELECT cluster_id, max(log_end_offset) AS log_end FROM {bronze.CAPTURES.name}"
+    ends = rows(built_lake, f"{newest} GROUP BY cluster_id")
+    assert {end.cluster_id for end in ends} == {DYNAMIC, STATIC}
+    for end in ends:
+        assert offsets[end.cluster_id] == list(range(end.log_end))
 
 
 @pytest.mark.parametrize(("cluster", "offset", "epoch"), [(DYNAMIC, 1526, 5), (STATIC, 750, 7)])
 def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
-    spark: SparkSession, built_lake: Path, cluster: str, offset: int, epoch: int
+    built_lake: Path, cluster: str, offset: int, epoch: int
 ) -> None:
-    rows = read(spark, Lake(built_lake), gold.TRUNCATIONS).where(F.col("cluster_id") == cluster)
-    found = rows.orderBy("node_id").collect()
+    found = rows_of(built_lake, gold.TRUNCATIONS, f"cluster_id = '{cluster}'")
+    found.sort(key=lambda row: row.node_id)
     assert [row.node_id for row in found] == [2, 11]
     for row in found:
         assert (row.from_offset, row.to_offset, row.epochs) == (offset, offset + 22, [epoch])
@@ -171,6 +166,7 @@ def test_the_truncations_are_the_ghosts_of_nodes_2_and_11(
         assert row.seen_in_round == "final"
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 def test_building_again_gives_the_same_rows(
     spark: SparkSession, built_lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -191,9 +187,9 @@ def _feed_versions(lake: Lake) -> dict[str, int]:
     return {table.name: size(lake, table).version for table in TABLES if table.change_feed}
 
 
-def _by_cluster(history: DataFrame) -> dict[str, list[_Epoch]]:
+def _by_cluster(history: list[Any]) -> dict[str, list[_Epoch]]:
     by_cluster: dict[str, list[_Epoch]] = defaultdict(list)
-    for row in history.orderBy("epoch").collect():
+    for row in sorted(history, key=lambda row: row.epoch):
         by_cluster[row.cluster_id].append(
             (row.epoch, row.leader_id, row.start_offset, row.end_offset)
         )

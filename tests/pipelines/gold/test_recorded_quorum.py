@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
-from pipelines.delta import Lake, read
-from pipelines.tables import bronze, quorum
+from pipelines.tables import quorum
 from pipelines.tables.contract import Contract
+from tests.pipelines.lake_rows import names_of_captures, rows_of
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 WHOLE_LOGS = {
@@ -23,8 +21,6 @@ WHOLE_LOGS = {
     STATIC: "kafka-3.7.2-static/final/1/__cluster_metadata-0/",
 }
 """Replicas that hold the whole agreed branch."""
-
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +35,13 @@ def dumped(data: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return found
 
 
-def _rows(spark: SparkSession, lake: Path, contract: Contract) -> dict[str, list[Row]]:
+def _rows(lake: Path, contract: Contract) -> dict[str, list[Any]]:
     """The table's rows by cluster; `name`: of the capture, where it has one."""
-    rows = read(spark, Lake(lake), contract)
-    if "capture_group" in contract.column_names:
-        name = F.regexp_extract("source", "/(live|split|final)/", 1).alias("name")
-        captures = read(spark, Lake(lake), bronze.CAPTURES)
-        groups = captures.select("capture_group", name).distinct()
-        rows = rows.join(groups, on="capture_group", how="inner")
-    by_cluster: dict[str, list[Row]] = defaultdict(list)
-    for row in rows.orderBy(*contract.keys).collect():
+    names = names_of_captures(lake)
+    by_cluster: dict[str, list[Any]] = defaultdict(list)
+    for row in rows_of(lake, contract):
+        if "capture_group" in contract.column_names:
+            row.name = names[row.capture_group]
         by_cluster[row.cluster_id].append(row)
     return by_cluster
 
@@ -58,9 +51,9 @@ def _rows(spark: SparkSession, lake: Path, contract: Contract) -> dict[str, list
     [(DYNAMIC, 5, 6, 1526, 2712), (STATIC, 7, 8, 750, 1435)],
 )
 def test_the_split_shows_two_leaders_and_who_is_behind(
-    spark: SparkSession, built_lake: Path, cluster: str, old: int, new: int, parted: int, end: int
+    built_lake: Path, cluster: str, old: int, new: int, parted: int, end: int
 ) -> None:
-    rows = _rows(spark, built_lake, quorum.REPLICA_STATUS)[cluster]
+    rows = _rows(built_lake, quorum.REPLICA_STATUS)[cluster]
     assert all(row.round_name == row.name for row in rows)
     split = {row.node_id: row for row in rows if row.name == "split"}
     roles = {node: (row.role, row.leader_id, row.leader_epoch) for node, row in split.items()}
@@ -83,10 +76,10 @@ def test_the_split_shows_two_leaders_and_who_is_behind(
 
 
 def test_the_proven_high_watermarks_are_no_lower_than_what_kafka_reported(
-    spark: SparkSession, built_lake: Path, data: Path
+    built_lake: Path, data: Path
 ) -> None:
     """story.json has kafka-metadata-quorum's answer from before the nodes were stopped."""
-    rows = _rows(spark, built_lake, quorum.REPLICA_STATUS)
+    rows = _rows(built_lake, quorum.REPLICA_STATUS)
     for cluster, folder in WHOLE_LOGS.items():
         story = json.loads((data / folder.split("/")[0] / "story.json").read_text())
         reported = int(story["story"][-1].split("'HighWatermark': '")[1].split("'")[0])
@@ -96,10 +89,10 @@ def test_the_proven_high_watermarks_are_no_lower_than_what_kafka_reported(
 
 
 def test_elections_and_votes_are_those_of_the_leader_change_records(
-    spark: SparkSession, built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
+    built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
-    elections = _rows(spark, built_lake, quorum.ELECTIONS)
-    votes = _rows(spark, built_lake, quorum.VOTES)
+    elections = _rows(built_lake, quorum.ELECTIONS)
+    votes = _rows(built_lake, quorum.VOTES)
     # epochs that nobody won: 4; 1, 2, 4 and 6
     for cluster, leaderless in ((DYNAMIC, 1), (STATIC, 4)):
         changes = [r for r in dumped[cluster]["record"] if r["type"] == "LeaderChange"]
@@ -117,10 +110,8 @@ def test_elections_and_votes_are_those_of_the_leader_change_records(
     assert by_state == [(5, 3), (6, 1)]
 
 
-def test_all_replicas_that_know_the_newest_voters_agree(
-    spark: SparkSession, built_lake: Path
-) -> None:
-    beliefs = _rows(spark, built_lake, quorum.VOTER_BELIEFS)
+def test_all_replicas_that_know_the_newest_voters_agree(built_lake: Path) -> None:
+    beliefs = _rows(built_lake, quorum.VOTER_BELIEFS)
     found = Counter((r.source, r.agrees) for r in beliefs[STATIC] if r.name == "final")
     assert found == {
         ("quorum_state", True): 5,
@@ -136,9 +127,9 @@ def test_all_replicas_that_know_the_newest_voters_agree(
 
 
 def test_log_growth_counts_the_records_and_bytes_that_kafka_dumped(
-    spark: SparkSession, built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
+    built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
-    growth = _rows(spark, built_lake, quorum.LOG_GROWTH)
+    growth = _rows(built_lake, quorum.LOG_GROWTH)
     for cluster, lines in dumped.items():
         records = {row.record_type: row.records for row in growth[cluster]}
         counted = Counter(line["type"] for line in lines["record"])
@@ -149,9 +140,9 @@ def test_log_growth_counts_the_records_and_bytes_that_kafka_dumped(
 
 
 def test_the_sizes_are_those_of_the_batches_that_kafka_dumped(
-    spark: SparkSession, built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
+    built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
-    rows = _rows(spark, built_lake, quorum.BATCH_SIZES)
+    rows = _rows(built_lake, quorum.BATCH_SIZES)
     for cluster, lines in dumped.items():
         (row,) = rows[cluster]
         sizes = sorted(line["size"] for line in lines["batch"])
@@ -164,9 +155,9 @@ def test_the_sizes_are_those_of_the_batches_that_kafka_dumped(
 
 
 def test_the_static_controllers_snapshots_are_1394_records_apart(
-    spark: SparkSession, built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
+    built_lake: Path, dumped: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
-    rows = _rows(spark, built_lake, quorum.SNAPSHOT_CADENCE)
+    rows = _rows(built_lake, quorum.SNAPSHOT_CADENCE)
     second = [row for row in rows[STATIC] if row.previous_end_offset is not None]
     between = sum(
         line["size"] for line in dumped[STATIC]["batch"] if 519 <= line["base_offset"] < 1913
@@ -178,10 +169,8 @@ def test_the_static_controllers_snapshots_are_1394_records_apart(
     assert [row.end_offset for row in rows[DYNAMIC]] == [2571, 1496, 2571, 792, 2598]
 
 
-def test_the_head_goes_only_where_a_newer_snapshot_stays(
-    spark: SparkSession, built_lake: Path
-) -> None:
-    rows = _rows(spark, built_lake, quorum.RETENTION_FORECAST)
+def test_the_head_goes_only_where_a_newer_snapshot_stays(built_lake: Path) -> None:
+    rows = _rows(built_lake, quorum.RETENTION_FORECAST)
     starts = {c: {r.node_id: r.next_log_start_offset for r in rows[c]} for c in WHOLE_LOGS}
     assert starts == {
         # 2 and 3 have the bootstrap snapshot too

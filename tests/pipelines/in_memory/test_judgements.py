@@ -16,7 +16,7 @@ from pipelines.in_memory.snapshots import (
 )
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.in_memory.record_rows import (

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.capture_groups import newest_group
 from pipelines.in_memory.derived import Gold, Silver, SmallRecords
-from pipelines.in_memory.quorum.batch_sizes import batch_sizes
-from pipelines.in_memory.quorum.elections import elections
-from pipelines.in_memory.quorum.log_growth import lengths_of, log_growth
+from pipelines.in_memory.group_finding import newest_group
+from pipelines.in_memory.quorum.elections import elections, votes
+from pipelines.in_memory.quorum.log_growth import batch_sizes, lengths_of, log_growth
 from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.retention_forecast import retention_forecast
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
-from pipelines.in_memory.quorum.votes import votes
 from pipelines.in_memory.rows import Row
 from pipelines.nodes import GOLD_NODES
 from pipelines.tables.quorum import QUORUM

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.in_memory.group_finding import finding_of_group
-from pipelines.in_memory.shared_runs import HeldEntries, runs_of
+from pipelines.in_memory.held import HeldEntries, runs_of
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.keys import ReplicaKey
 from tests.examples import examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.in_memory.three_valued import both, equal, every, some
+from pipelines.in_memory.aggregates import both, equal, every, some
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,15 @@ import pytest
 from pipelines import delta
 from pipelines.clusters.computing import bronze_rows, table_of
 from pipelines.delta import Lake
-from pipelines.delta.replacing import replace_values
+from pipelines.delta.writing import replace_values
 from pipelines.in_memory.derived import Silver, SmallRecords
 from pipelines.in_memory.metadata import metadata_changes, metadata_history
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large import log as large_log
 from pipelines.large import replay as large_replay
 from pipelines.large.log import ClusterLog
+from pipelines.large.replay import planned as plans_of
 from pipelines.large.replay import replayed
-from pipelines.large.survey import planned as plans_of
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze, gold
 from pipelines.tables.contract import Contract

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pipelines import delta
 from pipelines.quality import suite_sql
 from pipelines.quality.frames import frame
+from pipelines.quality.gate import in_order, judged_rows
 from pipelines.quality.pages import pages
-from pipelines.quality.rows import in_order, judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.quality.unbroken import opened
 from pipelines.quality.validation import Validation

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from jobs.cli import app
 from jobs.outcome import run as run_command
 from pipelines.delta import Lake, exists, read
-from pipelines.quality.gate import Gate
+from pipelines.quality.gate import Gate, judged_rows
 from pipelines.quality.results import PAGES
-from pipelines.quality.rows import judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import Validation
 from pipelines.tables import bronze, silver

@@ -9,10 +9,9 @@ import pytest
 
 from pipelines import delta
 from pipelines.lake import Lake
-from pipelines.quality import in_parts
-from pipelines.quality.in_parts import Parts, counted_in_parts
+from pipelines.quality import unbroken
 from pipelines.quality.small_gate import SmallGate
-from pipelines.quality.unbroken import Counted, counted, opened
+from pipelines.quality.unbroken import Counted, Parts, counted, counted_in_parts, opened
 from pipelines.tables.bronze import BRONZE, LOG_BATCHES, LOG_RECORDS
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD, METADATA_HISTORY
@@ -28,7 +27,7 @@ LAYERS = pytest.mark.parametrize("tables", [BRONZE, SILVER, GOLD], ids=["bronze"
 
 @pytest.fixture(autouse=True)
 def _no_table_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_parts, "_FEW_ROWS", 0)
+    monkeypatch.setattr(unbroken, "_FEW_ROWS", 0)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines.quality.expectation import BETWEEN, IN_SET, ROW, Action, Expectation, Suite
-from pipelines.quality.rows import broken_rows, is_satisfied, judged_rows
+from pipelines.quality.gate import broken_rows, is_satisfied, judged_rows
 from pipelines.quality.suites import SUITES
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.replay.compared import REPLAYED, SAMPLE
-from pipelines.replay.folded import folded
+from pipelines.replay.compared import REPLAYED, SAMPLE, folded
 
 NOTHING: dict[str, Any] = dict.fromkeys(REPLAYED.names)
 

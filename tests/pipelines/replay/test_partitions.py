@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from pipelines.in_memory.replay import walk
 from pipelines.replay import entries, partitions
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.plan import ReplayRun
-from pipelines.replay.walk import walk
 from pipelines.replay.written import WRITTEN
 from replica.message.primitives import uuid_text
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 from replica.model.keys import ZERO_UUID

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.report import activity, axis, epoch_lanes, leader_lanes
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
-from pipelines.report.fills import HUES, Fills
-from pipelines.report.lanes import Block, merged
+from pipelines.report.lanes import HUES, Block, Fills, merged
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.partings import Replica
 from pipelines.report.queries import MAX_LANES

@@ -7,15 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pipelines.report.page import render
 from pipelines.report.verdict import Level
 from pipelines.report.view import ClusterView
 from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
-
-pytestmark = pytest.mark.spark
 
 SENTENCES = {
     "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5, "

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
 from pipelines.sources import register
-from pipelines.sources.kraft_log import KraftLogReader
-from pipelines.sources.kraft_snapshot import KraftSnapshotReader
+from pipelines.sources.kraft_log import KraftLogReader, KraftSnapshotReader
 from pipelines.sources.streams import LogStreamReader, Offset, SnapshotStreamReader
 from replica.errors import UsageError
 from replica.format.file_names import METADATA_FOLDER

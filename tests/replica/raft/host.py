@@ -7,16 +7,13 @@ facts and of the state machine, which is the list of committed batches that hold
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import LogFacts, SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import ElectionState, LogFacts, SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart
@@ -24,7 +21,6 @@ from replica.raft.inputs import (
     Append,
     Failed,
     Flushed,
-    Input,
     Proposal,
     Propose,
     Request,
@@ -44,8 +40,9 @@ from replica.raft.messages import (
 )
 from replica.raft.raft import Raft
 from replica.raft.roles import Leader
-from replica.raft.transitions import Role
+from replica.raft.transitions import TransitionCause
 from tests.replica.raft.snapshot_text import read_snapshot, snapshot_text
+from tests.replica.raft.step import Step
 
 
 def key(node_id, directory="a"):
@@ -130,19 +127,6 @@ class Disk:
         self.batches = [b for b in self.batches if b.end_offset <= self.flushed]
 
 
-@dataclass(frozen=True)
-class Step:
-    """One step of a core: the time (ms), the input, the effects, and the core's state
-    afterwards."""
-
-    now: int
-    event: Input
-    effects: Effects
-    role: Role
-    voters: VoterSet
-    illegal: Mapping[str, int]
-
-
 class Host:
     """`raft` with its disk. sends: since the last `take`. replies: by request id."""
 
@@ -162,6 +146,7 @@ class Host:
         """Whether the host flushes only when the test calls `flush`, as on a slow disk."""
         self.owes_flush = False
         self._parts = {}
+        self.disk.flushed = self.disk.log_end  # as opening a real log writes it again
         self.raft = Raft(configuration, self.disk.facts(), self.disk.state, draw, now)
         self.step(Tick())
 
@@ -171,6 +156,9 @@ class Host:
         raft = self.raft
         told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
         self.steps.append(told)
+        if any(each.cause is not TransitionCause.VOTED for each in raft.transitions):
+            # the core ignores answers to what it asked in the former role
+            self.sends = [s for s in self.sends if not isinstance(s.message, FetchRequest)]
         for answer in self._carry_out(effects):
             self.step(answer)
         return effects

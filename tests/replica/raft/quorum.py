@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.raft.inputs import Request, Response
-from replica.raft.messages import PeerRequest, PeerResponse
-from replica.raft.roles import Leader
+from replica.raft.messages import FetchRequest, PeerRequest, PeerResponse
+from replica.raft.roles import Leader, Unattached
 from tests.replica.raft.host import Disk, Host, bootstrapped, config, dynamic
 
 
@@ -27,8 +27,16 @@ def node_of(node_id):
     return node_id if node_id >= -1 else -10 - node_id
 
 
+def is_inquiry(role, is_voter, send):
+    """Whether a voter without a leader asks another voter, and no bootstrap server, who leads."""
+    is_fetch = isinstance(send.message, FetchRequest)
+    return is_fetch and is_voter and isinstance(role, Unattached) and send.node_id >= 0
+
+
 class Quorum:
     """Hosts by node id. letters: the messages on their way. cut: nodes without a network.
+    loses_inquiries: whether the fetches are lost by which static voters without a leader ask the
+    other voters who leads.
 
     in_log: whether the voters are in the log (kraft.version 1), or else in the configuration.
     """
@@ -39,6 +47,7 @@ class Quorum:
         self.hosts = {}
         self.cut = set()
         self.letters = []
+        self.loses_inquiries = False
         for node_id in (*voter_ids, *observers):
             servers = tuple(-10 - voter_id for voter_id in voter_ids)
             configuration = config(node_id, *voter_ids, bootstrap_ids=servers, **changes)
@@ -53,6 +62,8 @@ class Quorum:
         """Put the messages that hosts have sent on their way."""
         for node_id, host in self.hosts.items():
             for send in host.sends:
+                if self.loses_inquiries and is_inquiry(host.raft.role, host.raft.is_voter, send):
+                    continue
                 self.letters.append(
                     Letter(node_id, send.node_id, send.correlation_id, send.message)
                 )

@@ -3,13 +3,18 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.raft.leader.leading import NotLeaderError
-from replica.raft.messages import EndQuorumEpochRequest, FetchRequest, VoteRequest
+from replica.raft.messages import (
+    EndQuorumEpochRequest,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+)
 from replica.raft.roles import Candidate, Follower, Leader, Resigned, Unattached
-from tests.replica.raft.host import Disk, Host, batch, config, elect, key, stored, vote
+from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, key, stored, vote
 from tests.replica.raft.test_snapshots import content
 
 
@@ -76,7 +81,12 @@ def test_an_epoch_above_the_log_s_is_kept():
 
 @pytest.mark.scenario("I13")
 def test_after_a_crash_a_log_without_its_unflushed_records_starts():
-    host = Host(config(1, 1, 2, 3), Disk(batches=[batch(0, 4, 5), batch(5, 5, 6)], flushed=5))
+    host = Host(config(1, 1, 2, 3), Disk(batches=[batch(0, 4, 5)]))
+    host.flushes_late = True
+    begin(host, 2, epoch=6)
+    records = FetchResponse(epoch=6, leader_id=2, batches=(batch(5, 5, 6),))
+    host.answer(host.take(FetchRequest)[0], records)
+    assert host.raft.log.log_end == 6
     again = host.restarted(crash=True)
     assert (again.raft.log.log_end, again.raft.log.last_epoch) == (5, 5)
 

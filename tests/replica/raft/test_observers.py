@@ -1,10 +1,15 @@
 """Replicas outside of the voter set: how they find their leader (scenarios B43-B46)."""
 
+from dataclasses import replace
+
 import pytest
 
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.raft.messages import FetchRequest, FetchResponse
-from tests.replica.raft.host import Host, batch, begin, bootstrapped, config, dynamic
+from replica.raft.roles import Follower, Unattached
+from tests.replica.raft.host import Disk, Host, batch, begin, bootstrapped, config, dynamic, voter
+from tests.replica.raft.quorum import Quorum
 
 
 @pytest.mark.scenario("B43")
@@ -88,9 +93,40 @@ def test_an_observer_without_bootstrap_servers_finds_the_leader_that_follows_a_d
     assert (host.raft.role.leader_id, host.raft.role.epoch) == (1, 6)
 
 
-def test_a_static_voter_asks_no_other_voter_who_leads_before_its_election_timeout():
+def test_a_static_voter_without_a_leader_asks_the_other_voters_who_leads():
+    """In Kafka it also asks itself."""
     host = Host(config(1, 1, 2, 3))
+    asked = set()
+    for _ in range(2):
+        (send,) = host.take(FetchRequest)
+        asked.add(send.node_id)
+        host.fail(send)
+    assert asked == {2, 3}
     assert host.take(FetchRequest) == []
+    host.after(20)
+    assert len(host.take(FetchRequest)) == 1
+
+
+def test_a_static_voter_asks_its_bootstrap_servers_where_it_has_any():
+    host = Host(config(1, 1, 2, 3, bootstrap_ids=(-2,)))
+    assert [send.node_id for send in host.take(FetchRequest)] == [-2]
+
+
+def test_a_static_voter_on_an_empty_disk_follows_the_leader_before_its_election_timeout():
+    """The leader has told it of the epoch once, and doesn't know that its disk is another one."""
+    quorum = Quorum(1, 2, 3)
+    for host in list(quorum.hosts.values()):
+        host.config = replace(host.config, bootstrap_ids=())
+        quorum.restart(host.config.local.key.node_id)
+    quorum.run(5000)
+    leader = quorum.leader.raft.role
+    wiped = next(n for n in quorum.hosts if n != quorum.leader.config.local.key.node_id)
+    quorum.hosts[wiped].disk = Disk()
+    quorum.restart(wiped)
+    quorum.settle()
+    role = quorum.hosts[wiped].raft.role
+    assert (role.epoch, role.leader_id) == (leader.epoch, quorum.leader.config.local.key.node_id)
+    assert quorum.leader.raft.role.epoch == leader.epoch
 
 
 def test_an_observer_comes_back_to_a_leader_that_only_others_name():
@@ -146,3 +182,20 @@ def test_an_observer_asks_the_voters_of_its_log_too_for_bootstrap_servers_may_be
             host.fail(send)
         host.after(20)
     assert asked == {-2, 5}
+
+
+def test_a_leader_whose_endpoints_are_unknown_is_followed_once_its_own_answer_names_them():
+    """The log is lost and quorum-state is not; a bootstrap server is the leader itself. Kafka's
+    process ends itself there (KafkaRaftClient.handleFetchResponse expects a follower)."""
+    lost = Disk(state=ElectionState(5, 3))
+    host = Host(dynamic(config(9, bootstrap_ids=(-2,))), lost)
+    assert isinstance(host.raft.role, Unattached)
+    answer = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
+    host.answer(host.take(FetchRequest)[0], answer)
+    assert host.take(FetchRequest) == [], "who learns nothing new doesn't spin"
+    host.after(20)
+    named = replace(answer, leader_endpoints=voter(3).endpoints)
+    host.answer(host.take(FetchRequest)[0], named)
+    assert (type(host.raft.role), host.raft.role.leader_id) == (Follower, 3)
+    assert host.raft.log.log_end == 1
+    assert host.take(FetchRequest)[0].node_id == 3

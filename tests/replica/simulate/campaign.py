@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jobs.engine.campaign_state import read_done, remembering
-from jobs.engine.simulate import SimulateOptions, results
+from jobs.engine.simulate import SimulateOptions, read_done, remembering, results
 from jobs.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS

@@ -1,6 +1,7 @@
 """The compiled simulator: its values are the dataclasses', and its runs are the same."""
 
 import importlib.util
+import pickle
 import subprocess
 import sys
 
@@ -85,6 +86,7 @@ def test_values_written_out_behave_as_the_dataclasses_do(tmp_path):
     written = loaded(tmp_path, "written", written_out(SOURCE, {}))
     assert shown(written) == shown(plain)
     assert written.Result.__dataclass_fields__, "others ask for its fields"
+    assert pickle.loads(pickle.dumps(written.Result(1))) == written.Result(1)
 
 
 def test_a_seed_s_run_is_the_same_with_all_values_written_out(tmp_path):
@@ -105,7 +107,8 @@ def trace_in(folder, suffix=".py"):
         "from replica.raft import core; from replica.simulate.simulation import run\n"
         f"assert core.__file__.startswith({str(folder)!r}), core.__file__\n"
         f"assert core.__file__.endswith({suffix!r}), core.__file__\n"
-        "print(run(5, 300).trace)"
+        "import pickle; result = pickle.loads(pickle.dumps(run(5, 300)))\n"
+        "print(result.trace)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -1,6 +1,6 @@
-"""Rules about the cluster that a replayed log describes: its nodes, and its partitions.
+"""Rules about the cluster that a replayed log describes: about its nodes and its partitions.
 
-How each is judged: replica.health.
+replica.health judges each of these rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of health about partitions: leaders, in-sync replicas, placement; and about configs."""
+"""Rules of health about partitions (leaders, in-sync replicas, placement) and about configs."""
 
 from __future__ import annotations
 

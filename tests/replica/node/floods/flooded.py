@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 
+from replica.errors import PeerError
 from replica.format.quorum_state import decode
-from replica.wire.client import ClientConfig
-from tests.kraftlake_process import command_line, logged
+from replica.wire.client import ClientConfig, Connection
+from tests.kraftlake_process import started
 from tests.process_status import status_of
 from tests.replica.node.running import TOPIC
 from tests.replica.node.security.quorum import OPAQUE, SecureQuorum, metrics_of
 
 HOST = "127.0.0.1"
 FILES = 256
-"""How many files each voter may open (ulimit -Hn); it begins with fewer (ulimit -Sn)."""
+"""How many files each voter may open; it begins with fewer."""
 CLIENT = ClientConfig(timeout_s=5.0)
 LINES = "kraftlake.principals.administrator=*\n"
 _WITHIN_S = 30.0
@@ -26,10 +30,9 @@ class FloodedQuorum(SecureQuorum):
     """Without TLS and SASL."""
 
     def start(self, node_id):
-        limited = f'ulimit -n {FILES}; ulimit -Sn 64; exec "$@"'
-        words = command_line("replica", "run", "-c", self.properties(node_id))
         said = self.folder / f"said{node_id}.txt"
-        self.processes[node_id] = logged(said, ["sh", "-c", limited, "sh", *words])
+        command = ("replica", "run", "-c", self.properties(node_id))
+        self.processes[node_id] = started(said, *command, open_files=(64, FILES))
 
     def measured(self, node_id, name):
         """A metric without labels."""
@@ -119,3 +122,41 @@ def strangers(ports, count, sent=b""):
                     stranger.sendall(sent)
                     found.append(stranger)
         yield found
+
+
+@dataclass
+class Guesses:
+    """entered: the configs that were let in. refused: how many guesses were answered so."""
+
+    entered: list[ClientConfig] = field(default_factory=list)
+    refused: int = 0
+
+
+@contextmanager
+def guessing(ports, count, configs):
+    """`count` strangers at each port, in a thread of their own, who log in by one of the configs
+    after the other for as long as the block lasts."""
+    over, found = threading.Event(), Guesses()
+
+    async def guess(port):
+        for config in itertools.cycle(configs):
+            if over.is_set():
+                return
+            try:
+                connection = await Connection.connect(HOST, port, config)
+            except PeerError:
+                found.refused += 1
+                continue
+            found.entered.append(config)
+            await connection.close()
+
+    async def guess_all():
+        await asyncio.gather(*(guess(port) for port in ports for _ in range(count)))
+
+    thread = threading.Thread(target=asyncio.run, args=(guess_all(),))
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()

@@ -9,7 +9,7 @@ from replica.errors import PeerError
 from replica.node.settings import Topic
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import Connection
-from tests.kraftlake_process import command_line, logged
+from tests.kraftlake_process import started
 from tests.replica.node.floods.flooded import CLIENT, FILES, HOST, flooded, strangers
 from tests.replica.node.running import at, free_port, the
 
@@ -23,7 +23,8 @@ def observer_port(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("observed")
     with flooded(tmp_path, topic="") as quorum:
         port = free_port()
-        words = command_line(
+        process = started(
+            tmp_path / "observer.txt",
             "replica",
             "observe",
             "-b",
@@ -32,9 +33,8 @@ def observer_port(tmp_path_factory):
             tmp_path / "recording",
             "--listen",
             f"{HOST}:{port}",
+            open_files=(FILES, FILES),
         )
-        limited = ["sh", "-c", f'ulimit -n {FILES}; exec "$@"', "sh", *words]
-        process = logged(tmp_path / "observer.txt", limited)
         try:
             yield port
             assert process.poll() is None, (tmp_path / "observer.txt").read_text()

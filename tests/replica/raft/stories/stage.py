@@ -17,7 +17,8 @@ from replica.raft.messages import PeerRequest, PeerResponse, VoteRequest, VoteRe
 from replica.raft.roles import Leader
 from replica.raft.snapshots import SnapshotPolicy
 from tests.replica.raft.host import Disk, Host, batch, voter
-from tests.replica.raft.quorum import Letter, Quorum, node_of
+from tests.replica.raft.quorum import Letter, Quorum, is_inquiry, node_of
+from tests.replica.raft.step import Step
 from tests.replica.raft.stories.files import files_of
 from tests.replica.raft.stories.script import Command
 from tests.replica.raft.stories.transcript import letter_text, role_text, text, told
@@ -60,11 +61,23 @@ class Stage:
         lines = []
         for node_id, host in self.quorum.hosts.items():
             for step in host.steps:
-                lines += told(node_id, self.last.get(node_id), step)
+                lines += told(node_id, self.last.get(node_id), self._seen(step, node_id))
                 self.last[node_id] = step
             host.steps.clear()
         self.quorum.collect()
         return lines
+
+    def _seen(self, step: Step, node_id: int) -> Step:
+        """The step without the requests that the quorum loses."""
+        if not self.quorum.loses_inquiries:
+            return step
+        key = self.quorum.hosts[node_id].config.local.key
+        sends = tuple(
+            send
+            for send in step.effects.sends
+            if not is_inquiry(step.role, step.voters.is_voter(key), send)
+        )
+        return replace(step, effects=replace(step.effects, sends=sends))
 
     def host(self, node_id) -> Host:
         return self.quorum.hosts[int(node_id)]
@@ -72,9 +85,17 @@ class Stage:
     # nodes and their disks
 
     def do_quorum(
-        self, *voter_ids, observers="", servers="", voters="static", draws="", **settings
+        self,
+        *voter_ids,
+        observers="",
+        servers="",
+        voters="static",
+        draws="",
+        inquiries="lost",
+        **settings,
     ):
-        """servers: the bootstrap servers of all nodes. voters: `static`, or `log` for kraft.version
+        """servers: the bootstrap servers of all nodes. inquiries: `lost`, with no word of them, or
+        `arrive`; see Quorum.loses_inquiries. voters: `static`, or `log` for kraft.version
         1. draws: `NODE:NUMBER,...`, the random numbers of nodes, by default 37 times the node id.
         settings: fields of Config."""
         drawn = pairs(draws)
@@ -85,6 +106,7 @@ class Stage:
             in_log=voters == "log",
             **{name: int(value) for name, value in settings.items()},
         )
+        self.quorum.loses_inquiries = inquiries == "lost"
         for node_id, host in self.quorum.hosts.items():
             static = without_directories(host.config.static_voters)
             asked = tuple(-10 - server for server in numbers(servers))

@@ -13,19 +13,19 @@ from enum import Enum
 
 from replica.model.batch import Batch
 from replica.model.control import LeaderChange
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import ElectionState, LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Reply, Send
 from replica.raft.inputs import Failed, Propose, Request, Response
 from replica.raft.messages import PeerRequest, PeerResponse, ReplicaState
 from replica.raft.roles import Leader
-from tests.replica.raft.host import Step, voter
+from tests.replica.raft.host import voter
 from tests.replica.raft.quorum import Letter, node_of
+from tests.replica.raft.step import Step
 
 _SAID_BY_ALL = {
     "cluster_id": ("cluster", None),

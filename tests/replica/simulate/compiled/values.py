@@ -15,6 +15,10 @@ KEPT = frozenset({"Result"})
 """Dataclasses that stay what they are, because others call dataclasses.asdict with their values."""
 _UNSET = "_UNSET"
 _HEAD = f"from typing import Any as _Any\n{_UNSET}: _Any = object()\n"
+_REDUCED = """def __reduce__(self):
+    return ({name}, tuple([getattr(self, name) for name in self.__dataclass_fields__]))
+"""
+"""How another process gets a frozen value: a compiled one can't be filled after it was made."""
 _MEMORYVIEW = "from builtins import memoryview\n"
 """mypyc 2.4 looks for the type of a field of a named tuple among the module's names alone."""
 
@@ -62,7 +66,9 @@ def written_out(source: str, known: Known) -> str:
     tree = ast.parse(source)
     found = False
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name not in KEPT:
+        if isinstance(node, ast.ClassDef) and node.name in KEPT:
+            node.body += ast.parse(_REDUCED.format(name=node.name)).body
+        elif isinstance(node, ast.ClassDef):
             options = _taken_options(node)
             if options is not None:
                 found = True

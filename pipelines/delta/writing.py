@@ -1,0 +1,90 @@
+"""Writes rows of the driver into a table: Parquet files, and one commit by delta-rs.
+
+Spark's own writer runs five to eight jobs, for its plan and to read what it wrote: for small tables
+they take far longer than the rows. A merge by delta-rs is for changes of few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import WRITER, open_table
+from pipelines.tables.contract import Contract
+from replica.errors import UnwritableFileError
+
+
+def add_values(
+    lake: Lake,
+    contract: Contract,
+    values: Sequence[Mapping[str, Any]],
+    application: str | None = None,
+    seen: int | None = None,
+) -> Written:
+    """Adds rows in one commit. values: the rows, each as column name to value.
+
+    application, seen: as of pipelines.delta.committing.commit. seen is the version in which the
+    caller saw that the rows are missing: a writer that committed since then may have added them.
+    Raises UnwritableFileError where a file can't be written, and deltalake's errors for the commit.
+    After a write that fails nothing refers to its files: VACUUM removes them.
+    """
+    rows = pa.Table.from_pylist([*values], contract.arrow_schema)
+    files = _files(lake, contract, rows)
+    return commit(lake, contract, files, "append", application, seen)
+
+
+def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -> Written:
+    """Replaces the whole content of a table in one commit. The table must exist (ensure_table).
+
+    values: the new rows, in the columns and types of the contract. Each of these Arrow tables
+    becomes a file. Where the table is empty and no row is given, nothing is committed. Raises the
+    errors of `add_values`.
+    """
+    files = [file for rows in values for file in _files(lake, contract, rows)]
+    return commit(lake, contract, files, "overwrite")
+
+
+def _files(lake: Lake, contract: Contract, rows: pa.Table) -> list[NewFile]:
+    """Writes the rows into a file. Gives the file, or no file where there are no rows."""
+    target = WriteTarget.of(lake, contract)
+    try:
+        file = target.write(rows.to_batches())
+    except OSError as error:
+        raise UnwritableFileError(target.folder, error.strerror or str(error)) from error
+    return [] if file is None else [file]
+
+
+def merge_values(
+    lake: Lake,
+    contract: Contract,
+    rows: pa.Table,
+    seen: int,
+    *,
+    columns: Sequence[str],
+    where: str | None = None,
+) -> int:
+    """Adds the rows whose keys the table lacks, and sets `columns` of the rows that it has: in one
+    commit, or none where there are no rows. Gives the number of added rows.
+
+    rows: in the contract's Arrow schema, with unique keys without NULL. seen: the version of the
+    table by which the rows were made. where: SQL condition with literals that all matching rows of
+    the table, `t`, fulfil; by it files are left out. Raises deltalake's errors for the commit.
+    """
+    if not rows.num_rows:
+        return 0
+    equal = " AND ".join(f't."{key}" = s."{key}"' for key in contract.keys)
+    table = open_table(lake.table_uri(contract.name), seen)
+    merging = table.merge(
+        rows,
+        equal if where is None else f"{equal} AND {where}",
+        source_alias="s",
+        target_alias="t",
+        writer_properties=WRITER,
+    )
+    merging = merging.when_matched_update({f'"{name}"': f's."{name}"' for name in columns})
+    told = merging.when_not_matched_insert_all().execute()
+    return int(told["num_target_rows_inserted"])

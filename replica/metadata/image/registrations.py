@@ -1,0 +1,127 @@
+"""Registrations of brokers and controllers (Kafka: ClusterDelta, BrokerRegistration).
+
+A change or a fencing of a broker is refused unless it has the broker epoch of the registration in
+force. An unregistration may have any epoch. Up to Kafka 4.3 nothing removes a controller's
+registration (KIP-919); from metadata.version 4.4-IV2 on the controller writes
+UNREGISTER_CONTROLLER_RECORD for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replica.metadata.image.kind import EntityKind, by_name, filled
+from replica.metadata.image.state import Fields, Handler, Refused, State
+
+_BROKER, _CONTROLLER = "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD"
+_SECURITY_PROTOCOLS = range(4)
+"""PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL (SecurityProtocol)."""
+_FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
+"""`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
+_SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
+"""`inControlledShutdown` of a change: none, begun. Only a new registration ends a shutdown."""
+
+
+def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Registers a broker. A listener without a name is refused; its security protocol may be any
+    number."""
+    if not all(listener["name"] for listener in fields["endPoints"]):
+        return f"a listener of broker {fields['brokerId']} has no name", ()
+    registration = filled(_BROKER, fields)
+    registration["endPoints"] = by_name(fields["endPoints"])
+    registration["features"] = by_name(fields["features"])
+    registration["logDirs"] = tuple(sorted(registration["logDirs"]))
+    registration["cordonedLogDirs"] = _cordoned(registration["cordonedLogDirs"])
+    broker_id = fields["brokerId"]
+    state.brokers.put(broker_id, registration, offset)
+    state.registrations[broker_id] = offset
+    return None
+
+
+def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The cordoned log directories (KIP-1066), sorted; None where the broker never told them. As in
+    Kafka, that isn't the same as no cordoned directory."""
+    return None if directories is None else tuple(sorted(directories))
+
+
+def _unregister_broker(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Removes the registration. A broker that is not registered is no error."""
+    broker_id = fields["brokerId"]
+    if broker_id in state.brokers.values:
+        state.brokers.drop(broker_id)
+        state.removals["brokers", broker_id] = offset
+    return None
+
+
+def _fence(state: State, offset: int, fields: Fields) -> Refused | None:
+    return _update(state, offset, fields["id"], fields["epoch"], {"fenced": True})
+
+
+def _unfence(state: State, offset: int, fields: Fields) -> Refused | None:
+    return _update(state, offset, fields["id"], fields["epoch"], {"fenced": False})
+
+
+def _change(state: State, offset: int, fields: Fields) -> Refused | None:
+    fencing = _FENCING.get(fields["fenced"])
+    shutdown = _SHUTDOWN.get(fields.get("inControlledShutdown", 0))
+    broker_id, epoch = fields["brokerId"], fields["brokerEpoch"]
+    if fencing is None or shutdown is None:
+        # As in Kafka, the refusal of an unknown broker or epoch comes first.
+        refused = _update(state, offset, broker_id, epoch, {})
+        return refused or ("fenced or inControlledShutdown has a value that Kafka doesn't know", ())
+    changes: dict[str, Any] = {**fencing, **shutdown}
+    directories = fields.get("logDirs")
+    if directories:
+        changes["logDirs"] = tuple(sorted(directories))
+    cordoned = fields.get("cordonedLogDirs")
+    if cordoned is not None:  # unlike with logDirs, an empty list is a change
+        changes["cordonedLogDirs"] = _cordoned(cordoned)
+    return _update(state, offset, broker_id, epoch, changes)
+
+
+def _update(
+    state: State, offset: int, broker_id: int, epoch: int, changes: dict[str, Any]
+) -> Refused | None:
+    old = state.brokers.values.get(broker_id)
+    if old is None:
+        return f"broker {broker_id} is not registered", state.removal("brokers", broker_id)
+    if old["brokerEpoch"] != epoch:
+        registered = state.registrations.get(broker_id, state.brokers.offsets[broker_id])
+        reason = f"broker {broker_id} is registered with epoch {old['brokerEpoch']}, not {epoch}"
+        return reason, (registered,)
+    new = {**old, **changes}
+    if new != old:
+        state.brokers.put(broker_id, new, offset)
+    return None
+
+
+def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Registers a controller. Unlike a broker's, its listeners must have a known security
+    protocol."""
+    for listener in fields["endPoints"]:
+        if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
+            return f"there is no security protocol {listener['securityProtocol']}", ()
+    registration = filled(_CONTROLLER, fields)
+    registration["endPoints"] = by_name(fields["endPoints"])
+    registration["features"] = by_name(fields["features"])
+    state.controllers.put(fields["controllerId"], registration, offset)
+    return None
+
+
+def _unregister_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Removes the registration. A controller that is not registered is no error."""
+    state.controllers.drop(fields["controllerId"])
+    return None
+
+
+HANDLERS: dict[str, Handler] = {
+    _BROKER: _register_broker,
+    "UNREGISTER_BROKER_RECORD": _unregister_broker,
+    "FENCE_BROKER_RECORD": _fence,
+    "UNFENCE_BROKER_RECORD": _unfence,
+    "BROKER_REGISTRATION_CHANGE_RECORD": _change,
+    _CONTROLLER: _register_controller,
+    "UNREGISTER_CONTROLLER_RECORD": _unregister_controller,
+}
+BROKER = EntityKind("broker", "brokers", _BROKER)
+CONTROLLER = EntityKind("controller", "controllers", _CONTROLLER)

@@ -1,0 +1,35 @@
+"""Rows of a lake's tables by delta-rs, as `kraftlake sql` reads them: what a table holds is judged
+without a JVM. That Spark reads the same rows: tests/pipelines/test_readers.py."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from jobs.asking.sql_delta_rs import named_rows
+from pipelines.lake import Lake
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+
+
+def rows(lake: Path, query: str) -> list[Any]:
+    """Each with an attribute for each column; a struct is a dictionary, a VARIANT its content."""
+    return [SimpleNamespace(**row) for row in named_rows(Lake(lake), query)]
+
+
+def rows_of(lake: Path, contract: Contract, where: str = "true") -> list[Any]:
+    """A table's rows in the order of its keys."""
+    order = ", ".join(f'"{key}" NULLS FIRST' for key in contract.keys)
+    return rows(lake, f"SELECT * FROM {contract.name} WHERE {where} ORDER BY {order}")
+
+
+def names_of_captures(lake: Path) -> dict[str, str]:
+    """By capture_group, which of the recorded captures it is: live, split or final."""
+    found = {}
+    for row in rows_of(lake, bronze.CAPTURES):
+        name = re.search("/(live|split|final)/", row.source)
+        assert name is not None, row.source
+        found[row.capture_group] = name[1]
+    return found
