@@ -86,7 +86,7 @@ def test_values_written_out_behave_as_the_dataclasses_do(tmp_path):
     written = loaded(tmp_path, "written", written_out(SOURCE, {}))
     assert shown(written) == shown(plain)
     assert written.Result.__dataclass_fields__, "others ask for its fields"
-    assert pickle.loads(pickle.dumps(written.Result(1))) == written.Result(1)
+    assert pickle.loads(pickle.dumps(written.Result(1))) == written.Result(1)  # noqa: S301
 
 
 def test_a_seed_s_run_is_the_same_with_all_values_written_out(tmp_path):
