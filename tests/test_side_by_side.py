@@ -34,7 +34,7 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
         name = Path(folder).name
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n  spark\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -rA\nmarkers =\n  slow\n  spark\n")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
@@ -45,7 +45,9 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
     said = capfd.readouterr().out
     for folder in PARTS:
         name = Path(folder).name
-        assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
+        # a line of the summary: pytest writes it whole, also while another process's output comes
+        outcome = "FAILED" if name == broken else "PASSED"
+        assert said.count(f"{outcome} {folder}/test_{name}.py::test_of_{name}") == 1
     assert "test_slow" not in said
 
 

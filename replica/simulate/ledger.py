@@ -18,7 +18,7 @@ from replica.simulate.host import SimulatedHost
 from replica.simulate.workload import Workload
 from replica.storage.batches import bytes_of
 
-_CRC = slice(17, 21)
+_CRC_START, _CRC_END = 17, 21
 
 
 class LedgerBatch(NamedTuple):
@@ -103,7 +103,7 @@ class Shadow:
             batch.base_offset,
             batch.last_offset,
             batch.epoch,
-            data[_CRC],
+            data[_CRC_START:_CRC_END],
             before.epoch if before is not None and follows else None,
             data,
             voters,

@@ -306,12 +306,12 @@ class Simulation:
         if not leaders:
             return None
         node = self.random.choice(leaders)
-        host, told = node.running, node.running.machine.leader
+        host, told = node.running, node.running.observed.leader
         epoch = host.raft.role.epoch
         made = self.layout.workload.batches(
             self.random,
             self.schedule.asked,
-            host.machine.machine,
+            host.observed.machine,
             is_active=told == LeaderAndEpoch(node.node_id, epoch),
             is_idle=host.machine.next_offset == host.raft.log.log_end,
         )
