@@ -13,7 +13,7 @@ PYTHON :=
 STAMP := $(VENV)/.made-from
 
 .PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit \
-	fuzz-tool clean
+	fuzz-tool simulator clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,10 @@ fuzz-tool: setup ## build/fuzz/atheris: what guides `python -m tests.fuzz.guided
 	@test -d build/fuzz/atheris || $(BIN)/python -m pip install --quiet \
 		--disable-pip-version-check --require-hashes --target build/fuzz/atheris \
 		-r tests/fuzz/guided/requirements.lock
+
+# For campaigns alone; nothing else looks into the folder.
+simulator: setup ## build/simulator: the simulator compiled, for campaigns (needs a C compiler)
+	@$(BIN)/python -m tests.replica.simulate.compiled.build
 
 # Each by itself: make bench BENCHES=decode. BENCH_FOLDER keeps the logs of `replay`, 2 GB.
 BENCHES := decode ingest lake replay sql

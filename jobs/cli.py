@@ -137,7 +137,7 @@ _GROUPS = {
     ),
     "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
 }
-"""The overview, by headings. The folders of jobs/ are these groups."""
+"""The overview, by headings. The folders of jobs/ are the groups before the last."""
 
 for _heading, _commands in _GROUPS.items():
     for _one in _commands:

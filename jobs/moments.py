@@ -53,6 +53,12 @@ class Period:
 ALWAYS = Period()
 
 
+def asked_moment(at_offset: int | None, at_time: str | None) -> Moment:
+    """The moment of --at-offset and --at-time. Raises UsageError for an --at-time that is no
+    time."""
+    return Moment(at_offset, moment_of("--at-time", at_time))
+
+
 def period_of(from_time: str | None, to_time: str | None) -> Period:
     """The period of --from-time and --to-time. Raises UsageError, which names the option."""
     since, until = moment_of("--from-time", from_time), moment_of("--to-time", to_time)

@@ -19,7 +19,6 @@ from pipelines import delta
 from pipelines.clusters.computing import table_of
 from pipelines.delta.contents import ClusterRows, joined, put, put_all
 from pipelines.delta.writing import replace_values
-from pipelines.gold.health import health
 from pipelines.in_memory.branch import branch_batches, holders_of
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Gold, Silver
@@ -35,6 +34,7 @@ from pipelines.large.clusters import (
     record_lengths,
     rows_by_cluster,
 )
+from pipelines.large.health import health
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import ReplayFiles, replayed
 from pipelines.last_build import Building, StepProgress, nobody_asks

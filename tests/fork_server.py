@@ -3,9 +3,10 @@ tests.forked asks for. What is forked is a process of its own, which runs the co
 `main`; all that it leaves out of `python -m jobs.cli` is the start of the interpreter and the
 imports.
 
-    python -m tests.fork_server SOCKET
+    python -m tests.fork_server SOCKET [MODULE...]
 
-SOCKET: the number of an inherited socket, at which tests.forked asks. Linux only.
+SOCKET: the number of an inherited socket, at which tests.forked asks. MODULE: more to import.
+Linux only.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ _MODULES = (
     "jobs.lake.build",
     "jobs.lake.ingest",
 )
-"""What they import starts no thread, which a fork would lose."""
 _CAPABILITY_VERSION_3 = 0x20080522
 _RIGHTS_OF_ROOT = 0b1110
 """CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER."""
@@ -148,8 +148,9 @@ def _drop_rights_of_root() -> None:
 
 
 if __name__ == "__main__":
-    for _name in _MODULES:
+    for _name in (*_MODULES, *sys.argv[2:]):
         importlib.import_module(_name)
+    assert len(os.listdir("/proc/self/task")) == 1, "a fork has one thread of those that are here"
     gc.collect()
     gc.freeze()
     _request = _serve(socket.socket(fileno=int(sys.argv[1])))

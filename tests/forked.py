@@ -19,6 +19,16 @@ from pathlib import Path
 
 from tests.fork_server import MOST_BYTES
 
+_OF_LAKES = frozenset(
+    ("build", "export", "forget", "ingest", "lake", "maintain", "quality", "report", "sql")
+)
+"""Commands that import Arrow."""
+_ARROW = ("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet")
+_WITHOUT_THREADS = {
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Variables of the server alone, whose imports would start threads, which a fork loses."""
 _PIPE_BYTES = 1 << 16
 """What a pipe takes while nobody reads it."""
 
@@ -49,7 +59,8 @@ class Forked:
         self._told, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
             files = [stdin, stdout, stderr, there.fileno()]
-            socket.send_fds(_server(), [message], files)
+            server = _server(has_arrow=not _OF_LAKES.isdisjoint(wanted.arguments[:1]))
+            socket.send_fds(server, [message], files)
         self.pid = self._number()
 
     def poll(self) -> int | None:
@@ -143,13 +154,21 @@ def _umask() -> int:
 
 
 @cache
-def _server() -> socket.socket:
-    """Where to ask the server, which is started for this process when it is needed first."""
+def _server(*, has_arrow: bool) -> socket.socket:
+    """Where to ask the server, which is started for this process when it is needed first.
+    has_arrow: whether it has imported Arrow too, which takes memory of all that it forks."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fork_server", str(there.fileno())],
+            [
+                sys.executable,
+                "-m",
+                "tests.fork_server",
+                str(there.fileno()),
+                *(_ARROW if has_arrow else ()),
+            ],
             stdin=subprocess.DEVNULL,
+            env=os.environ | _WITHOUT_THREADS,
             cwd=Path(__file__).parents[1],
             pass_fds=(there.fileno(),),
         )

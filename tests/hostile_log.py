@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from replica.message.schema import Value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.secret_log import batch, level, write_node
 
 ESCAPES = "\x1b]0;x\x07\x1b[2J"

@@ -10,8 +10,8 @@ from pathlib import Path
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records
 from replica.message.schema import Value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.replica.format.encoded import encode_batch
 
 CLUSTER = "c2VjcmV0LWNsdXN0ZXItMA"

@@ -34,17 +34,20 @@ def test_all_parts_run_and_a_failure_of_the_first_or_the_last_is_told(
         name = Path(folder).name
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"test_{name}.py").write_text(TEST.format(name=name, mark=mark))
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -v\nmarkers =\n  slow\n  spark\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -rA\nmarkers =\n  slow\n  spark\n")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROKEN", broken)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     assert main("not slow", ["replica"], [["replica/later"]], ".") == (1 if broken else 0)
 
     said = capfd.readouterr().out
     for folder in PARTS:
         name = Path(folder).name
-        assert said.count(f"test_of_{name} {'FAILED' if name == broken else 'PASSED'}") == 1
+        # a line of the summary: pytest writes it whole, also while another process's output comes
+        outcome = "FAILED" if name == broken else "PASSED"
+        assert said.count(f"{outcome} {folder}/test_{name}.py::test_of_{name}") == 1
     assert "test_slow" not in said
 
 
@@ -62,4 +65,5 @@ def test_a_mark_that_chooses_no_test_is_a_failure(
     (tmp_path / "test_one.py").write_text(TEST.format(name="one", mark=""))
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  spark\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert main("slwo", ["replica"], [], ".") != 0

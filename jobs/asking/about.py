@@ -1,11 +1,29 @@
-"""The choice of the entities whose changes a command shows."""
+"""What the user asks about: entities whose changes a command shows, and a cluster at a moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jobs.moments import Moment
+from pipelines.lake import Lake
+
 _USER = "User:"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCluster:
+    """A cluster in directories, or in a lake at a moment.
+
+    lake: None where the cluster is in `paths`. cluster: its id; None for the only cluster there.
+    committed_only: whether only records count that are proven to be committed.
+    """
+
+    paths: Sequence[str]
+    lake: Lake | None
+    cluster: str | None
+    moment: Moment
+    committed_only: bool
 
 
 @dataclass(frozen=True, slots=True)

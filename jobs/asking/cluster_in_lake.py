@@ -11,7 +11,7 @@ from jobs.asking.sql_delta_rs import rows
 from jobs.asking.sql_views import HISTORY, literal
 from jobs.moments import Moment
 from jobs.output import ms_of
-from pipelines.gold.rules.health import WATCHED_ENTITIES, cluster_of, steps_of
+from pipelines.in_memory.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.health.log_content import LogContent

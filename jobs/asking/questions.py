@@ -227,7 +227,7 @@ ORDER BY cluster_id, topic, partition_id""",
 _QUORUM = (
     Question(
         "replicas",
-        "Who is behind, and up to where is committed by proof?",
+        "Which replicas are behind, and up to where is the log proven committed?",
         """\
 SELECT cluster_id, node_id AS node, role, leader_epoch AS epoch, log_end_offset AS log_end,
        high_watermark, high_watermark_evidence AS evidence, lag_records, lag_ms, own_records
@@ -254,7 +254,7 @@ ORDER BY cluster_id, node_id, directory_id, source""",
     ),
     Question(
         "growth",
-        "What does the log grow by?",
+        "By which records does the log grow?",
         """\
 SELECT cluster_id, record_type, sum(records) AS records, sum(bytes) AS bytes,
        min(hour) AS first_hour, max(hour) AS last_hour
@@ -264,7 +264,7 @@ ORDER BY cluster_id, bytes DESC, record_type""",
     ),
     Question(
         "large-batches",
-        "How large are batches, to the tail?",
+        "How large are batches, and how large are the largest?",
         """\
 SELECT cluster_id, hour, batches, p50_bytes, p95_bytes, p99_bytes, max_bytes, largest_offset
 FROM gold.batch_sizes
@@ -272,7 +272,7 @@ ORDER BY cluster_id, hour""",
     ),
     Question(
         "retention",
-        "When does the head of each log go, by Kafka's defaults?",
+        "When will the head of each log go, by Kafka's default retention?",
         """\
 SELECT cluster_id, node_id AS node, log_bytes, snapshots, snapshot_bytes, log_bytes_per_day,
        measured_ms, head_goes_at, next_log_start_offset

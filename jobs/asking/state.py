@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobs.asking.about import About
+from jobs.asking.about import About, AskedCluster
 from jobs.asking.query_result import QueryResult, write_answer
 from jobs.choices import check_patterns, fits
 from jobs.directories.looks import branches_in
@@ -23,10 +23,11 @@ from jobs.output import (
     write_json,
     write_line,
 )
-from pipelines.lake import Lake
 from replica.errors import DataError, UsageError
-from replica.metadata.changes import ChangeTeller, NamedChange
-from replica.metadata.image import KINDS, StoredEntity, Write, entity_of
+from replica.metadata.changes.telling import ChangeTeller, NamedChange
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import StoredEntity, entity_of
+from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.state import StateEntity, end_at, last_time, state_at
@@ -65,34 +66,23 @@ class EntityFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
-    """Directories that give states. order: see find_inputs. redactor: None keeps secrets."""
-
-    paths: tuple[str, ...]
-    order: tuple[str, ...] = ()
-    redactor: Redactor | None = None
-
-
 def run(
-    source: Lake | Directories,
+    asked: AskedCluster,
     *,
-    cluster: str | None,
-    moment: Moment,
+    order: tuple[str, ...],
+    redactor: Redactor | None,
     wanted: EntityFilter,
-    committed_only: bool = False,
-    form: str = "text",
+    form: str,
 ) -> int:
-    """Print the entities. Returns 0. form: as of write_answer. Raises KraftlakeError."""
+    """Print the entities. Returns 0. order, redactor: for directories; order: see find_inputs;
+    redactor: None keeps secrets. form: as of write_answer. Raises KraftlakeError."""
     rows: Iterable[Sequence[Any]]
-    if isinstance(source, Lake):
-        from jobs.asking.lake_history import cluster_history  # Directories need no delta-rs.
-
-        history = cluster_history(source, cluster, committed_only=committed_only)
-        end_offset = history.end_offset(moment)
+    if asked.lake is not None:
+        history = _history(asked)
+        end_offset = history.end_offset(asked.moment)
         rows = history.named_entities(end_offset)
     else:
-        end_offset, rows = _of_directories(source, cluster, moment, committed_only)
+        end_offset, rows = _of_directories(asked, order, redactor)
     complain(f"state: at offset {end_offset}")
     shown = (
         (entity, key, value, offset)
@@ -103,19 +93,27 @@ def run(
     return 0
 
 
+def _history(asked: AskedCluster) -> ClusterHistory:
+    from jobs.asking.lake_history import cluster_history  # Directories need no delta-rs.
+
+    assert asked.lake is not None, "directories have no history"
+    return cluster_history(asked.lake, asked.cluster, committed_only=asked.committed_only)
+
+
 def _of_directories(
-    source: Directories, cluster: str | None, moment: Moment, committed_only: bool
+    asked: AskedCluster, order: tuple[str, ...], redactor: Redactor | None
 ) -> tuple[int, list[StateEntity]]:
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
     progress = ProgressLine()
-    with branches_in(source.paths, source.order, cluster, progress) as branches:
+    with branches_in(asked.paths, order, asked.cluster, progress) as branches:
         if len(branches) > 1:
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")
         (branch,) = branches
-        end_offset = _end(branch, moment, branch.proven_end if committed_only else None)
-        held = state_at(branch, end_offset, source.redactor, progress.show)
+        proven_end = branch.proven_end if asked.committed_only else None
+        end_offset = _end(branch, asked.moment, proven_end)
+        held = state_at(branch, end_offset, redactor, progress.show)
     progress.clear()
     if held is None:
         raise UsageError(
@@ -142,18 +140,9 @@ def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
     return min(found, log_end)
 
 
-def run_diff(
-    *,
-    lake: Lake,
-    cluster: str | None,
-    moments: tuple[Moment, Moment],
-    committed_only: bool = False,
-    json_output: bool = False,
-) -> int:
+def run_diff(asked: AskedCluster, *, moments: tuple[Moment, Moment], json_output: bool) -> int:
     """Print the differences at the second moment. Returns 0. Raises KraftlakeError."""
-    from jobs.asking.lake_history import cluster_history
-
-    history = cluster_history(lake, cluster, committed_only=committed_only)
+    history = _history(asked)
     a, b = (history.end_offset(moment) for moment in moments)
     complain(f"state: from offset {a} to {b}")
     for told in differences(history, a, b):

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any
 
-from jobs.asking.asked_cluster import AskedCluster
+from jobs.asking.about import AskedCluster
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
 from replica.health.exposure import (

@@ -12,7 +12,7 @@ from jobs.commands.parameters import Text, argument, option
 from replica.errors import UsageError
 
 if TYPE_CHECKING:
-    from jobs.asking.asked_cluster import AskedCluster
+    from jobs.asking.about import AskedCluster
 
 
 Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
@@ -76,7 +76,7 @@ def sql(
     """
     from jobs.asking import sql as job
     from jobs.asking.sql_request import DELTA_RS, SqlRequest
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import asked_moment
 
     of_views = {"--cluster": cluster, "--at-offset": at_offset, "--at-time": at_time}
     of_a_query = {"--engine": unless(DELTA_RS, engine), **of_views}
@@ -89,7 +89,7 @@ def sql(
         engine=engine,
         form=form_of(json_output, csv, plain_csv),
         tables=tables,
-        moment=Moment(at_offset, moment_of("--at-time", at_time)),
+        moment=asked_moment(at_offset, at_time),
         cluster=cluster,
         question=question,
         questions=questions,
@@ -126,8 +126,7 @@ def state(
     --committed-only stops at the first record that is not proven committed. --at-offset N: records
     below N, without an open transaction. --at-time: records up to and including that time. A moment
     later than the log's end or the newest capture is an error. --diff A B, for a lake: the changes
-    from A to B, offsets or times (a number from 10^12 on is ms). Secrets show as *** and a
-    fingerprint.
+    from A to B, offsets or times (ms from 10^12 on). Secrets show as *** and a fingerprint.
 
     With several of --entity, --topic and --name, an entity must match all of them. From
     directories, --sizes and --exposure show the end of the newest log. --exposure: for each
@@ -150,14 +149,15 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.asking.asked_cluster import asked_cluster
+    from jobs.asking.about import AskedCluster
+    from jobs.moments import asked_moment
 
     exclusive({"PATH": paths, "--lake": lake})
     lake = options.lake_unless(paths, lake, "state")
     of_directories = {"--order": order, "--redact-key": redact_key}
     needs("PATH", paths, of_directories)
-    at = at_offset, at_time
-    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
+    at = asked_moment(at_offset, at_time)
+    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
     shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
     exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
     needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
@@ -191,13 +191,11 @@ def _entities(
     from jobs.asking import state as job
     from jobs.redacting import make_redactor
 
-    directories = job.Directories(asked.paths, order, make_redactor(False, redact_key))
     return job.run(
-        asked.lake or directories,
-        cluster=asked.cluster,
-        moment=asked.moment,
+        asked,
+        order=order,
+        redactor=make_redactor(False, redact_key),
         wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
-        committed_only=asked.committed_only,
         form=form_of(shown.json_output, shown.csv, shown.plain_csv),
     )
 
@@ -212,13 +210,7 @@ def _differences(asked: AskedCluster, shown: _Shown, diff: tuple[str, str]) -> i
     if asked.moment != NOW:
         raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
     a, b = (either_of("--diff", text) for text in diff)
-    return job.run_diff(
-        lake=asked.lake,
-        cluster=asked.cluster,
-        moments=(a, b),
-        committed_only=asked.committed_only,
-        json_output=shown.json_output,
-    )
+    return job.run_diff(asked, moments=(a, b), json_output=shown.json_output)
 
 
 def _of_the_cluster(

@@ -82,9 +82,8 @@ def plan(
     A line `needs` names what the change relies on and no log shows: that enough voters run.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
-    state of a running quorum: it fetches the quorum's log up to the high watermark into a temporary
-    folder, without a node id, so that the leader doesn't list it. It judges each of several changes
-    on the same state, and changes nothing.
+    state of a running quorum: the command fetches its log up to the high watermark into a temporary
+    folder, and the leader doesn't list it. Each change is judged on the same state; none is made.
 
     \b
     Examples:
@@ -98,10 +97,11 @@ def plan(
     each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
     """
     from jobs.asking import preflight as job
-    from jobs.asking.asked_cluster import asked_cluster
+    from jobs.asking.about import AskedCluster
     from jobs.asking.cluster_source import Wanted
     from jobs.asking.state_of_cluster import source_of
     from jobs.directories.broker_defaults import defaults_in
+    from jobs.moments import asked_moment
 
     exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
     lake = None if bootstrap else options.lake_unless(paths, lake, "plan")
@@ -118,8 +118,8 @@ def plan(
 
         with live_quorum(bootstrap, timeout, command_config) as live:
             return judge(lambda: live.cluster(defaults))
-    at = at_offset, at_time
-    asked = asked_cluster(paths, lake, cluster, at, committed_only=committed_only)
+    at = asked_moment(at_offset, at_time)
+    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
     return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
 
 

@@ -167,7 +167,7 @@ def restore(
     examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
     from jobs.directories import restore as job
-    from jobs.moments import Moment, moment_of
+    from jobs.moments import asked_moment
     from replica.metadata.changes.releases import NEWEST_LEVELS
 
     if release not in NEWEST_LEVELS:
@@ -185,7 +185,7 @@ def restore(
             paths=tuple(paths or ()),
             lake=lake,
             cluster=cluster,
-            moment=Moment(at_offset, moment_of("--at-time", at_time)),
+            moment=asked_moment(at_offset, at_time),
             committed_only=committed_only,
             formatted=formatted,
             brokers=job.broker_map(map_brokers),

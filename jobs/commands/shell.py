@@ -1,11 +1,19 @@
-"""The commands for the shell that kraftlake is typed in."""
+"""The command for the shell that kraftlake is typed in: completion, by typer.
+
+The script that a shell loads asks kraftlake itself at each Tab, by an environment variable. So it
+knows this release's commands, with their help texts where the shell shows them.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import Annotated
 
+from typer.completion import get_completion_inspect_parameters, get_completion_script
+
 from jobs.commands.parameters import argument
+from jobs.output import write_text
+from replica.errors import UsageError
 
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
 """The variable by which a shell asks for completions. typer makes its name from the command's."""
@@ -13,12 +21,13 @@ _ASKED_BY = "_KRAFTLAKE_COMPLETE"
 Shell = Annotated[str, argument("SHELL", "bash, zsh or fish.")]
 
 
+_SHELLS = ("bash", "zsh", "fish")
+
+
 def answer_shells() -> None:
     """Let typer answer where a shell asks for completions."""
     if _ASKED_BY in os.environ:
-        from jobs.shell.completion import make_known
-
-        make_known()
+        get_completion_inspect_parameters()
 
 
 def completion(shell: Shell) -> int:
@@ -36,6 +45,8 @@ def completion(shell: Shell) -> int:
 
     Exit codes: 0, 2 usage.
     """
-    from jobs.shell import completion as job
-
-    return job.run(shell, _ASKED_BY)
+    if shell not in _SHELLS:
+        raise UsageError(f"completion {shell}: name one of these shells: {', '.join(_SHELLS)}")
+    script = get_completion_script(prog_name="kraftlake", complete_var=_ASKED_BY, shell=shell)
+    write_text(f"{script}\n")
+    return 0

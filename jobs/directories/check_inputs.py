@@ -16,7 +16,7 @@ from pipelines.capture.grouping import (
     unused_names,
 )
 from replica.check.examined import Examined, examine
-from replica.check.partition_folder import topic_id_in
+from replica.check.partition import topic_id_in
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found

@@ -43,8 +43,9 @@ from replica.format.reading import (
     open_own_file,
 )
 from replica.format.record import Record, records_of
-from replica.format.segment import AnyWalk, LocatedBatch
+from replica.format.segment import AnyWalk
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.scan.segments import is_large, walk
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from jobs.directories.discovering import discovered, unreadable
 from jobs.output import complain
-from replica.check.partition import PartitionFolder
-from replica.check.partition_folder import partition_at, partition_of_file
+from replica.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath

@@ -11,9 +11,8 @@ from jobs.output import ProgressLine, complain
 from replica.check.epochs import leader_changes
 from replica.check.examined import Examined, replica_log, voters_records
 from replica.check.members import by_cluster
-from replica.check.newest import newest_states
+from replica.check.newest import newest_states, stated_voters
 from replica.check.partition import partition_of
-from replica.check.role import stated_voters
 from replica.errors import UsageError
 from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify

@@ -28,16 +28,15 @@ from replica.errors import DataError, UnreadableFileError, UnwritableFileError, 
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
-from replica.format.segment import LocatedBatch
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
+from replica.format.walk import LocatedBatch
 from replica.health.sizes import entity_counts
 from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
-from replica.metadata.image import Image, image_of
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
-from replica.restore.checkpoint import checkpoint
-from replica.restore.formatted import voters_records
+from replica.metadata.image.image import Image
+from replica.metadata.image.texts import image_of
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.restore.checkpoint import checkpoint, voters_records
 from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)

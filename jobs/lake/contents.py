@@ -37,7 +37,7 @@ def run(*, lake: Lake, json_output: bool = False) -> int:
         "replica": [_fields(one) for one in lake_content.replicas(lake)],
         "round": [_round_fields(one) for one in rounds],
         "capture": lake_content.captures(lake),
-        "table": [asdict(one) for one in lake_content.tables(lake, names)],
+        "table": [*lake_content.tables(lake, names)],
         "version": lake_content.versions(lake, names),
     }
     if json_output:

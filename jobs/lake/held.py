@@ -75,17 +75,6 @@ class HeldLog:
         return difference((OffsetRange(self.lowest_start, self.highest_end),), self.held)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldTable:
-    """The newest version of a table: its data files, their bytes and its rows."""
-
-    name: str
-    version: int
-    files: int
-    size_bytes: int
-    rows: int
-
-
 def clusters(lake: Lake) -> list[HeldLog]:
     """The offsets that each cluster holds, in any of its replicas."""
     return _held(lake, _CLUSTER)
@@ -106,14 +95,17 @@ def rounds(lake: Lake) -> list[Round]:
     return [round_of(row) for row in named_rows(lake, rounds_sql("true"))]
 
 
-def tables(lake: Lake, names: Iterable[str]) -> Iterator[HeldTable]:
-    """The tables of these names. Raises UnreadableFileError for a table that can't be opened."""
+def tables(lake: Lake, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The tables of these names, each as name, version (the newest), files (how many data files
+    that has), size_bytes (of these) and rows. Raises UnreadableFileError for a table that can't be
+    opened."""
     for name in names:
         with opened_table(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
         count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
-        rows = next(named_rows(lake, count))["rows"]
-        yield HeldTable(name, table.version(), len(sizes), sum(sizes), rows)
+        of_files = {"files": len(sizes), "size_bytes": sum(sizes)}
+        counted = next(named_rows(lake, count))
+        yield {"name": name, "version": table.version(), **of_files, **counted}
 
 
 def versions(lake: Lake, names: Iterable[str]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from jobs.output import complain, counted, time_text, write_json, write_table
 from pipelines.bronze.plan import IngestPlan, NewCapture, NewRange, plan_of
 from pipelines.capture.looks import Looks
 from pipelines.capture.spool import Spool
-from pipelines.delta import Lake
+from pipelines.lake import Lake
 from replica.metadata.redact import Redactor
 
 _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")

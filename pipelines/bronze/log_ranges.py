@@ -20,7 +20,7 @@ from pipelines.sources.ranges import (
     range_source,
     size_of_file,
 )
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.native import Longs

@@ -24,7 +24,7 @@ from pipelines.delta.small import of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from pipelines.tasks import Tasks
 from replica.format.directory import SegmentFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of

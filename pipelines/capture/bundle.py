@@ -27,7 +27,7 @@ from pipelines.capture.private import (
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
-from replica.format.small_files import size_limit
+from replica.format.listing import size_limit
 
 SUFFIXES = (
     ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz",

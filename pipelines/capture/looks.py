@@ -21,8 +21,7 @@ from pipelines.capture.manifest import manifest_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import Copying, Spool
 from pipelines.lake.seal import OPEN, Seal
-from replica.check.partition import PartitionFolder
-from replica.check.partition_folder import partition_at, partition_of_file
+from replica.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind

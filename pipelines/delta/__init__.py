@@ -1,7 +1,7 @@
 """The only place that writes Delta.
 
-creation     makes tables, and checks them against their contracts, by delta-rs
-tables       thin functions over delta-spark: read, overwrite, merge, remove
+tables       thin functions over delta-spark: read, overwrite, merge, remove; makes tables, and
+             checks them against their contracts, by delta-rs
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from pipelines.delta.changing import replace_by_files
 from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
-from pipelines.delta.creation import ensure_table
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.small import (
     TableRows,
@@ -27,6 +26,7 @@ from pipelines.delta.small import (
     values,
 )
 from pipelines.delta.tables import (
+    ensure_table,
     exists,
     merge,
     overwrite,
@@ -37,31 +37,3 @@ from pipelines.delta.tables import (
 )
 from pipelines.delta.writing import add_values, merge_values
 from pipelines.lake import Lake
-
-__all__ = [
-    "Lake",
-    "NewFile",
-    "PendingAppend",
-    "TableRows",
-    "TableSize",
-    "WriteTarget",
-    "Written",
-    "add_values",
-    "answer",
-    "commit",
-    "ensure_table",
-    "exists",
-    "merge",
-    "merge_values",
-    "overwrite",
-    "read",
-    "read_newest",
-    "register",
-    "remove",
-    "replace_by_files",
-    "rows_where",
-    "size",
-    "text",
-    "vacuum",
-    "values",
-]

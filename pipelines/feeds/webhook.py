@@ -28,7 +28,7 @@ from urllib3.util import Retry
 from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.progress_file import ProgressFile, locked
+from pipelines.feeds.files import ProgressFile, locked
 from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange, Unit
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 

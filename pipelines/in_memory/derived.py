@@ -13,7 +13,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from pipelines.gold.rules.health import looks
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.branch import branch_batches, tails_of
 from pipelines.in_memory.bronze_rows import BronzeRows
@@ -27,7 +26,7 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.epochs import known_epochs
 from pipelines.in_memory.group_finding import group_findings
-from pipelines.in_memory.health import Health, health
+from pipelines.in_memory.health import Health, health, looks
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
 from pipelines.in_memory.metadata import state_ranges
@@ -88,7 +87,7 @@ class Records(Protocol):
         """Rows of gold.state_ranges."""
 
     def health(self, looks: Iterable[Row]) -> Health:
-        """The health of the states that pipelines.gold.rules.health names."""
+        """The health of the states that pipelines.in_memory.health names."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """The rows of pipelines.gold.rules.health."""
+        """The rows of pipelines.in_memory.health."""
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from pipelines.gold.rules.lineage import of_group, refusal
+from pipelines.finding_rows import finding_row
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.committed import AgreedBranch
@@ -16,13 +16,24 @@ from pipelines.in_memory.held import covers, one_row_per_capture
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
 from pipelines.tables.keys import FINDING_KEYS, replica_of
-from replica.check.rule import Family
+from replica.check.catalogue import log
+from replica.check.directory import describe_refusal
+from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
+from replica.check.rule import Family, Finding
+from replica.history.commitment import Losses
+from replica.history.divergence import Relation
+from replica.history.log import OffsetRange
+from replica.metadata.image.replay import Refusal
+from replica.model.keys import ReplicaKey
 
 _COLUMNS = (
     "rule", "severity", "cluster_id", "node_id", "directory_id", "file",
     "position", "offset", "epoch", "message", "capture_id", "family", "subjects",
 )  # fmt: skip
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
+_WORDED = ("cluster_id", "capture_id", "rule", "severity", "offset", "epoch", "message")
+"""The columns of a finding that lacks only its file. capture_id: None where each capture may hold
+the record."""
 _OF_PLACE = ("position", "file", "in_log")
 _NAME = re.compile(r"[^/]+$")
 
@@ -44,7 +55,7 @@ def findings(
     finding of the replica that would be truncated. A conflict, and a divergence in which neither
     replica would win, is a finding of the first of the pair.
     """
-    worded = chain(map(refusal, refused_records(replayed, committed)), *map(of_group, groups))
+    worded = chain(refused_records(replayed, committed), *map(_of_group, groups))
     found = chain(
         bronze.found,
         _of_contents(judged),
@@ -56,19 +67,17 @@ def findings(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """One row where the log holds records that can't be applied, otherwise none: cluster_id,
-    refused (how many), first_refused (dict: offset, record_type, reason, because) and its
-    leader_epoch.
-
-    replayed: a Replayed's `compared`.
-    """
+    """A finding, with the columns _WORDED, where the log holds records that can't be applied;
+    otherwise none. replayed: a Replayed's `compared`."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
     entry = None if first is None else committed.entry(first["offset"])
-    if entry is None:
+    if first is None or entry is None:
         return []
-    what = {"refused": sum(row["refused"] for row in rows), "first_refused": first}
-    return [{"cluster_id": committed.cluster_id, **what, "leader_epoch": entry["leader_epoch"]}]
+    message = describe_refusal(Refusal(**first), sum(row["refused"] for row in rows))
+    place = {"offset": first["offset"], "epoch": entry["leader_epoch"]}
+    found = log.UNAPPLIABLE_RECORD.at("", message, **place)
+    return [_worded(committed.cluster_id, None, found)]
 
 
 def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
@@ -107,3 +116,56 @@ def without_repetitions(found: Iterable[Row]) -> list[Row]:
         key = tuple(one[name] for name in FINDING_KEYS)
         rows.setdefault(key, {name: (_OF_FILES | one)[name] for name in _COLUMNS})
     return list(rows.values())
+
+
+def _of_group(group: Row) -> Iterator[Row]:
+    """The findings on a row of group_findings, as rows with the columns _WORDED. They are told from
+    its columns cluster_id, pairs and contested."""
+    cluster_id = group["cluster_id"]
+    for capture_id, found in _of_pairs(group["pairs"]):
+        yield _worded(cluster_id, capture_id, found)
+    for contested in group["contested"]:
+        offsets = OffsetRange(contested["start"], contested["end"])
+        found = judge_contested(offsets, contested["epoch"])
+        yield _worded(cluster_id, contested["capture_id"], found)
+
+
+def _of_pairs(rows: list[Row]) -> Iterator[tuple[str, Finding]]:
+    """(capture_id, finding) of each pair, in the order of the replicas."""
+    partings: dict[tuple[str, LogParting], list[int]] = {}
+    conflicts: dict[tuple[str, int, int], list[int]] = {}
+    for row in rows:
+        if row["relation"] == Relation.CONFLICT.value:
+            place = row["capture_a"], row["conflict_offset"], row["conflict_epoch"]
+            conflicts.setdefault(place, []).append(row["node_b"])
+        if row["relation"] != Relation.DIVERGED.value:
+            continue
+        a, b = ("a", "b") if row["truncating_node"] != row["node_b"] else ("b", "a")
+        parting = _parting(row, a, b)
+        partings.setdefault((row[f"capture_{a}"], parting), []).append(row[f"node_{b}"])
+    for (capture_id, offset, epoch), others in conflicts.items():
+        yield capture_id, judge_conflict(offset, epoch, others)
+    for (capture_id, parting), others in partings.items():
+        for found in judge_parting(parting, others):
+            yield capture_id, found
+
+
+def _parting(row: Row, loser: str, winner: str) -> LogParting:
+    lost = None
+    if row["truncating_node"] is not None:
+        names = ("committed_lost", "unproven_lost", "superseded_lost")
+        lost = Losses(*(row[name] for name in names))
+    return LogParting(
+        ReplicaKey(row[f"node_{loser}"], row[f"directory_{loser}"]),
+        row["divergence_offset"],
+        row[f"epoch_{loser}"],
+        row[f"epoch_{winner}"],
+        row["truncation_offset"],
+        row["records_lost"],
+        lost,
+    )
+
+
+def _worded(cluster_id: str, capture_id: str | None, found: Finding) -> Row:
+    row = {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}
+    return {name: row[name] for name in _WORDED}

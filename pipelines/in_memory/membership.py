@@ -1,4 +1,4 @@
-"""Findings about the identity that the members of a round claim: replica.check.membership on the
+"""Findings about the ids that the members of a round claim: replica.check.membership on the
 tables.
 
 A round is what was looked at together, so the rules see what one call of `kraftlake check` sees.
@@ -6,33 +6,41 @@ A round is what was looked at together, so the rules see what one call of `kraft
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.gold.rules.membership import told
+from pipelines.finding_rows import finding_row
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
-from pipelines.in_memory.held import HeldBatches, one_row_per_capture
+from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.tables.keys import REPLICA_KEYS, replica_of
-from replica.model.keys import ReplicaId
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from pipelines.tables.keys import replica_of
+from replica.check.membership import GroupMember, judge_membership
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.snapshot import SnapshotName
+from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
+from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys
 
 _ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
-_STATE = ("leader_id", "leader_epoch", "current_voters")
-_NO_STATE: Row = dict.fromkeys(_STATE)
+_NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. row: what the rules need, without the batches. held: a row for each
+    """A capture in a round. member: what the rules need, without the batches. held: a row for each
     batch of its log, in columns of _ENTRY."""
 
     ingest_seq: int
-    row: Row
+    capture_id: str
+    member: GroupMember
     held: npt.NDArray[np.int64]
 
 
@@ -53,41 +61,21 @@ def members_of(
     snapshot_sets: from snapshot_voter_sets. compared: whether another cluster was in its rounds.
     """
     held = HeldBatches(bronze, {})
-    sources = {row["capture_id"]: row["source"] for row in one_row_per_capture(bronze.captures)}
     state = {row["capture_id"]: row for row in bronze.state}
     initial = _initial_voters(snapshot_sets)
     for row in bronze.captures:
         capture_id = row["capture_id"]
-        known = {
-            **{name: row[name] for name in REPLICA_KEYS},
-            "capture_id": capture_id,
-            "source": sources[capture_id],
-            "paths": [file["path"] for file in row["files"]],
-            **{name: state.get(capture_id, _NO_STATE)[name] for name in _STATE},
-            "initial_voters": initial.get(replica_of(row)),
-        }
+        source = held.looks[capture_id]["source"]
+        voters = initial.get(replica_of(row), frozenset())
+        member = _member(row, source, state.get(capture_id, _NO_STATE), voters)
         places = held.places(capture_id) if compared else np.zeros(0, np.int64)
         columns = [getattr(held.batches, name)[places] for name in _ENTRY]
-        yield RoundMember(row["ingest_seq"], known, np.stack(columns, axis=1))
-
-
-def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
-    """The findings of all rounds, as rows with the columns PLACED. members: those of all clusters
-    in the rounds."""
-    rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
-    for member in members:
-        rounds[member.ingest_seq].append(member)
-    for together in rounds.values():
-        entries = _entries(together)
-        unknown = {"first_offset": None, "entries": None}
-        yield from told(
-            [{**one.row, **entries.get(one.row["capture_id"], unknown)} for one in together]
-        )
+        yield RoundMember(row["ingest_seq"], capture_id, member, np.stack(columns, axis=1))
 
 
 def _initial_voters(
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
-) -> dict[ReplicaId, list[Row]]:
+) -> dict[ReplicaId, VoterKeys]:
     """The voters in the bootstrap snapshot of each replica."""
     named: defaultdict[ReplicaId, list[list[Row]]] = defaultdict(list)
     for (cluster_id, node_id, directory_id, end_offset, *_), sets in snapshot_sets.items():
@@ -95,28 +83,73 @@ def _initial_voters(
         if end_offset == BOOTSTRAP_SNAPSHOT.offset and None not in voters:
             replica = ReplicaId(cluster_id, node_id, directory_id)
             named[replica].append([voter for one in voters for voter in one])
-    return {replica: max(sets, key=nulls_first) for replica, sets in named.items()}
-
-
-def _entries(members: Sequence[RoundMember]) -> dict[str, Row]:
-    """By capture_id, for a round with several clusters: first_offset, and `entries`, the batches
-    that hold the first offset of any log of the round."""
-    if len({member.row["cluster_id"] for member in members}) < 2:
-        return {}
-    held = {member.row["capture_id"]: member.held for member in members if len(member.held)}
-    firsts = {capture_id: int(batches[:, 0].min()) for capture_id, batches in held.items()}
-    offsets = sorted(set(firsts.values()))
     return {
-        capture_id: {
-            "first_offset": first,
-            "entries": [one for offset in offsets for one in _holding(held[capture_id], offset)],
-        }
-        for capture_id, first in firsts.items()
+        replica: frozenset(
+            ReplicaKey(voter["voter_id"], voter["directory_id"])
+            for voter in max(sets, key=nulls_first)
+        )
+        for replica, sets in named.items()
     }
 
 
-def _holding(held: npt.NDArray[np.int64], offset: int) -> Iterator[dict[str, int]]:
+def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) -> GroupMember:
+    paths = [file["path"] for file in capture["files"]]
+    names = [(path, classify(os.path.basename(path))) for path in paths]
+    folders = (path.partition("/")[0] for path in paths if "/" in path)
+    directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
+
+    def shown(found: Iterable[str]) -> str:
+        """The file as ingest was told it; the directory where the capture has no such file."""
+        path = next(iter(found), None)
+        return source if path is None else directory.shown_file(path)
+
+    bootstrap = [path for path, name in names if name.snapshot == SnapshotName(BOOTSTRAP_SNAPSHOT)]
+    return GroupMember(
+        replica_of(capture),
+        source,
+        shown(path for path, name in names if name.kind is FileKind.META_PROPERTIES),
+        shown(path for path, name in names if name.kind is FileKind.QUORUM_STATE),
+        shown(bootstrap),
+        leader_id=state["leader_id"],
+        leader_epoch=state["leader_epoch"],
+        current_voters=tuple(state["current_voters"] or ()),
+        initial_voters=initial_voters if bootstrap else frozenset(),
+    )
+
+
+def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
+    """The findings of all rounds, as rows with the columns PLACED. members: those of all clusters
+    in the rounds."""
+    rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
+    for one in members:
+        rounds[one.ingest_seq].append(one)
+    for together in rounds.values():
+        group = _with_entries(together)
+        captures = {member: one.capture_id for member, one in zip(group, together, strict=True)}
+        for member, found in judge_membership(group):
+            capture_id = captures[member]
+            yield {**asdict(member.replica), "capture_id": capture_id, **finding_row(found)}
+
+
+def _with_entries(together: Sequence[RoundMember]) -> list[GroupMember]:
+    """The members of a round. Where it has several clusters: with their first offsets, and with the
+    batches that hold the first offset of any log of the round."""
+    if len({one.member.replica.cluster_id for one in together}) < 2:
+        return [one.member for one in together]
+    firsts = [int(one.held[:, 0].min()) if len(one.held) else None for one in together]
+    offsets = sorted({first for first in firsts if first is not None})
+    return [
+        replace(
+            one.member,
+            first_offset=first,
+            entries={at: batch for at in offsets for batch in _holding(one.held, at)},
+        )
+        for one, first in zip(together, firsts, strict=True)
+    ]
+
+
+def _holding(held: npt.NDArray[np.int64], offset: int) -> Iterator[LogBatch]:
     """The batches that hold an offset."""
-    base_offsets, last_offsets = held[:, 0], held[:, 1]
-    for batch in held[(base_offsets <= offset) & (offset <= last_offsets)].tolist():
-        yield {"offset": offset, **dict(zip(_ENTRY, batch, strict=True))}
+    holds = (held[:, 0] <= offset) & (offset <= held[:, 1])
+    for base, last, epoch, *digest in held[holds].tolist():
+        yield LogBatch(base, last, epoch, tuple(digest))

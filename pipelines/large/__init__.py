@@ -5,4 +5,5 @@
 - `log`: the records as a task reads them, by delta-rs, a piece of the agreed branch at a time.
 - `replay`: which offsets can be replayed, found by tasks; then the replay in parts: each task
   writes data files of the tables that have a row for each record.
+- `health`: the health in the newest state, for which a worker holds that state.
 """

@@ -1,12 +1,18 @@
-"""RunEvents of OpenLineage 2: START and COMPLETE or FAIL of a job, and of its quality checks."""
+"""RunEvents of OpenLineage 2: START and COMPLETE or FAIL of a job, and of its quality checks.
+
+What a job changed in a lake is read from the tables' Delta logs, so no job has to tell.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow.dataset as ds
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import (
     InputDataset,
@@ -34,8 +40,62 @@ from openlineage.client.transport.file import FileConfig, FileTransport
 from openlineage.client.uuid import generate_new_uuid
 
 from pipelines.lake import Lake
-from pipelines.lineage.lake import Assertion, TableState
+from pipelines.lake.delta_rs import newest_versions, open_if_there
+from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
+from pipelines.tables.gold import QUALITY_RESULTS
+from pipelines.tables.of_a_lake import DERIVED
+
+TABLES = (*BRONZE, *DERIVED)
+
+_OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
+_OF_WRITE = ("numOutputRows", "num_added_rows")
+"""Operation metrics in a table's history: Delta's, and delta-rs' name of the same. A MERGE counts
+the rows that it only copied among its output."""
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table at a version; rows: written since an earlier version, NULL where not asked for."""
+
+    contract: Contract
+    version: int
+    rows: int | None = None
+
+
+def versions(lake: Lake) -> dict[str, int]:
+    """The newest version of each table that the lake has, by table name."""
+    return newest_versions(lake, (contract.name for contract in TABLES))
+
+
+def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
+    """The tables with commits since, and the rows that these wrote."""
+    states = []
+    for contract in TABLES:
+        table = open_if_there(lake, contract.name)
+        known = before.get(contract.name, -1)
+        if table is not None and table.version() > known:
+            commits = [one for one in table.history() if one["version"] > known]
+            rows = sum(rows_written(one.get("operationMetrics") or {}) for one in commits)
+            states.append(TableState(contract, table.version(), rows))
+    return states
+
+
+def rows_written(metrics: Mapping[str, Any]) -> int:
+    """Rows that a commit added or changed, by its operation metrics."""
+    names = _OF_MERGE if _OF_MERGE[0] in metrics else _OF_WRITE
+    return sum(int(metrics.get(name) or 0) for name in names)
+
+
+def assertions(lake: Lake, run_id: str) -> list[dict[str, Any]]:
+    """The run's rows of gold.quality_results; none where it judged nothing."""
+    table = open_if_there(lake, QUALITY_RESULTS.name)
+    if table is None:
+        return []
+    rows = table.to_pyarrow_dataset().to_table(filter=ds.field("run_id") == run_id)
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return found
+
 
 PRODUCER = "urn:kraftlake"
 _NAMESPACE = os.environ.get("OPENLINEAGE_NAMESPACE", "kraftlake")
@@ -70,15 +130,18 @@ class Events:
         facets = {"errorMessage": error_message_run.ErrorMessageRunFacet(message, "PYTHON")}
         self._emit(RunState.FAIL, self._job, self._run_id, facets, inputs, outputs)
 
-    def quality(self, judged: Sequence[TableState], found: Sequence[Assertion]) -> None:
-        """The job's quality checks, as a run of their own below it; judged: the tables."""
+    def quality(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """The job's quality checks, as a run of their own below it. found: from `assertions`."""
         run_id = str(generate_new_uuid())
         parent = parent_run.ParentRunFacet(
             parent_run.Run(self._run_id), parent_run.Job(_NAMESPACE, self._job)
         )
+        newest = versions(self._lake)
+        by_table = {one: [row for row in found if row["table_name"] == one.name] for one in TABLES}
         inputs = [
-            read_table(self._lake, one, [a for a in found if a.table == one.contract.name])
-            for one in judged
+            read_table(self._lake, TableState(one, newest[one.name]), rows)
+            for one, rows in by_table.items()
+            if rows
         ]
         for state in (RunState.START, RunState.COMPLETE):
             told = inputs if state is RunState.COMPLETE else []
@@ -120,16 +183,18 @@ def written_path(path: str) -> OutputDataset:
     return OutputDataset(*_named(path))
 
 
-def read_table(lake: Lake, table: TableState, found: Sequence[Assertion] = ()) -> InputDataset:
-    """A table that a job reads; found: what its quality checks say of it."""
+def read_table(
+    lake: Lake, table: TableState, found: Sequence[Mapping[str, Any]] = ()
+) -> InputDataset:
+    """A table that a job reads. found: its rows of gold.quality_results."""
     asserted = [
         data_quality_assertions_dataset.Assertion(
-            assertion=one.expectation,
-            success=one.success,
-            column=one.columns[0] if len(one.columns) == 1 else None,
-            severity=_SEVERITY[one.action],
-            name=one.meaning,
-            actual=f"{one.unexpected_rows} unexpected rows",
+            assertion=one["expectation"],
+            success=one["success"],
+            column=one["columns"][0] if len(one["columns"]) == 1 else None,
+            severity=_SEVERITY[one["action"]],
+            name=one["meaning"],
+            actual=f"{one['unexpected_rows']} unexpected rows",
         )
         for one in found
     ]

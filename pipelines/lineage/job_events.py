@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,12 +85,12 @@ class _RunEvents:
             self._events = None
 
     def start(self, file: str, paths: Sequence[str], tables: str | None) -> None:
-        from pipelines.lineage import events, lake
+        from pipelines.lineage import events
 
-        self._before = lake.versions(self._lake)
+        self._before = events.versions(self._lake)
         read = [
-            lake.TableState(one, self._before[one.name])
-            for one in lake.TABLES
+            events.TableState(one, self._before[one.name])
+            for one in events.TABLES
             if tables in (one.name, one.schema_name) and one.name in self._before
         ]
         self._inputs = [
@@ -101,11 +101,11 @@ class _RunEvents:
         self._events.start(self._inputs)
 
     def end(self, failure: str | None) -> None:
-        from pipelines.lineage import events, lake
+        from pipelines.lineage import events
 
         if self._events is None:
             return
-        changed = lake.changed(self._lake, self._before)
+        changed = events.changed(self._lake, self._before)
         outputs = [
             *(events.written_table(self._lake, one) for one in changed),
             *(events.written_path(path) for path in self._writes),
@@ -114,14 +114,9 @@ class _RunEvents:
             self._events.complete(self._inputs, outputs)
         else:
             self._events.fail(self._inputs, outputs, failure)
-        found = lake.assertions(self._lake, self._run_id)
+        found = events.assertions(self._lake, self._run_id)
         if found:
-            names = {one.table for one in found}
-            newest = lake.versions(self._lake)
-            judged = [
-                lake.TableState(one, newest[one.name]) for one in lake.TABLES if one.name in names
-            ]
-            self._events.quality(judged, found)
+            self._events.quality(found)
         self._events.close()
 
 
@@ -129,25 +124,25 @@ FILE_VARIABLE = "KRAFTLAKE_LINEAGE"
 _CONFIG = "openlineage.yml"
 
 
-def wanted_transport(environment: Mapping[str, str] = os.environ) -> str | None:
+def wanted_transport() -> str | None:
     """A file that events are appended to, "" where OpenLineage's own settings say, None for off.
 
     UsageError: conf/kraftlake.toml is not understood.
     """
-    if environment.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return None
-    named = environment.get(FILE_VARIABLE)
+    named = os.environ.get(FILE_VARIABLE)
     if named:
         return named
-    if _has_own_settings(environment):
+    if _has_own_settings():
         return ""
     return read_defaults(conf_directory()).lineage_file
 
 
-def _has_own_settings(environment: Mapping[str, str]) -> bool:
-    if environment.get("OPENLINEAGE_URL") or environment.get("OPENLINEAGE_CONFIG"):
+def _has_own_settings() -> bool:
+    if os.environ.get("OPENLINEAGE_URL") or os.environ.get("OPENLINEAGE_CONFIG"):
         return True
-    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in environment):
+    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
         return True
     return any((folder / _CONFIG).is_file() for folder in _folders())
 

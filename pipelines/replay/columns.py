@@ -18,8 +18,8 @@ from pipelines.replay.entries import (
     stored_record,
 )
 from replica.message.primitives import uuid_text
-from replica.metadata.image import BROADCAST, KEY_FIELDS, PartitionKey, key_of
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, PartitionKey, key_of
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.metadata.variant_reader import variant_json

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from replica.format.control import ControlType, control_key, decode_control
-from replica.metadata.image import PartitionKey, ReplayedRecord
-from replica.metadata.plain_reader import from_plain
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.image.partitioning import PartitionKey
+from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.json_text import from_plain
 from replica.metadata.record import UnknownRecord
 from replica.scan.native import Longs
 from replica.scan.version_input import NOWHEN, VersionRows

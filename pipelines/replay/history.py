@@ -20,15 +20,12 @@ from pipelines.replay.written import (
     Since,
     written_rows,
 )
-from replica.metadata.changes import ChangeTeller, name_of, topic_names_around
-from replica.metadata.image import (
-    EntityKind,
-    Image,
-    Refusal,
-    ReplayedRecord,
-    VersionedReplay,
-    Write,
-)
+from replica.metadata.changes.naming import name_of
+from replica.metadata.changes.telling import ChangeTeller, topic_names_around
+from replica.metadata.image.image import Image
+from replica.metadata.image.kind import EntityKind
+from replica.metadata.image.replay import Refusal, ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay, Write
 from replica.metadata.record import UnknownRecord
 
 _ROWS_AT_ONCE = 8192

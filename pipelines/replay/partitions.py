@@ -18,12 +18,14 @@ import pyarrow as pa
 from pipelines.replay.entries import Entries
 from pipelines.replay.parts import Part
 from pipelines.replay.written import CHANGE, VERSION, WRITTEN, Since, written
-from replica.metadata.changes import ChangeTeller
-from replica.metadata.image import KIND_OF, EntityKind, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.changes.telling import ChangeTeller
+from replica.metadata.codec import encode
+from replica.metadata.image.image import KIND_OF
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.partition import Partition, fields_of
-from replica.metadata.image.replay import MARKERS
+from replica.metadata.image.replay import MARKERS, ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay, Write
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.writer import encode
 from replica.scan.native import Longs
 from replica.scan.partition_versions import PartitionVersions, ToldVersions
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows

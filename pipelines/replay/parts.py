@@ -27,7 +27,10 @@ from pipelines.replay.entries import (
     stretches,
 )
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
-from replica.metadata.image import EMPTY, Entity, Image, Replay, ReplayedRecord, key_of, owner_of
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.kind import Entity
+from replica.metadata.image.partitioning import key_of, owner_of
+from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.scan.version_input import MOST_ROWS
 
 IN_SNAPSHOT = -1

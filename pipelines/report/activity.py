@@ -13,7 +13,7 @@ from pipelines.report.evidence import Activity
 from pipelines.report.source import Row
 from pipelines.report.svg import Scale, box, drawing, line, text
 from pipelines.report.words import duration_text
-from replica.metadata.changes import CHANGES
+from replica.metadata.changes.catalogue import CHANGES
 
 _HEAD, _BAR, _GAP = 18, 26, 8
 

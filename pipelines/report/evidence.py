@@ -18,6 +18,13 @@ MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
 """For how many divergences the branches are decoded. Other divergences are only in the table."""
 MAX_TRUNCATIONS_DECODED = 3
+_QUERIES = (
+    queries.rounds, queries.replicas, queries.captures, queries.unbuilt, queries.epochs,
+    queries.leaders, queries.relations, queries.partings, queries.truncations,
+    queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
+    queries.health, queries.damage,
+)  # fmt: skip
+"""The queries about every cluster. Their answers are the fields of Evidence by the same names."""
 
 
 @dataclass(frozen=True)
@@ -105,26 +112,7 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
     """Ask all queries about the cluster of `summary`, a row of queries.CLUSTERS. Raises
     KraftlakeError."""
     cluster = str(summary["cluster_id"])
-    plain: dict[str, Any] = {
-        name: source.figure(query(cluster))
-        for name, query in {
-            "rounds": queries.rounds,
-            "replicas": queries.replicas,
-            "captures": queries.captures,
-            "unbuilt": queries.unbuilt,
-            "epochs": queries.epochs,
-            "leaders": queries.leaders,
-            "relations": queries.relations,
-            "partings": queries.partings,
-            "truncations": queries.truncations,
-            "truncated_types": queries.truncated_types,
-            "snapshot_counts": queries.snapshot_counts,
-            "snapshots": queries.snapshots,
-            "findings": queries.findings,
-            "health": queries.health,
-            "damage": queries.damage,
-        }.items()
-    }
+    plain: dict[str, Any] = {one.__name__: source.figure(one(cluster)) for one in _QUERIES}
     typed = change_queries.CHANGES in source.tables
     newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
     found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)

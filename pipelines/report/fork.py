@@ -22,7 +22,7 @@ def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int])
     middle = height / 2
     parts = [
         *_common(parting, middle),
-        _knot(middle),
+        element("circle", cx=percent(_TRUNK), cy=f"{middle:g}", r="5", class_="knot"),
     ]
     for place, branch in enumerate(branches):
         y = _ROW * place + 24
@@ -66,7 +66,3 @@ def _words(
     who = listed([names.name(one) for one in branch.replicas], limit=4)
     noun = "node" if len(branch.replicas) == 1 else "nodes"
     return f"epoch {branch.epoch}{led}{end}", f"{noun} {who}: {fate}"
-
-
-def _knot(y: float) -> Markup:
-    return element("circle", cx=percent(_TRUNK), cy=f"{y:g}", r="5", class_="knot")

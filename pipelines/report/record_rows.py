@@ -11,8 +11,7 @@ from typing import Any
 from pipelines.report.partings import Replica
 from pipelines.report.source import Row
 from replica.errors import DataError
-from replica.metadata.json_text import json_text
-from replica.metadata.plain_reader import from_plain
+from replica.metadata.json_text import from_plain, json_text
 
 
 @dataclass(frozen=True)

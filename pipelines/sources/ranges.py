@@ -23,7 +23,7 @@ from replica.format.batch import LENGTH_PREFIX
 from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, VanishedFileError, open_file
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.scan.arrow import BatchScan
 from replica.scan.columns import BATCH_SCHEMA
 from replica.scan.compact import column_of, next_offsets

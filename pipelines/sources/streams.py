@@ -34,7 +34,7 @@ from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format.batch import HEADER, BatchHeader, decode_header, encode_header
 from replica.format.file_names import classify
 from replica.format.reading import VanishedFileError
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.scan.segments import scan
 
 Position = list[int]

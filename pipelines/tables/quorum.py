@@ -6,17 +6,20 @@ from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
 from pipelines.tables.contract import Contract, optional, required
 from pipelines.tables.silver import VOTERS
 
-_CLUSTER = required("cluster_id string", "the cluster")
-_HOUR = optional("hour timestamp", "start of the hour; NULL where the time isn't known")
+_CLUSTER = required("cluster_id string", "id of the cluster")
+_HOUR = optional("hour timestamp", "start of the hour; NULL where the time is unknown")
 _LOOK = (
-    required("capture_group string", "the captures looked at together"),
-    required("capture_id string", "the capture"),
+    required("capture_group string", "id of the capture group: captures that were made together"),
+    required("capture_id string", "id of the capture"),
     required(
         "captured_at timestamp",
-        "when the directory was looked at; where nothing told that, when it was ingested",
+        "time at which the directory was looked at; the time of the ingest where that is unknown",
     ),
-    optional("round_name string", "the capture's name in ingest --order; NULL without --order"),
-    required("is_latest boolean", "the cluster's newest capture group"),
+    optional(
+        "round_name string",
+        "name of the capture's round, given by ingest --order; NULL without --order",
+    ),
+    required("is_latest boolean", "true for the cluster's newest capture group"),
 )
 
 REPLICA_STATUS = Contract(
@@ -27,77 +30,112 @@ REPLICA_STATUS = Contract(
         *_LOOK,
         optional(
             "role string",
-            "leader, follower, observer, candidate or unattached, by quorum-state and its own "
-            "voters; NULL without a quorum-state to read",
+            "leader, follower, observer, candidate or unattached, as quorum-state and the "
+            "replica's own voter set show; NULL if quorum-state can't be read",
         ),
-        optional("is_voter boolean", "whether its own newest voters name it; NULL: unknown"),
-        optional("leader_id int", "its leader by quorum-state, NULL where it knows none"),
-        optional("leader_epoch int", "its epoch by quorum-state"),
-        optional("voted_id int", "whom it voted for in that epoch, NULL: nobody"),
-        optional("voted_directory_id string", "directory of that vote, NULL: not told"),
-        required("log_start_offset bigint", "offsets below it may be gone"),
-        required("log_end_offset bigint", "LEO, exclusive"),
-        optional("last_epoch int", "epoch of its last batch; NULL for an empty log"),
-        optional("last_append_time timestamp", "newest record time of its log"),
-        optional("snapshot_end_offset bigint", "its newest whole snapshot, 0-0 apart; exclusive"),
+        optional(
+            "is_voter boolean",
+            "true if the newest voter set that the replica has names it; NULL if unknown",
+        ),
+        optional(
+            "leader_id int", "node id of the leader in quorum-state; NULL where it names none"
+        ),
+        optional("leader_epoch int", "epoch in quorum-state"),
+        optional("voted_id int", "node id for which the node voted in that epoch; NULL for nobody"),
+        optional("voted_directory_id string", "directory id for which it voted; NULL if unknown"),
+        required(
+            "log_start_offset bigint", "first offset of the log; records below it may be deleted"
+        ),
+        required("log_end_offset bigint", "log end offset, exclusive"),
+        optional("last_epoch int", "epoch of the log's last batch; NULL for an empty log"),
+        optional("last_append_time timestamp", "time of the newest record in the log"),
+        optional(
+            "snapshot_end_offset bigint",
+            "end offset of the replica's newest whole snapshot, exclusive; the snapshot 0-0 "
+            "doesn't count",
+        ),
         optional("snapshot_epoch int", "epoch of that snapshot"),
         optional(
             "high_watermark bigint",
-            "a lower bound, exclusive: all below is proven committed; NULL where nothing is",
+            "lower bound of the high watermark, exclusive: all records below are proven "
+            "committed; NULL if none is",
         ),
         optional(
             "high_watermark_evidence string",
-            "majority: voters hold an entry of an epoch beyond which none of them knows any; "
-            "snapshot: one contains it",
+            "how that is proven. majority: a majority of the voters holds an entry, and "
+            "none of them knows a newer epoch. snapshot: a snapshot contains it",
         ),
         optional(
-            "evidence_offset bigint", "the entry that proves it, or the snapshot's last offset"
+            "evidence_offset bigint",
+            "offset of the entry that proves it, or last offset that the snapshot contains",
         ),
         optional("evidence_epoch int", "epoch of that entry"),
-        optional("evidence_holders array<int>", "node ids of who holds it; empty for a snapshot"),
-        optional("agreed_end_offset bigint", "end of what it shares with the agreed branch"),
-        optional("own_records bigint", "records from there on, which the branch has not"),
-        optional("lag_records bigint", "offsets of the agreed branch that it lacks at the end"),
-        optional("lag_ms bigint", "the same between the times of the last shared records, ms"),
+        optional(
+            "evidence_holders array<int>",
+            "node ids of the voters that hold this entry; empty for a snapshot",
+        ),
+        optional(
+            "agreed_end_offset bigint",
+            "end offset (exclusive) up to which the log is the same as the agreed branch",
+        ),
+        optional(
+            "own_records bigint",
+            "number of the replica's records from there on, which the branch lacks",
+        ),
+        optional(
+            "lag_records bigint",
+            "number of offsets at the end of the agreed branch that the replica lacks",
+        ),
+        optional(
+            "lag_ms bigint",
+            "time (ms) by which the replica's newest record on the agreed branch is older than the "
+            "newest one that a replica of the group has",
+        ),
     ),
     keys=("cluster_id", "capture_group", "capture_id"),
 )
 
 ELECTIONS = Contract(
     name="gold.elections",
-    description="Elections an hour: leader epochs that began, and epochs without any leader.",
+    description="Elections by the hour: leader epochs that began, and epochs without a leader.",
     columns=(
         _CLUSTER,
         _HOUR,
-        required("elections bigint", "leader epochs that began"),
-        required("leaders array<int>", "node ids of their leaders"),
+        required("elections bigint", "number of leader epochs that began in the hour"),
+        required("leaders array<int>", "node ids of the leaders of these epochs"),
         required(
             "leaderless_epochs bigint",
-            "epochs that no log knows: nobody won, or who won wrote nothing; in the hour of the "
-            "next leader, or of the first capture whose quorum-state is past them",
+            "number of epochs without a record in any log: nobody won, or the winner wrote "
+            "nothing. They count in the hour of the next leader, or of the first capture "
+            "whose quorum-state has a newer epoch",
         ),
-        optional("shortest_ms bigint", "the shortest of the epochs that have ended, ms"),
+        optional(
+            "shortest_ms bigint", "length (ms) of the shortest of these epochs that has ended"
+        ),
     ),
     keys=("cluster_id", "hour"),
 )
 
 VOTES = Contract(
     name="gold.votes",
-    description="Every vote that a LEADER_CHANGE record or a quorum-state tells of.",
+    description="Every vote that a LEADER_CHANGE record or a quorum-state file names.",
     columns=(
         _CLUSTER,
-        required("epoch int", "the epoch voted in"),
-        required("voter_id int", "node id of who voted"),
-        required("candidate_id int", "node id of whom it voted for"),
+        required("epoch int", "epoch of the vote"),
+        required("voter_id int", "node id of the voter"),
+        required("candidate_id int", "node id for which it voted"),
         required(
             "voter_directory_ids array<string>",
-            "directories of the voter; empty where only a static quorum's record tells",
+            "directory ids of the voter; empty if only a record of a static quorum names "
+            "the vote, which has none",
         ),
-        required("sources array<string>", "leader_change, quorum_state"),
-        optional("is_elected boolean", "whether the candidate led; NULL where no leader is known"),
+        required("sources array<string>", "where the vote stands: leader_change, quorum_state"),
+        optional(
+            "is_elected boolean", "true if the candidate became leader; NULL if no leader is known"
+        ),
         required(
             "is_double boolean",
-            "the voter voted for another one in this epoch too, which Raft forbids",
+            "true if the voter also voted for another node in this epoch, which Raft forbids",
         ),
     ),
     keys=("cluster_id", "epoch", "voter_id", "candidate_id"),
@@ -105,24 +143,25 @@ VOTES = Contract(
 
 VOTER_BELIEFS = Contract(
     name="gold.voter_beliefs",
-    description="Whom each replica of each capture group takes for the voters, source by source.",
+    description="The voters as each replica of each capture group names them, by source.",
     columns=(
         *REPLICA,
         *_LOOK,
         required(
             "source string",
-            "configuration: controller.quorum.voters; quorum_state; log: its newest voters "
-            "record, else LEADER_CHANGE; snapshot: its newest whole one; meta_properties: which "
-            "voter it could be itself",
+            "where the voters are named. configuration: in controller.quorum.voters; "
+            "quorum_state; log: in the newest voters record, else LEADER_CHANGE; snapshot: "
+            "in the newest whole one; meta_properties: only the voter that the node itself "
+            "could be",
         ),
-        optional("offset bigint", "the record's offset; a snapshot's end offset; else NULL"),
+        optional("offset bigint", "offset of the record, or end offset of the snapshot; else NULL"),
         optional("epoch int", "epoch of the record, snapshot or quorum-state"),
-        required(f"voters {VOTERS}", "the voters by id"),
+        required(f"voters {VOTERS}", "the voters, sorted by id"),
         optional(
             "agrees boolean",
-            "same ids, and directories where both name them, as the newest log of the group has; "
-            "NULL for an older set that its own newer one replaced, and for meta_properties of who "
-            "is no voter",
+            "true if ids, and directories where both name them, are those in the newest log "
+            "of the group; NULL for a set that a newer set in the node's own log replaced, "
+            "and for meta_properties of a node that is no voter",
         ),
     ),
     keys=("cluster_id", "capture_group", "capture_id", "source"),
@@ -130,16 +169,16 @@ VOTER_BELIEFS = Contract(
 
 LOG_GROWTH = Contract(
     name="gold.log_growth",
-    description="The agreed branch an hour and record type: what the metadata log grows by.",
+    description="Growth of the metadata log by hour and record type, on the agreed branch.",
     columns=(
         _CLUSTER,
         _HOUR,
-        required("record_type string", "Kafka's name, such as NO_OP_RECORD"),
-        required("records bigint", "records of the type"),
+        required("record_type string", "Kafka's name of the record type, such as NO_OP_RECORD"),
+        required("records bigint", "number of records of this type"),
         required(
             "bytes bigint",
-            "their part of their batches, headers included: by length, a secret record's "
-            "unknown length counted as 0",
+            "bytes of these records with their share of the batches' headers; the share "
+            "goes by length, and a secret record's unknown length counts as 0",
         ),
     ),
     keys=("cluster_id", "hour", "record_type"),
@@ -147,23 +186,38 @@ LOG_GROWTH = Contract(
 
 SNAPSHOT_CADENCE = Contract(
     name="gold.snapshot_cadence",
-    description="Each snapshot that a replica was seen to hold, and what came since the last one.",
+    description="Each snapshot that a replica was seen to hold, and what came since the "
+    "snapshot before.",
     columns=(
         *REPLICA,
-        required("end_offset bigint", "exclusive end of what it contains"),
-        required("epoch int", "epoch of the last contained record, by its name"),
-        required("size_bytes bigint", "the file's size"),
-        required("record_count bigint", "records, delimiters included"),
-        optional("last_contained_log_timestamp timestamp", "append time of its last record"),
-        optional("previous_end_offset bigint", "of the replica's snapshot before, 0-0 apart"),
-        optional("records_since bigint", "offsets since that one"),
-        optional("ms_since bigint", "append time since that one, ms"),
-        optional("log_bytes_since bigint", "bytes of the log since; NULL where some are gone"),
+        required(
+            "end_offset bigint",
+            "end offset of the snapshot, exclusive: it contains the records below this offset",
+        ),
+        required(
+            "epoch int", "epoch of the last record that the snapshot contains, from the file's name"
+        ),
+        required("size_bytes bigint", "size of the file in bytes"),
+        required("record_count bigint", "number of records, with header and footer"),
+        optional(
+            "last_contained_log_timestamp timestamp",
+            "append time of the last record that the snapshot contains",
+        ),
+        optional(
+            "previous_end_offset bigint",
+            "end offset of the replica's snapshot before this one; the snapshot 0-0 doesn't count",
+        ),
+        optional("records_since bigint", "number of offsets since that snapshot"),
+        optional("ms_since bigint", "time (ms) between the last records of the two snapshots"),
+        optional(
+            "log_bytes_since bigint",
+            "bytes of the log since that snapshot; NULL if some of them are deleted",
+        ),
         optional(
             "reached string",
-            "which of Kafka's defaults that is: bytes "
+            "which of Kafka's default limits was reached: bytes "
             "(metadata.log.max.record.bytes.between.snapshots, 20 MiB), interval "
-            "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL where not known",
+            "(metadata.log.max.snapshot.interval.ms, 1 h) or neither; NULL if unknown",
         ),
     ),
     keys=(*REPLICA_KEYS, "end_offset", "epoch"),
@@ -171,23 +225,23 @@ SNAPSHOT_CADENCE = Contract(
 
 BATCH_SIZES = Contract(
     name="gold.batch_sizes",
-    description="The batches of the agreed branch an hour: their sizes, to the tail.",
+    description="Sizes of the agreed branch's batches by the hour, up to the largest.",
     columns=(
         _CLUSTER,
         _HOUR,
-        required("batches bigint", "batches by their newest record"),
-        required("records bigint", "records in them"),
-        required("bytes bigint", "bytes in them, headers included"),
+        required("batches bigint", "number of batches whose newest record is of this hour"),
+        required("records bigint", "number of records in these batches"),
+        required("bytes bigint", "bytes of these batches, with their headers"),
         *(
             required(f"{name}_bytes bigint", f"{text}, bytes")
             for name, text in (
-                ("p50", "median of a batch"),
-                ("p95", "95th percentile"),
-                ("p99", "99th percentile"),
-                ("max", "the largest; Kafka's limit is 8 MiB"),
+                ("p50", "median of the batches' sizes"),
+                ("p95", "95th percentile of the batches' sizes"),
+                ("p99", "99th percentile of the batches' sizes"),
+                ("max", "size of the largest batch (Kafka's limit is 8 MiB)"),
             )
         ),
-        required("max_records bigint", "records of the batch with the most"),
+        required("max_records bigint", "number of records of the batch that has most"),
         required("largest_offset bigint", "base offset of the largest batch"),
     ),
     keys=("cluster_id", "hour"),
@@ -195,36 +249,44 @@ BATCH_SIZES = Contract(
 
 RETENTION_FORECAST = Contract(
     name="gold.retention_forecast",
-    description="When each replica's log head goes, by Kafka's default retention.",
+    description="When the head of each replica's log will go, by Kafka's default retention.",
     columns=(
         *REPLICA,
-        required("capture_id string", "its newest capture"),
-        required("log_bytes bigint", "bytes of its .log files"),
-        required("snapshots bigint", "complete snapshots, 0-0 included"),
-        required("snapshot_bytes bigint", "bytes of them"),
+        required("capture_id string", "capture_id of the replica's newest capture"),
+        required("log_bytes bigint", "bytes of the replica's .log files"),
+        required("snapshots bigint", "number of complete snapshots, with 0-0"),
+        required("snapshot_bytes bigint", "bytes of these snapshots"),
         optional(
             "log_bytes_per_day bigint",
-            "growth of the agreed branch over its newest 7 days; NULL without a span of time",
+            "growth of the agreed branch per day, over its newest 7 days; NULL if it has "
+            "records of one moment only",
         ),
-        optional("measured_ms bigint", "the span of record times that growth was measured over"),
+        optional(
+            "measured_ms bigint", "span of record times (ms) over which the growth was measured"
+        ),
         optional(
             "snapshot_bytes_per_day bigint",
-            "the newest snapshot's size by the time since the one before; NULL without one",
+            "bytes of new snapshots in a day: the newest one's size over the time between the "
+            "newest two; NULL without two snapshots",
         ),
         optional(
             "bytes_reached_at timestamp",
-            "when log and snapshots exceed metadata.max.retention.bytes (100 MiB) at that growth; "
-            "NULL without growth, or beyond 1000 years",
+            "time at which log and snapshots will exceed metadata.max.retention.bytes (100 "
+            "MiB) at that growth; NULL without growth, or if it is over 1000 years away",
         ),
         optional(
             "ms_reached_at timestamp",
-            "when the oldest snapshot is older than metadata.max.retention.ms (7 days)",
+            "time from which the oldest snapshot is older than metadata.max.retention.ms (7 days)",
         ),
         optional(
             "head_goes_at timestamp",
-            "the earlier one; NULL while there are no two snapshots: Kafka keeps the last one",
+            "time at which the head of the log will be deleted: the earlier of the two; "
+            "NULL if there are no two snapshots, because Kafka keeps the last one",
         ),
-        optional("next_log_start_offset bigint", "the second oldest snapshot's end, from then on"),
+        optional(
+            "next_log_start_offset bigint",
+            "log start offset from then on: the end of the second oldest snapshot",
+        ),
     ),
     keys=REPLICA_KEYS,
 )

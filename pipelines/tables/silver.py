@@ -17,24 +17,34 @@ LEADER_EPOCHS = Contract(
     description="The leader epochs that one capture of one replica knows, from three sources.",
     columns=(
         *REPLICA,
-        required("capture_id string", "the capture"),
+        required("capture_id string", "id of the capture"),
         required("epoch int", "leader epoch"),
         optional(
             "start_offset bigint",
-            "first offset of the epoch in this replica's .log files, leftovers below the log "
-            "start included; NULL where only the checkpoint knows the epoch",
+            "first offset of the epoch in this replica's .log files, also below the log "
+            "start; NULL if only leader-epoch-checkpoint has the epoch",
         ),
-        optional("end_offset bigint", "where the next epoch starts, or LEO; exclusive"),
-        optional("leader_id int", "leader by the LEADER_CHANGE record, NULL without it"),
-        optional(f"voters {LEADER_VOTERS}", "voters by that record"),
         optional(
-            f"granting_voters {LEADER_VOTERS}", "voters who granted their vote, by that record"
+            "end_offset bigint",
+            "end offset of the epoch, exclusive: the start of the next epoch, or the log "
+            "end offset",
         ),
-        optional("started_at timestamp", "time of that record"),
-        required("in_batches boolean", "batches carry the epoch"),
-        required("in_control_record boolean", "its LEADER_CHANGE record is here"),
-        required("in_checkpoint boolean", "leader-epoch-checkpoint has it"),
-        required("agrees boolean", "the three sources don't contradict"),
+        optional(
+            "leader_id int",
+            "node id of the leader in the epoch's LEADER_CHANGE record; NULL without the record",
+        ),
+        optional(f"voters {LEADER_VOTERS}", "voters that this record names"),
+        optional(
+            f"granting_voters {LEADER_VOTERS}",
+            "voters that granted the leader their vote, as this record names them",
+        ),
+        optional("started_at timestamp", "time of this record"),
+        required("in_batches boolean", "true if batches have the epoch"),
+        required(
+            "in_control_record boolean", "true if the log has the epoch's LEADER_CHANGE record"
+        ),
+        required("in_checkpoint boolean", "true if leader-epoch-checkpoint has the epoch"),
+        required("agrees boolean", "true if the three sources don't contradict each other"),
     ),
     keys=(*REPLICA_KEYS, "capture_id", "epoch"),
 )
@@ -45,29 +55,34 @@ VOTER_SETS = Contract(
     columns=(
         *REPLICA,
         optional(
-            "offset bigint", "the record's offset; a snapshot's end offset; NULL for quorum-state"
+            "offset bigint",
+            "offset of the record, or end offset of the snapshot; NULL for quorum-state",
         ),
         required("epoch int", "epoch of the record, snapshot or quorum-state"),
         required(
             f"voters {VOTERS}",
-            "the voters by id; directory, endpoints and versions NULL in a static quorum",
+            "the voters, sorted by id; directory, endpoints and versions are NULL in a "
+            "static quorum",
         ),
-        required("source string", "kraft_voters, snapshot, leader_change or quorum_state"),
+        required(
+            "source string",
+            "where the voter set stands: kraft_voters, snapshot, leader_change or quorum_state",
+        ),
     ),
     keys=(*REPLICA_KEYS, "source", "offset", "epoch"),
 )
 
 COMMITTED_LOG = Contract(
     name="silver.committed_log",
-    description="The branch that a cluster's replicas agree on, to its end: one row an offset.",
+    description="The branch that a cluster's replicas agree on: one row for each offset.",
     columns=(
-        required("cluster_id string", "the cluster"),
+        required("cluster_id string", "id of the cluster"),
         required("offset bigint", "the record's offset"),
-        required("leader_epoch int", "epoch of its batch"),
-        required("crc bigint", "crc of its batch in bronze.log_batches"),
+        required("leader_epoch int", "epoch of the record's batch"),
+        required("crc bigint", "crc of the record's batch in bronze.log_batches"),
         required(
             "commitment string",
-            "proven: a majority or a snapshot shows that it is committed; unproven: nothing does",
+            "proven if a majority or a snapshot shows that the record is committed, else unproven",
         ),
     ),
     keys=("cluster_id", "offset"),

@@ -19,8 +19,9 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
-from replica.metadata.image import Image, Refusal
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan import frames
 from replica.scan.bulk_replay import BulkReplay

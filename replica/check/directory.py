@@ -30,7 +30,8 @@ from replica.check.snapshots import (
     snapshot_verdicts,
 )
 from replica.check.state_files import judge_state_files, known_of
-from replica.metadata.image import Image, Refusal
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)

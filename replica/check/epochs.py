@@ -13,7 +13,8 @@ from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.format.control import LeaderChange
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch, chosen, numbers_of
+from replica.format.segment import chosen, numbers_of
+from replica.format.walk import LocatedBatch
 
 CHURN_EPOCHS = 20
 """This number of epochs within CHURN_MS makes a finding."""

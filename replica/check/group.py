@@ -13,17 +13,24 @@ from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
 from replica.check.members import members_of
 from replica.check.membership import judge_membership
-from replica.check.newest import ClusterState, cluster_id_of, cluster_state, is_among, tells_newest
+from replica.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_state,
+    is_among,
+    newest_directories,
+    role_of,
+)
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.quorums import LookedAtQuorum, looked_at_quorums
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
-from replica.check.role import QuorumRole, role_of
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import Image
+from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
 
 
@@ -73,7 +80,7 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = tells_newest(group) if newest and replay else []
+    telling = newest_directories(group) if newest and replay else []
     replays = [
         replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
         if replay and facts.partition.is_metadata

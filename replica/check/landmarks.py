@@ -20,8 +20,9 @@ from replica.format.batch import HEADER
 from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 from replica.format.file_names import INDEX_KINDS
 from replica.format.known_file import PLACE_BYTES, BatchPlace, KnownFile, headers_hash
-from replica.format.segment import LocatedBatch, numbers_of, places_where
+from replica.format.segment import numbers_of, places_where
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.severity import Severity
 
 MIN_BATCHES = 3

@@ -10,8 +10,8 @@ from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ZERO_UUID, ReplicaId
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import VoterKeys
 
 

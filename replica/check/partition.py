@@ -1,6 +1,6 @@
 """Finds to which partition a directory or file belongs: a cluster's metadata log, another partition
 that a quorum replicates by KRaft, or a partition of an ordinary topic. Only the records of a
-metadata log are metadata records."""
+metadata log are metadata records. Of a folder, this reads only names and the first records."""
 
 from __future__ import annotations
 
@@ -14,15 +14,25 @@ from itertools import islice
 from typing import TypeVar
 
 from replica.check.examined import Examined
-from replica.errors import DataError
+from replica.errors import DataError, UnreadableFileError
+from replica.format import partition_metadata, quorum_state
+from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import ControlMessage, UnknownControl
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
-from replica.format.file_names import METADATA_FOLDER, FileKind
-from replica.format.segment import LocatedBatch
-from replica.metadata.reader import decode
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.reading import (
+    MAX_LOG_BYTES,
+    MAX_STATE_BYTES,
+    open_file,
+    open_own_file,
+    read_own_file,
+)
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
+from replica.metadata.codec import decode
 from replica.model.topic import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
@@ -185,3 +195,57 @@ def _is_metadata(value: bytes) -> bool:
     except DataError:
         return False
     return True
+
+
+LOOKED_AT_BYTES = 1024 * 1024
+"""The most bytes that are read of each segment or snapshot, until enough records were seen."""
+_LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
+
+
+def partition_at(folder: str) -> PartitionFolder:
+    """The partition that this folder holds, as far as its files can be read."""
+    return _partition(folder, None)
+
+
+def partition_of_file(path: str) -> PartitionFolder:
+    """The partition of a file that was named on its own, by its folder and its records."""
+    return _partition(os.path.dirname(os.path.abspath(path)), path)
+
+
+def _partition(folder: str, file: str | None) -> PartitionFolder:
+    names = _names(folder)
+    logs = sorted(name for name in names if classify(name).kind in _LOGS)
+    paths = [os.path.join(folder, name) for name in logs] if file is None else [file]
+    has_snapshot = any(classify(name).kind is FileKind.SNAPSHOT for name in names)
+    opener = open_own_file if file is None else open_file
+    kind = PartitionKind.ORDINARY if file is None else PartitionKind.UNKNOWN
+    if has_snapshot or quorum_state.FILE_NAME in names:
+        kind = PartitionKind.QUORUM
+    values = (value for path in paths for value in _values(path, opener))
+    name = os.path.basename(os.path.abspath(folder))
+    return partition_named(name, topic_id_in(folder), values, lambda: kind)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def topic_id_in(folder: str) -> str | None:
+    """The topic id in the folder's partition.metadata. None where no such file can be read."""
+    path = os.path.join(folder, partition_metadata.FILE_NAME)
+    try:
+        return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))
+    except (UnreadableFileError, DataError):
+        return None
+
+
+def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes]:
+    try:
+        with opener(path, MAX_LOG_BYTES) as file:
+            data = file.read(0, min(file.size, LOOKED_AT_BYTES))
+    except (UnreadableFileError, ShrankError):
+        return
+    yield from values_of(scan(data).batches, FileContent(data))

@@ -20,9 +20,10 @@ from replica.format.content import FileContent
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch, numbers_of
+from replica.format.segment import numbers_of
 from replica.format.snapshot import SnapshotState
-from replica.metadata.reader import decode
+from replica.format.walk import LocatedBatch
+from replica.metadata.codec import decode
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_KEY
 from replica.scan.odd_records import odd_records

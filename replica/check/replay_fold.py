@@ -18,9 +18,10 @@ from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record, records_of
-from replica.format.segment import LocatedBatch
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import EMPTY, Image, Refusal, ReplayedRecord, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord, meaning
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]

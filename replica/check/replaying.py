@@ -14,8 +14,9 @@ from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.segment import LocatedBatch
-from replica.metadata.image import Image, Replay, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, meaning
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large

@@ -15,8 +15,7 @@ from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe
 from replica.format.directory import SnapshotFile
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 
 
 def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:

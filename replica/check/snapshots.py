@@ -14,9 +14,10 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import LocatedBatch, chosen
+from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
-from replica.metadata.image import (
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.image import (
     PLACE_OF,
     EntityDifference,
     Image,
@@ -24,10 +25,9 @@ from replica.metadata.image import (
     dropped_configs,
     orphan_topic_configs,
 )
-from replica.metadata.image.zk_migration import ZK_MIGRATION
+from replica.metadata.image.settings import ZK_MIGRATION
 from replica.metadata.records import NEWEST_KAFKA
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT, is_newer_than_log
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, is_newer_than_log
 from replica.severity import Severity
 
 _SHOWN_DIFFERENCES = 3
@@ -329,7 +329,7 @@ def compare_images(a: Image, b: Image) -> Differing:
 
 
 def _is_lone_migration(one: EntityDifference) -> bool:
-    return one.kind == ZK_MIGRATION and None in (one.value_a, one.value_b)
+    return one.kind == ZK_MIGRATION.name and None in (one.value_a, one.value_b)
 
 
 def _keys(*found: EntityDifference) -> set[tuple[str, str]]:

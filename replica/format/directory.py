@@ -20,13 +20,12 @@ from replica.format.content_hash import HashChain, content_hash, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
-from replica.format.listing import check_folder, listing
+from replica.format.listing import INDEX_DECODERS, STATE_DECODERS, check_folder, listing, size_limit
 from replica.format.meta_properties import MetaProperties
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
 from replica.format.reading import MAX_STATE_BYTES, ReadFile, VanishedFileError, own_source
 from replica.format.segment import ScanLog, SegmentScan
-from replica.format.small_files import INDEX_DECODERS, STATE_DECODERS, size_limit
 from replica.format.snapshot import SnapshotState
 from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.model.epochs import EpochStart, OffsetAndEpoch

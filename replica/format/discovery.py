@@ -19,7 +19,6 @@ from replica.format.file_names import ARCHIVE_FOLDER, METADATA_FOLDER, FileKind,
 from replica.format.reading import ReadFile, own_source
 
 _SNIFFED_BYTES = 1024 * 1024
-_LOG_KINDS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,8 @@ class _Search:
 
     def _holds_logs(self, path: str, shown: str) -> bool:
         try:
-            return any(classify(name).kind in _LOG_KINDS for name in os.listdir(path))
+            kinds = {classify(name).kind for name in os.listdir(path)}
+            return bool(kinds & {FileKind.SEGMENT, FileKind.SNAPSHOT})
         except OSError as error:
             self._failed_at(shown, error)
             return False

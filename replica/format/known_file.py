@@ -18,8 +18,9 @@ from replica.format import segment
 from replica.format.batch import HEADER, decode_header
 from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.content_hash import CHUNK_BYTES, HashChain, hash_chain
-from replica.format.segment import LocatedBatch, SegmentScan
+from replica.format.segment import SegmentScan
 from replica.format.snapshot_content import SnapshotContent, inspect
+from replica.format.walk import LocatedBatch
 from replica.message.primitives import Buffer
 
 PLACE_BYTES = 1024 * 1024

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import (
+    index,
     leader_epoch_checkpoint,
     meta_properties,
+    partition_metadata,
+    producer_snapshot,
     quorum_properties,
     quorum_state,
     snapshot,
 )
-from replica.format.file_names import FileKind, classify
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
+from replica.format.reading import MAX_LOG_BYTES, MAX_STATE_BYTES
 
 _READ_LAST = (leader_epoch_checkpoint.FILE_NAME, quorum_state.FILE_NAME)
 """These are read after the logs. If the checkpoint was another one before, the logs have changed
@@ -71,3 +75,22 @@ def _names(path: str) -> list[str]:
         return sorted(os.listdir(path))
     except OSError as error:
         raise UnreadableFileError(path, error.strerror or str(error)) from error
+
+
+INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {
+    FileKind.OFFSET_INDEX: index.decode_offset_index,
+    FileKind.TIME_INDEX: index.decode_time_index,
+}
+STATE_DECODERS: dict[FileKind, Callable[[bytes], object]] = {
+    FileKind.META_PROPERTIES: meta_properties.decode,
+    FileKind.QUORUM_STATE: quorum_state.decode,
+    FileKind.LEADER_EPOCH_CHECKPOINT: leader_epoch_checkpoint.decode,
+    FileKind.PARTITION_METADATA: partition_metadata.decode,
+    FileKind.PRODUCER_SNAPSHOT: producer_snapshot.decode,
+    FileKind.QUORUM_PROPERTIES: quorum_properties.decode,
+}
+
+
+def size_limit(name: FileName) -> int:
+    """The largest size (bytes) with which a file of this kind is read."""
+    return MAX_LOG_BYTES if name.kind in LOG_KINDS else MAX_STATE_BYTES

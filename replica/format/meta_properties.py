@@ -89,11 +89,4 @@ def new_meta_properties(replica: ReplicaId, comments: tuple[str, ...] = ()) -> M
     }
     lines = [f"#{comment}" for comment in comments]
     lines += [f"{key}={escape(value)}" for key, value in properties.items()]
-    return MetaProperties(
-        1,
-        replica.cluster_id,
-        replica.node_id,
-        replica.directory_id,
-        tuple(properties.items()),
-        (*lines, ""),
-    )
+    return decode("\n".join([*lines, ""]).encode(ENCODING))

@@ -46,22 +46,7 @@ class QuorumState:
 
 def decode(data: bytes) -> QuorumState:
     """The state. Raises DataError with the byte, which is 0 where a field is missing or wrong."""
-    fields = _object(data)
-    version = _int(fields, "data_version")
-    if version not in MANDATORY:
-        raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
-    for key in MANDATORY[version]:
-        if key not in fields:
-            raise CorruptDataError(f"{key} is missing; without it Kafka doesn't start", 0)
-    return QuorumState(
-        version=version,
-        leader_id=_int(fields, "leaderId"),
-        leader_epoch=_int(fields, "leaderEpoch"),
-        voted_id=_int(fields, "votedId"),
-        voted_directory_id=ZERO_UUID if version == 0 else _voted_directory(fields),
-        current_voters=_voters(fields) if version == 0 else (),
-        fields=tuple(fields.items()),
-    )
+    return _state(_object(data))
 
 
 def encode(state: QuorumState) -> bytes:
@@ -79,33 +64,30 @@ def new_state(
     current_voters: tuple[int, ...] = (),
 ) -> QuorumState:
     """A new state, with its keys in Kafka's order."""
+    vote = {"leaderId": leader_id, "leaderEpoch": leader_epoch, "votedId": voted_id}
     if version == 0:
-        fields: dict[str, Any] = {
-            "clusterId": "",
-            "leaderId": leader_id,
-            "leaderEpoch": leader_epoch,
-            "votedId": voted_id,
-            "appliedOffset": 0,
-            "currentVoters": [{"voterId": voter} for voter in current_voters],
-        }
-        voted_directory_id = ZERO_UUID
+        voters = [{"voterId": voter} for voter in current_voters]
+        fields = {"clusterId": "", **vote, "appliedOffset": 0, "currentVoters": voters}
     else:
-        fields = {
-            "leaderId": leader_id,
-            "leaderEpoch": leader_epoch,
-            "votedId": voted_id,
-            "votedDirectoryId": voted_directory_id,
-        }
-        current_voters = ()
-    fields["data_version"] = version
+        fields = {**vote, "votedDirectoryId": voted_directory_id}
+    return _state({**fields, "data_version": version})
+
+
+def _state(fields: dict[str, Any]) -> QuorumState:
+    version = _int(fields, "data_version")
+    if version not in MANDATORY:
+        raise UnsupportedDataError(f"data_version {version}, expected 0 or 1", 0)
+    for key in MANDATORY[version]:
+        if key not in fields:
+            raise CorruptDataError(f"{key} is missing; without it Kafka doesn't start", 0)
     return QuorumState(
-        version,
-        leader_id,
-        leader_epoch,
-        voted_id,
-        voted_directory_id,
-        current_voters,
-        tuple(fields.items()),
+        version=version,
+        leader_id=_int(fields, "leaderId"),
+        leader_epoch=_int(fields, "leaderEpoch"),
+        voted_id=_int(fields, "votedId"),
+        voted_directory_id=ZERO_UUID if version == 0 else _voted_directory(fields),
+        current_voters=_voters(fields) if version == 0 else (),
+        fields=tuple(fields.items()),
     )
 
 

@@ -77,6 +77,10 @@ Place: TypeAlias = tuple[int, int, int, int]
 offset, the offset at which the batches end (exclusive))."""
 
 
+def _endless() -> int:
+    return _ENDLESS
+
+
 def run_of(frame: Frame, room: int) -> Run:
     """The run of one batch. room: as the callable of `runs` gives it."""
     due: tuple[Due, ...] = ()
@@ -103,7 +107,7 @@ def runs(
     start: int,
     expected_offset: int | None,
     epoch: int = -1,
-    room: Callable[[], int] = lambda: _ENDLESS,
+    room: Callable[[], int] = _endless,
     interval: int = _ENDLESS,
     end_offset: int = _ENDLESS,
 ) -> Iterator[Run]:

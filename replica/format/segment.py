@@ -19,19 +19,6 @@ from replica.format.byte_source import Source, byte_source
 from replica.format.damage import Damage
 from replica.format.walk import FrameWalk, LocatedBatch
 
-__all__ = [
-    "AnyWalk",
-    "BatchWalk",
-    "ColumnBatches",
-    "LocatedBatch",
-    "ScanLog",
-    "SegmentScan",
-    "TooManyBatchesError",
-    "chosen",
-    "numbers_of",
-    "places_where",
-    "scan",
-]
 _OWN_NAMES = ("position", "crc_valid")
 """The numbers of a LocatedBatch itself; all others are its header's."""
 

@@ -9,7 +9,8 @@ from replica.format.byte_source import Source
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import ControlMessage, SnapshotFooter, SnapshotHeader, decode_control
-from replica.format.segment import LocatedBatch, SegmentScan
+from replica.format.segment import SegmentScan
+from replica.format.walk import LocatedBatch
 
 
 @dataclass(frozen=True, slots=True)

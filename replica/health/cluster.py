@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from replica.check.rule import Finding, Rule, Subject
-from replica.metadata.image import Image
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import Voter

@@ -14,9 +14,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from replica.health.cluster import Cluster
-from replica.health.live_replicas import LiveReplicas, live_replicas
+from replica.health.live_replicas import Alike, LiveReplicas
 from replica.health.placement import racks_of
-from replica.metadata.image.partition import Partition
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
@@ -76,23 +75,6 @@ class Failure(NamedTuple):
 NOW = Failure(NOTHING)
 
 
-class Alike(NamedTuple):
-    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
-
-    isr: tuple[int, ...]
-    elr: tuple[int, ...]
-    replicas: tuple[int, ...]
-    min_isr: int | None
-
-    @staticmethod
-    def of(partition: Partition, min_isr: int | None) -> Alike:
-        return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
-
-    def kind(self, live: frozenset[int]) -> LiveReplicas:
-        """Its live replicas while these brokers are live."""
-        return live_replicas(live, *self)
-
-
 class HarmTally:
     """How much harm there is now, and how much more each failure would do, over all partitions.
 
@@ -119,7 +101,7 @@ class HarmTally:
 
 
 @dataclass
-class ExposureState:
+class Standing:
     """The exposures of a cluster at one time. live: brokers. rack_of: of live brokers that have a
     rack. voters: as in Cluster."""
 
@@ -129,10 +111,10 @@ class ExposureState:
     voters: frozenset[int]
 
     @staticmethod
-    def of(cluster: Cluster) -> ExposureState:
+    def of(cluster: Cluster) -> Standing:
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
-        standing = ExposureState(
+        standing = Standing(
             HarmTally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
         )
         kinds: Counter[LiveReplicas] = Counter()
@@ -190,7 +172,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
     Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
     has_too_many_pairs says so.
     """
-    standing = ExposureState.of(cluster)
+    standing = Standing.of(cluster)
     for failure in standing.failures():
         exposure = standing.exposure(failure)
         assert exposure is not None, "what can fail has an exposure"

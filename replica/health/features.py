@@ -15,7 +15,7 @@ from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, and_more, highest_levels
 from replica.health.quorum import controllers_without_vote, how_to_remove
 from replica.metadata.changes.releases import release_of
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
+
+from replica.metadata.image.partition import Partition
 
 
 class LiveReplicas(NamedTuple):
@@ -38,14 +39,23 @@ class LiveReplicas(NamedTuple):
         return self.min_isr is not None and len(self.in_sync) < self.min_isr
 
 
-def live_replicas(
-    live: frozenset[int],
-    isr: Iterable[int],
-    elr: Iterable[int],
-    replicas: Iterable[int],
-    min_isr: int | None,
-) -> LiveReplicas:
-    """The live replicas of a partition. live: ids of the cluster's live brokers."""
-    return LiveReplicas(
-        live.intersection(isr), live.intersection(elr), live.intersection(replicas), min_isr
-    )
+class Alike(NamedTuple):
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
+
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    min_isr: int | None
+
+    @staticmethod
+    def of(partition: Partition, min_isr: int | None) -> Alike:
+        return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
+
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
+        """Its live replicas while these brokers are live."""
+        return LiveReplicas(
+            live.intersection(self.isr),
+            live.intersection(self.elr),
+            live.intersection(self.replicas),
+            self.min_isr,
+        )

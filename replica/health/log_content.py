@@ -14,7 +14,7 @@ from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
 
 UNKNOWN = "UNKNOWN_RECORD"

@@ -16,8 +16,10 @@ from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
 from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
-from replica.metadata.image import Image, Refusal, ReplayedRecord, VersionedReplay
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
 
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")

@@ -24,12 +24,12 @@ from replica.health.exposure import (
     BROKER,
     PAIR,
     VOTER,
-    Alike,
     Exposure,
-    ExposureState,
     Failure,
     Harm,
+    Standing,
 )
+from replica.health.live_replicas import Alike
 from replica.health.reassignments import reassigned
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE
@@ -109,7 +109,7 @@ class _Exposed:
 
     def __init__(self, cluster: Cluster) -> None:
         self.since: dict[Failure, Beginning] = {}
-        self._standing = ExposureState.of(cluster)
+        self._standing = Standing.of(cluster)
         self._figures = {
             failure: exposure
             for failure in self._standing.failures()
@@ -153,7 +153,7 @@ class _State:
     """The state on which exposures depend. It is taken back in place, together with the
     Standing."""
 
-    def __init__(self, cluster: Cluster, standing: ExposureState) -> None:
+    def __init__(self, cluster: Cluster, standing: Standing) -> None:
         self.racks_changed = False
         self._standing = standing
         self._partitions = dict(cluster.partitions)

@@ -8,7 +8,7 @@ from typing import Any
 from replica.check.catalogue.health import partitions
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart, listed
-from replica.metadata.image import Image
+from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 
 LONG_MS = 24 * 60 * 60 * 1000

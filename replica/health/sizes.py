@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.health.log_content import LogContent
-from replica.metadata.image import KINDS, Image
+from replica.metadata.image.image import KINDS, Image
 
 ENTITY, TOPIC, RECORD = "entity", "topic", "record"
 """Size.about: the values are part of the output of `state --sizes --json`."""

@@ -1,4 +1,5 @@
-"""The agreed branch of a group: the history the cluster goes on with, as far as it is held."""
+"""Finds the agreed branch of a group: the history with which the cluster goes on, as far as the
+group's replicas hold it."""
 
 from __future__ import annotations
 
@@ -24,13 +25,15 @@ class BranchPart:
 
 
 def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[BranchPart, ...]:
-    """The branch's parts, ascending and without overlap. No replica holds the entries of a gap.
+    """The parts of the agreed branch, ascending and without overlap. No replica holds the entries
+    between two parts.
 
-    The branch ends in the log that would win an election among the logs without a superseded entry.
-    Entries that this log lacks (a head deleted behind a snapshot, a damaged batch) come from logs
-    that agree with it, or from any log that holds them proven. So every entry of the branch is
-    proven or unproven. Where two proofs contradict each other, the branch has the history of its
-    last log, and no mixture. It is empty for empty logs.
+    The branch ends in one log: the log that would win an election among the logs without a
+    superseded entry. That log may lack entries, because retention deleted its head or because a
+    batch is damaged. Such entries come from logs that agree with it, or from any log in which they
+    are proven. So every entry of the branch is proven or unproven. Where two proofs contradict each
+    other, the branch follows the log in which it ends, and doesn't mix the two histories. The
+    result is empty if all logs are empty.
     """
     tip = _tip(group.logs, commitment)
     if tip is None:
@@ -54,11 +57,11 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
 def overruled_parts(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
 ) -> tuple[BranchPart, ...]:
-    """What each log holds proven, and the agreed branch lacks, because another proof contradicts
-    it.
+    """The parts of each log that are proven, but not on the agreed branch, because another proof
+    contradicts them.
 
     branch: the group's agreed_branch. The result is empty unless the cluster broke Raft's safety,
-    or a snapshot was taken for valid that is not.
+    or an invalid snapshot was taken for valid.
     """
     if not commitment.contested:
         return ()
@@ -106,7 +109,7 @@ def _on_branch(
     unproven = commitment.ranges(log.key, EntryCommitment.UNPROVEN)
     if log is tip:
         return unproven
-    # Without an equal entry nobody knows where the two logs parted below.
+    # Without an entry that both hold, nobody knows where the two logs diverged.
     agreement = group.between(tip.key, log.key).agreement
     return () if agreement is None else below(unproven, agreement.end)
 
@@ -114,8 +117,8 @@ def _on_branch(
 def _contradiction(
     group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
 ) -> int:
-    """The first offset where `log` holds another entry than a proven one of `tip`; the end of `log`
-    where there is none. From there on the two logs have nothing in common."""
+    """The first offset at which `log` holds another entry than a proven entry of `tip`; the end of
+    `log` where there is no such offset. From there on the two logs have nothing in common."""
     proven = commitment.ranges(tip.key, EntryCommitment.PROVEN)
     others = intersection(group.between(tip.key, log.key).ranges(same=False), proven)
     return others[0].start if others else log.end_offset

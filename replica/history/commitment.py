@@ -1,11 +1,13 @@
-"""What a group of replicas proves about its entries: proven, superseded or unproven; never guessed.
+"""Finds what a group of replicas proves about its entries: each is proven, superseded or unproven.
+Nothing is guessed.
 
-Two proofs. A valid snapshot contains only committed entries (KIP-630). And an entry of epoch T on
-a majority of the voters, none of whom knows a newer epoch, is in the log of every later leader:
-each of them held it before voting in a newer epoch (Raft, section 5.4.3). Entries below it are
-committed with it; an older entry on a majority alone is not (Raft, figure 8). The replicas need not
-have been read at one moment, but of each one the log must have been read no later than its
-quorum-state.
+There are two kinds of proof. The first is a valid snapshot, because it contains only committed
+entries (KIP-630). The second is an entry that a majority of the voters holds, where none of that
+majority knows a newer epoch than the entry's. Every later leader has this entry, because the voters
+of the majority held it before they voted in a newer epoch (Raft, section 5.4.3). The entries below
+it are committed with it. That a majority holds an entry of an older epoch is no proof (Raft, figure
+8). The replicas need not have been read at the same moment, but each replica's log must have been
+read no later than its quorum-state.
 """
 
 from __future__ import annotations
@@ -21,13 +23,12 @@ from replica.history.divergence import Comparison, Divergence, compare
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.voters import is_majority, voter_sets_in_force
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 class EntryCommitment(Enum):
-    """The values are those of the tables."""
+    """The verdict on an entry. The values are those of the tables."""
 
     PROVEN = "proven"
     SUPERSEDED = "superseded"
@@ -37,7 +38,8 @@ class EntryCommitment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class VerdictRange:
-    """One verdict for the offsets a replica holds from `start` (inclusive) to `end` (exclusive)."""
+    """The verdict on all entries that a replica holds from `start` (inclusive) to `end`
+    (exclusive)."""
 
     start: int
     end: int
@@ -46,10 +48,12 @@ class VerdictRange:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why everything at or below entry (`offset`, `epoch`) in the log of `key` is committed.
+    """The reason why everything up to the entry (`offset`, `epoch`) in the log of `key` is
+    committed; the entry itself is committed too.
 
-    By `holders`, every replica that holds the entry and knows no newer epoch (a majority of the
-    voters, perhaps with observers); where there are none, by the valid snapshot `snapshot_id`.
+    holders: all replicas that hold the entry and know no newer epoch. They are a majority of the
+    voters, perhaps with observers. snapshot_id: where holders is empty, the valid snapshot that is
+    the proof.
     """
 
     key: ReplicaKey
@@ -69,7 +73,7 @@ class GroupComparison:
     logs: tuple[ReplicaLog, ...]
     pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
     runs: Mapping[ReplicaKey, Ranges]
-    """The offsets each replica holds."""
+    """The offsets that each replica holds."""
 
     def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
         """The comparison of two different replicas, in either order."""
@@ -78,18 +82,19 @@ class GroupComparison:
 
     @property
     def holding(self) -> tuple[ReplicaLog, ...]:
-        """The logs that hold batches. Of a replica that was never written to there is nothing to
-        compare, and a group may have thousands of them."""
+        """The logs that hold batches. An empty log can't be compared, and a group may have
+        thousands of them."""
         return tuple(log for log in self.logs if log.batches)
 
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """verdicts: for each replica every offset it holds, ascending; holes are in no range.
+    """The verdicts on all entries of a group. verdicts: for each replica the ranges of offsets that
+    it holds, ascending; holes are in no range.
 
-    proofs: at most two for each replica, its highest by majority and its highest by snapshot.
-    contested: offsets with two different proven entries: the cluster broke Raft's safety, or a
-    snapshot taken for valid is not.
+    proofs: at most two for each replica, the highest one by a majority and the highest one by a
+    snapshot. contested: offsets at which two different entries are proven. Then the cluster broke
+    Raft's safety, or an invalid snapshot was taken for valid.
     """
 
     verdicts: Mapping[ReplicaKey, tuple[VerdictRange, ...]]
@@ -110,7 +115,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Records that truncation takes from a replica, by their commitment."""
+    """The numbers of the records that a replica loses by a truncation, by their commitment."""
 
     committed: int
     unproven: int
@@ -118,7 +123,8 @@ class Losses:
 
 
 def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
-    """Compare all pairs of logs that hold batches. UsageError where a replica occurs twice."""
+    """Compare all pairs of logs that hold batches. Raises UsageError where a replica occurs
+    twice."""
     keys = [log.key for log in logs]
     if len(set(keys)) != len(keys):
         raise UsageError(
@@ -131,7 +137,8 @@ def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
 
 
 def classify(logs: Sequence[ReplicaLog]) -> Commitment:
-    """The commitment of every entry of a group: the replicas of one cluster looked at together."""
+    """The commitment of every entry of a group. logs: the logs of replicas of one cluster that were
+    looked at together."""
     return classify_compared(compare_group(logs))
 
 
@@ -160,7 +167,8 @@ def classify_compared(group: GroupComparison) -> Commitment:
 
 
 def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
-    """What the truncating replica loses, from the divergence to its log end; None if none does."""
+    """The records that the truncating replica loses, from the divergence to its log end; None if
+    neither replica truncates."""
     if divergence.truncating is None or divergence.divergence_offset is None:
         return None
     counts = dict.fromkeys(EntryCommitment, 0)
@@ -175,7 +183,8 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
 
 def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]:
     """The columns of gold.divergence_points about the relation of two logs. lost: from `losses`.
-    truncating_node: None also for a replica whose node id is unknown, and negative here."""
+    truncating_node is None where no replica truncates, and for a replica whose node id is unknown
+    (it is negative here)."""
     loser = found.truncating
     return {
         "relation": found.relation.value,
@@ -196,10 +205,11 @@ def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]
 def _majority_proof(
     group: GroupComparison, holding: Sequence[ReplicaLog], log: ReplicaLog
 ) -> Proof | None:
-    """The highest entry of `log` that a majority holds, none of whom knows a newer epoch.
+    """The proof by the highest entry of `log` that a majority holds, where none of the majority
+    knows a newer epoch.
 
-    Going down, the holders change only where another replica's equal entries end; so these ends are
-    the only entries to look at.
+    From the log end downwards, the set of holders changes only where the entries that another
+    replica has in common end. So only the entries at these ends have to be looked at.
     """
     held_by = {
         other.key: _lineage(group.between(log.key, other.key))
@@ -221,7 +231,8 @@ def _majority_proof(
 
 
 def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, epoch: int) -> bool:
-    """Whether `holders` of one entry are a majority of every voter set that counts for it."""
+    """Whether the `holders` of one entry are a majority of every voter set that counts for this
+    entry."""
     voter_sets = voter_sets_in_force(holders, group.logs, group.runs, offset, epoch)
     if voter_sets is None:
         return False
@@ -231,7 +242,7 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
-    """The newest of a group's valid snapshots on whose lineage `log` is."""
+    """The proof by the newest of a group's valid snapshots whose last entry `log` holds."""
     for snapshot in newest_first:
         batch = log.batch_at(snapshot.offset - 1)
         if batch is not None and batch.epoch == snapshot.epoch:
@@ -245,7 +256,8 @@ def _proven(
     log: ReplicaLog,
     proven_ends: Mapping[ReplicaKey, int],
 ) -> Ranges:
-    """What `log` holds below its own proof, and what equals an entry below another's."""
+    """The entries of `log` below its own proof, and those that are equal to an entry below another
+    log's proof."""
     sources = [below(group.runs[log.key], proven_ends[log.key])]
     for other in holding:
         if other.key != log.key and proven_ends[other.key]:
@@ -260,7 +272,8 @@ def _superseded(
     log: ReplicaLog,
     proven: Mapping[ReplicaKey, Ranges],
 ) -> Ranges:
-    """What `log` holds where another replica holds another, proven entry."""
+    """The entries of `log` at whose offset another replica holds a different entry that is
+    proven."""
     found = [
         intersection(group.between(log.key, other.key).ranges(same=False), proven[other.key])
         for other in holding
@@ -292,7 +305,7 @@ def _epoch_ranges(log: ReplicaLog) -> list[tuple[int, int, int]]:
 
 
 def _lineage(comparison: Comparison) -> Ranges:
-    """The equal entries below the first difference: beyond it two logs are two branches."""
+    """The equal entries below the first difference. Beyond it the two logs are two branches."""
     same = comparison.ranges(same=True)
     parted = comparison.divergence_offset
     return same if parted is None else below(same, parted)
@@ -303,6 +316,7 @@ def _contains(ranges: Ranges, offset: int) -> bool:
 
 
 def _knows_at_most(log: ReplicaLog, epoch: int) -> bool:
-    """Whether `log` is known to know no epoch above `epoch`; False without a quorum-state."""
+    """Whether it is certain that the replica of `log` knows no epoch above `epoch`; False without a
+    quorum-state."""
     known = log.known_epoch
     return known is not None and known <= epoch

@@ -1,7 +1,8 @@
-"""Where two replicas' logs part, and what Raft will do about it.
+"""Finds where two replicas' logs diverge, and what Raft will do about it.
 
-Entries are compared as (epoch, batch bytes) over the offsets both hold; holes of damaged batches
-are not compared, leftovers below a log start are. One pass over both logs, whatever their batching.
+Two entries are equal if their epochs and the bytes of their batches are. All offsets that both logs
+hold are compared, also those of leftovers below a log start, but not those of damaged batches. One
+pass over both logs is enough, even if their batches have different borders.
 """
 
 from __future__ import annotations
@@ -18,22 +19,23 @@ from replica.model.keys import ReplicaKey
 
 
 class Relation(Enum):
-    """How two logs relate; the values are those of gold.divergence_points."""
+    """How two logs relate. The values are those of gold.divergence_points."""
 
     IDENTICAL = "identical"
     PREFIX = "prefix"
-    """Equal as far as the shorter one reaches."""
+    """Both logs are equal as far as the shorter one reaches."""
     DIVERGED = "diverged"
-    """Epochs differ from some offset on: Raft will truncate one tail."""
+    """The epochs differ from some offset on. Raft will truncate one of the two logs there."""
     CONFLICT = "conflict"
-    """One offset and epoch with two contents: no Raft run leaves that."""
+    """The logs have different content at the same offset and epoch. Raft never leaves such logs."""
     DISJOINT = "disjoint"
-    """No offset is held by both: compare through snapshots."""
+    """No offset is in both logs, so they can only be compared by snapshots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Offsets held by both logs, `start` inclusive, `end` exclusive, all equal or all different."""
+    """Offsets that both logs hold, from `start` (inclusive) to `end` (exclusive). Their entries are
+    all equal (same), or all different."""
 
     start: int
     end: int
@@ -44,8 +46,9 @@ class Span:
 class Comparison:
     """All common offsets of two logs as maximal spans, ascending.
 
-    conflict_offset: the first offset where both hold one epoch with different bytes, or hold equal
-    entries again after they parted: two leaders of one epoch, or damage with a right CRC.
+    conflict_offset: the first offset at which both have the same epoch with different bytes, or
+    have equal entries again after they diverged. The cause is two leaders of one epoch, or damage
+    with a right CRC.
     """
 
     spans: tuple[Span, ...]
@@ -53,17 +56,18 @@ class Comparison:
 
     @property
     def divergence_offset(self) -> int | None:
-        """The first common offset where (epoch, batch bytes) differ."""
+        """The first common offset at which the epochs or the batches' bytes differ; None where none
+        does."""
         return next((span.start for span in self.spans if not span.same), None)
 
     def ranges(self, *, same: bool) -> tuple[OffsetRange, ...]:
-        """The offsets at which both hold the same, or at which they differ."""
+        """The offsets at which both logs hold the same entries (same), or at which they differ."""
         return tuple(OffsetRange(s.start, s.end) for s in self.spans if s.same is same)
 
     @property
     def agreement(self) -> OffsetRange | None:
-        """The offsets from the first common one to the first difference or the end; None without a
-        common offset."""
+        """The offsets from the first common one to the first difference, or to the end of the
+        common offsets; None without a common offset."""
         if not self.spans or not self.spans[0].same:
             return None
         end = self.divergence_offset
@@ -72,16 +76,19 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """A row of gold.divergence_points without the commitment counts (see commitment.losses).
+    """The relation of two logs: a row of gold.divergence_points without the numbers by commitment
+    (see commitment.losses).
 
-    divergence_offset, epoch_a, epoch_b: None unless diverged or conflict.
-    truncating: the replica that loses an election between the two, by the newest of log and
-    snapshot; None for a conflict, with which Raft can't deal, and if both stand equal.
-    truncation_offset: the log end (exclusive) the protocol leaves it; fetch_rounds: answers with a
-    diverging epoch on the way there; draft_fetch_rounds: the same by the draft. records_lost:
-    offsets it holds from the divergence to its log end, none of which the other holds. All None
-    with truncating.
-    snapshot_id: the winner would send this snapshot rather than diverge (see FetchOutcome).
+    divergence_offset, epoch_a, epoch_b: the first offset at which the logs differ, and both epochs
+    there; None unless the relation is diverged or conflict. truncating: the replica that would lose
+    an election between the two, where the newer of log and snapshot counts; None for a conflict,
+    with which Raft can't deal, and where both are equally new. The next four are None where
+    truncating is. truncation_offset: the log end (exclusive) that the protocol leaves this replica.
+    fetch_rounds: the number of answers with a diverging epoch until then. draft_fetch_rounds: the
+    same number in the draft's protocol. records_lost: the number of offsets that this replica holds
+    from the divergence to its log end; the other holds none of these entries. snapshot_id: the
+    snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None where
+    it would send none.
     """
 
     relation: Relation
@@ -98,7 +105,7 @@ class Divergence:
 
 
 def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
-    """Every offset that both hold, compared. Linear in the number of batches."""
+    """Compare every offset that both logs hold. The time is linear in the number of batches."""
     left, right = a.batches, b.batches
     start = max(a.first_offset, b.first_offset)
     i = bisect_left(left, start, key=_last_offset)
@@ -126,8 +133,8 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
 
 
 def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
-    """The relation of `a` and `b` and, where they diverged, what the loser of an election between
-    them gives up. comparison: that of the two logs."""
+    """The relation of `a` and `b`, and, if they diverged, what the loser of an election between
+    them loses. comparison: the comparison of the two logs."""
     offset = comparison.divergence_offset
     if offset is None:
         return Divergence(_undiverged_relation(a, b, comparison))
@@ -159,7 +166,8 @@ def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
 
 
 def election_loser(a: ReplicaLog, b: ReplicaLog) -> ReplicaLog | None:
-    """Which of the two the other would not vote for; None if they are equal (KIP-595, Vote)."""
+    """The one of the two logs for whose replica the other would not vote; None if both are equally
+    new (KIP-595, Vote)."""
     order_a, order_b = election_order(a.position()), election_order(b.position())
     if order_a == order_b:
         return None
@@ -167,7 +175,7 @@ def election_loser(a: ReplicaLog, b: ReplicaLog) -> ReplicaLog | None:
 
 
 def _undiverged_relation(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Relation:
-    """IDENTICAL, PREFIX or DISJOINT, once no common offset differs."""
+    """The relation of two logs that differ at no common offset: IDENTICAL, PREFIX or DISJOINT."""
     if not comparison.spans:
         # A log that never held anything is behind every log from offset 0 on.
         fresh = [log for log in (a, b) if not log.batches and log.log_start == 0]
@@ -177,7 +185,8 @@ def _undiverged_relation(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -
 
 
 class _SpanBuilder:
-    """Joins neighbouring equal, or different, ranges as they come."""
+    """Joins ranges as they come: neighbours become one span if both are equal, or both are
+    different."""
 
     __slots__ = ("_end", "_same", "_spans", "_start", "differed")
 
@@ -205,7 +214,8 @@ class _SpanBuilder:
 
 
 def _equal_batches(left: tuple[LogBatch, ...], i: int, right: tuple[LogBatch, ...], j: int) -> int:
-    """How many batches are equal from `i` and `j` on: nearly all of them, so worth a quick pass."""
+    """The number of batches that are equal from `i` and `j` on. Nearly all batches are, so this
+    quick pass is worth it."""
     count = 0
     for one, other in zip(islice(left, i, None), islice(right, j, None), strict=False):
         if one != other:

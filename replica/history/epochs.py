@@ -1,7 +1,8 @@
 """The leader-epoch cache as a tuple of EpochStart, ascending in epoch and start offset.
 
-Kafka: LeaderEpochFileCache and KafkaMetadataLog, which wraps it. Their lookups differ on purpose
-and are named apart: what a bare cache leaves undefined, the KRaft log clamps.
+Kafka: LeaderEpochFileCache and KafkaMetadataLog, which wraps it. Their lookups differ on purpose,
+and have different names here: where a bare cache gives an undefined answer, the KRaft log gives the
+nearest defined one.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAn
     """The largest known epoch <= `epoch` and its end offset (exclusive): the cache's own lookup,
     LeaderEpochFileCache.endOffsetFor.
 
-    UNDEFINED for an empty cache, for epoch -1 and for an epoch above every known one. Below every
-    known epoch the asked epoch is echoed with the first start offset.
+    The result is UNDEFINED for an empty cache, for epoch -1, and for an epoch above every known
+    one. For an epoch below every known one, the result has this epoch itself with the first start
+    offset.
     """
     if epoch == UNDEFINED_EPOCH or not entries:
         return UNDEFINED
@@ -45,9 +47,10 @@ def kraft_end_offset_for(
 ) -> OffsetAndEpoch:
     """The KRaft log's own lookup: KafkaMetadataLog.endOffsetForEpoch.
 
-    Above the newest epoch -> (log end, newest epoch); below the first -> the snapshot id at the log
-    start where there is one; else as end_offset_for. Without any entry the newest epoch is that of
-    the snapshot the empty log starts at, or 0 (lastFetchedEpoch).
+    For an epoch above the newest one, the result is the log end with the newest epoch. For an epoch
+    below the first one, it is the id of the snapshot at the log start, if there is one. Otherwise
+    it is that of end_offset_for. Without any entry, the newest epoch is that of the snapshot at
+    which the empty log starts, or 0 (lastFetchedEpoch).
     """
     found = end_offset_for(entries, log_end_offset, epoch)
     if found == UNDEFINED:
@@ -62,24 +65,27 @@ def kraft_end_offset_for(
 
 
 def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | None) -> int:
-    """The epoch a follower names as that of its last record: 0 before it holds anything."""
+    """The epoch that a follower names as that of its last record. It is 0 while the follower holds
+    nothing."""
     if entries:
         return entries[-1].epoch
     return 0 if log_start_snapshot_id is None else log_start_snapshot_id.epoch
 
 
 def epoch_for_offset(entries: Epochs, offset: int) -> int | None:
-    """The epoch in which `offset` was or would be written; None below the first start."""
+    """The epoch in which the record at `offset` was written, or would be written; None below the
+    first start offset."""
     following = bisect_right(entries, offset, key=_start_offset)
     return entries[following - 1].epoch if following else None
 
 
 def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
-    """`entries` once `epoch` is known to start at `start_offset`.
+    """The entries after `epoch` was found to start at `start_offset`.
 
-    Ignored when the last entry is of that epoch and doesn't start later. Otherwise the new
-    entry wins: entries of the same or a later epoch, or starting at or after it, are dropped, so
-    both columns stay strictly ascending. Negative arguments are the caller's bug.
+    Nothing changes if the last entry has the same epoch and doesn't start later. Otherwise the new
+    entry replaces all entries of the same or a later epoch, and all that start at the same or a
+    later offset. So epochs and offsets stay strictly ascending. Negative arguments are a bug of the
+    caller.
     """
     assert epoch >= 0, "an epoch is never negative"
     assert start_offset >= 0, "an offset is never negative"
@@ -90,7 +96,8 @@ def assign(entries: Epochs, epoch: int, start_offset: int) -> Epochs:
 
 
 def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
-    """`entries` once the log ends at `end_offset` (exclusive): an entry starting there goes too.
+    """The entries of a log that was cut at `end_offset` (exclusive). An entry that starts there is
+    removed too.
 
     A negative offset changes nothing.
     """
@@ -100,10 +107,10 @@ def truncate_from_end(entries: Epochs, end_offset: int) -> Epochs:
 
 
 def truncate_from_start(entries: Epochs, start_offset: int) -> Epochs:
-    """`entries` once the log starts at `start_offset` (inclusive).
+    """The entries of a log that starts at `start_offset` (inclusive).
 
-    The epoch in force there is kept and starts there, even past the log's end: the cache never
-    loses its last epoch.
+    The epoch in force at this offset is kept, and now starts there. That is so even if the offset
+    lies beyond the log's end: the cache never loses its last epoch.
     """
     first_kept = bisect_right(entries, start_offset, key=_start_offset)
     if first_kept == 0:

@@ -1,8 +1,10 @@
-"""The leader's answer to a replica's fetch, as released and as the draft FetchQuorumRecords.
+"""Decides how a leader answers a replica's fetch, by the released protocol and by that of the
+draft.
 
-Released: KafkaRaftClient.tryCompleteFetchRequest and ReplicatedLog.validateOffsetAndEpoch. Draft:
-the RPC FetchQuorumRecords of KIP-595's first draft, of which Kafka kept the idea and changed the
-answer. Readers (replica id -1) have a path of their own in `reader`.
+The released protocol is that of KafkaRaftClient.tryCompleteFetchRequest and
+ReplicatedLog.validateOffsetAndEpoch. The draft is the RPC FetchQuorumRecords of KIP-595's first
+draft: Kafka kept its idea, and changed the answer. Fetches of readers (replica id -1) are decided
+in `reader`.
 """
 
 from __future__ import annotations
@@ -11,17 +13,22 @@ from dataclasses import dataclass
 
 from replica.history.epochs import kraft_end_offset_for, last_fetched_epoch, truncate_from_start
 from replica.history.log import ReplicaLog, epochs_of
-from replica.model.epochs import Epochs, EpochStart, OffsetAndEpoch, election_order
+from replica.model.epochs import (
+    BOOTSTRAP_SNAPSHOT,
+    Epochs,
+    EpochStart,
+    OffsetAndEpoch,
+    election_order,
+)
 from replica.model.kafka_errors import ErrorCode
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """What the protocol looks at in a log.
+    """The facts of a log by which the protocol decides.
 
-    log_start inclusive, log_end exclusive. earliest_snapshot, latest_snapshot: the lowest and the
-    highest id in the folder, the bootstrap snapshot included.
+    log_start: inclusive. log_end: exclusive. earliest_snapshot, latest_snapshot: the lowest and the
+    highest snapshot id in the folder; the bootstrap snapshot counts too.
     """
 
     log_start: int
@@ -31,7 +38,7 @@ class LogView:
     latest_snapshot: OffsetAndEpoch | None = None
 
     def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
-        """kraft_end_offset_for on this log."""
+        """The result of kraft_end_offset_for on this log."""
         return kraft_end_offset_for(self.epochs, self.log_end, self.earliest_snapshot, epoch)
 
     @property
@@ -40,7 +47,8 @@ class LogView:
 
 
 def view_of(log: ReplicaLog) -> LogView:
-    """`log` as Kafka sees it once started: leftovers hidden, emptied where a snapshot is newer."""
+    """The view of `log` that Kafka has after a start: without leftovers below the log start, and
+    empty if a snapshot is newer than the log."""
     ordered = sorted(log.snapshots, key=election_order)
     earliest = ordered[0] if ordered else None
     latest = ordered[-1] if ordered else None
@@ -52,8 +60,8 @@ def view_of(log: ReplicaLog) -> LogView:
 
 @dataclass(frozen=True, slots=True)
 class ValidPosition:
-    """The follower's log agrees with the leader's up to the offset it asks for. The answer brings
-    the records from there; at the log end it waits for new ones."""
+    """The follower's log agrees with the leader's up to the offset from which it fetches. The
+    answer has the records from there on. At the log end, the fetch waits for new records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,8 @@ def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode
 def validate_position(
     log: LogView, fetch_offset: int, fetched_epoch: int
 ) -> ValidPosition | Diverging | SnapshotNeeded:
-    """Steps (a) to (e) of a replica's fetch, for a request with the right leader epoch."""
+    """Decide a replica's fetch by the steps (a) to (e) below. The caller has checked the request's
+    leader epoch."""
     latest = log.latest_snapshot
     # (a) An empty follower is served faster by a snapshot. The bootstrap snapshot has no records.
     if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
@@ -123,7 +132,8 @@ def _below_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
-    """OUT_OF_RANGE of the draft: truncate to NextFetchOffset, whose epoch is the leader's."""
+    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to next_fetch_offset.
+    next_fetch_epoch: the epoch at that offset in the leader's log."""
 
     next_fetch_offset: int
     next_fetch_epoch: int
@@ -132,11 +142,12 @@ class DraftOutOfRange:
 def draft_validate_position(
     log: LogView, fetch_offset: int, fetch_epoch: int
 ) -> ValidPosition | DraftOutOfRange:
-    """Step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end offset
-    of FetchEpoch in this log.
+    """Decide step 2 of FetchQuorumRecords in KIP-595's draft: FetchOffset must be at most the end
+    offset of FetchEpoch in this log.
 
-    fetch_offset is exclusive, fetch_epoch that of the last replicated record. The draft has no
-    snapshots: below the first epoch the follower is sent to the log start.
+    fetch_offset: the end (exclusive) of the follower's log. fetch_epoch: the epoch of its last
+    record. The draft has no snapshots: a follower with an epoch below the first one has to go back
+    to the log start.
     """
     if fetch_offset == 0 and log.log_start == 0:
         return ValidPosition()

@@ -1,8 +1,9 @@
-"""A replica's log as a value: batches, snapshots, epochs and voter sets, without their bytes.
+"""A replica's log as a value: its batches, snapshots, epochs and voter sets, without their bytes.
 
-Batches are those whose CRC is right, so there may be holes where a batch is damaged, and legal
-leftovers below the log start (Kafka moves the log start inside a segment it can't delete yet).
-Leftovers are entries of the same lineage and take part in every comparison.
+The value has the batches with a right CRC. So there may be holes where a batch is damaged. There
+may also be leftovers below the log start, which is legal: Kafka can move the log start into a
+segment that it can't delete yet. Leftovers belong to the same history, and take part in every
+comparison.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from replica.errors import UsageError
-from replica.model.epochs import UNDEFINED_EPOCH, EpochStart, OffsetAndEpoch, election_order
+from replica.model.epochs import (
+    UNDEFINED_EPOCH,
+    EpochStart,
+    OffsetAndEpoch,
+    election_order,
+    is_newer_than_log,
+)
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import is_newer_than_log
 from replica.model.voters import VotersAt
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Offsets from `start` (inclusive) to `end` (exclusive)."""
+    """The offsets from `start` (inclusive) to `end` (exclusive)."""
 
     start: int
     end: int
@@ -34,7 +40,8 @@ class OffsetRange:
 class LogBatch:
     """One record batch: offsets `base_offset` to `last_offset` (both inclusive) of one epoch.
 
-    `digest` stands for the bytes; two batches are the same exactly when all four fields are equal.
+    `digest` stands for the batch's bytes. Two batches are the same if and only if all four fields
+    are equal.
     """
 
     base_offset: int
@@ -45,7 +52,7 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLog:
-    """What one replica holds at one moment.
+    """The content of one replica at one moment.
 
     log_start: the log start offset (inclusive); batches below it are legal leftovers.
     batches: CRC-valid, sorted by offset, not overlapping; holes are allowed.
@@ -76,32 +83,34 @@ class ReplicaLog:
 
     @property
     def first_offset(self) -> int:
-        """The first offset held, leftovers included; the log start where nothing is held."""
+        """The first offset that the log holds, leftovers too; the log start where it holds
+        nothing."""
         return self.batches[0].base_offset if self.batches else self.log_start
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO, exclusive)."""
+        """The log end offset (exclusive)."""
         if not self.batches:
             return self.log_start
         return max(self.log_start, self.batches[-1].last_offset + 1)
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last batch, UNDEFINED_EPOCH where nothing is held."""
+        """The epoch of the last batch; UNDEFINED_EPOCH for an empty log."""
         return self.batches[-1].epoch if self.batches else UNDEFINED_EPOCH
 
     @property
     def newest_snapshot(self) -> OffsetAndEpoch | None:
-        """The snapshot with the highest epoch, then offset: Kafka's latestSnapshotId has the
-        highest of both."""
+        """The snapshot with the highest epoch and, among these, the highest offset (Kafka:
+        latestSnapshotId)."""
         return max(self.snapshots, key=election_order, default=None)
 
     @property
     def known_epoch(self) -> int | None:
-        """The newest epoch this replica is known to know: log, snapshots, quorum-state.
+        """The newest epoch that this replica knows, by its log, its snapshots and its quorum-state.
 
-        None without a quorum-state: then it may have voted in an epoch nobody sees.
+        None without a quorum-state, because the replica may then have voted in an epoch that no
+        file shows.
         """
         if self.quorum_epoch == UNDEFINED_EPOCH:
             return None
@@ -110,32 +119,34 @@ class ReplicaLog:
         return max(self.quorum_epoch, self.last_epoch, snapshot_epoch)
 
     def batch_at(self, offset: int) -> LogBatch | None:
-        """The batch that holds `offset`, None in a hole or outside the log."""
+        """The batch that holds `offset`; None in a hole or outside the log."""
         index = bisect_right(self.batches, offset, key=_base_offset) - 1
         if index < 0 or self.batches[index].last_offset < offset:
             return None
         return self.batches[index]
 
     def held_from(self, offset: int) -> int:
-        """How many offsets from `offset` (inclusive) to the log end are held; holes don't count."""
+        """The number of offsets from `offset` (inclusive) to the log end that the log holds. Holes
+        don't count."""
         first = bisect_left(self.batches, offset, key=_last_offset)
         return sum(
             batch.last_offset + 1 - max(offset, batch.base_offset) for batch in self.batches[first:]
         )
 
     def restarted_from_snapshot(self) -> bool:
-        """Whether the newest snapshot is newer than the log: then Kafka empties the log when it
-        starts. This is legal after a fetched snapshot was renamed, and before the log was truncated
-        (truncateToLatestSnapshot)."""
+        """Whether the newest snapshot is newer than the log, so that Kafka empties the log when it
+        starts. A crash can leave such files legally, between the rename of a fetched snapshot and
+        the truncation of the log (truncateToLatestSnapshot)."""
         snapshot = self.newest_snapshot
         if snapshot is None:
             return False
         return is_newer_than_log(snapshot, self.end_offset, self.last_epoch)
 
     def position(self) -> OffsetAndEpoch:
-        """End offset and last epoch with which this replica stands in an election.
+        """The end offset and the last epoch that voters compare in an election.
 
-        The newest of log and snapshot; epoch 0 for a replica that holds nothing.
+        They are those of the log, or of the newest snapshot if that is newer. The epoch is 0 for a
+        replica that holds nothing.
         """
         snapshot = self.newest_snapshot
         log = OffsetAndEpoch(self.end_offset, self.last_epoch) if self.batches else None
@@ -144,9 +155,10 @@ class ReplicaLog:
 
 
 def epochs_of(batches: Iterable[LogBatch]) -> tuple[EpochStart, ...]:
-    """The epoch cache that `batches` imply: each epoch with its first offset, ascending.
+    """The epoch cache that Kafka would rebuild from these batches: each epoch with its first
+    offset, ascending.
 
-    Like a cache rebuilt from segments; a batch whose epoch is not above the last one adds nothing.
+    A batch whose epoch is not higher than the one before adds no entry.
     """
     entries: list[EpochStart] = []
     for batch in batches:
@@ -156,7 +168,7 @@ def epochs_of(batches: Iterable[LogBatch]) -> tuple[EpochStart, ...]:
 
 
 def contiguous_runs(batches: Iterable[LogBatch]) -> tuple[OffsetRange, ...]:
-    """The ranges of offsets held without a hole, ascending."""
+    """The ranges of offsets that these batches hold without a hole, ascending."""
     runs: list[OffsetRange] = []
     start = end = -1
     for batch in batches:

@@ -1,7 +1,8 @@
-"""How far each replica of a group is: what of its log is committed by proof, and what it lacks.
+"""Finds how far each replica of a group is: which part of its log is proven committed, and what it
+lacks.
 
-Kafka writes no high watermark of a metadata log to disk, so it is bounded from below by what the
-group proves.
+Kafka writes no high watermark of a metadata log to disk. So this module gives a lower bound of it,
+by what the group proves.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from dataclasses import dataclass
 from replica.history.branch import BranchPart
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison, Proof
 from replica.history.log import ReplicaLog
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedProgress:
-    """All ends are exclusive.
+    """How far one replica is. All ends are exclusive.
 
-    high_watermark: the least that this replica's own can be once it is told: all below is committed
-    by `proof`, as far as the log reaches; both None where nothing proves any.
-    agreed_end: up to where the replica holds the agreed branch, or has a snapshot of it.
-    own_records: what it holds from there on, which the branch has not.
+    high_watermark: a lower bound of the replica's high watermark. All offsets below it are in the
+    log, and `proof` shows that they are committed. Both fields are None where nothing is proven.
+    agreed_end: the end of the part of the agreed branch that the replica holds, or has in a
+    snapshot. own_records: the number of records that it holds from there on, and that the branch
+    lacks.
     """
 
     high_watermark: int | None
@@ -35,7 +37,7 @@ class CommittedProgress:
 def progress_of(
     group: GroupComparison, commitment: Commitment, branch: Sequence[BranchPart]
 ) -> Mapping[ReplicaKey, CommittedProgress]:
-    """The progress of each replica; branch: the group's agreed_branch."""
+    """The progress of each replica. branch: the group's agreed_branch."""
     return {log.key: _progress(group, commitment, branch, log) for log in group.logs}
 
 
@@ -55,7 +57,7 @@ def _evidence(
     end = proven[-1].end if proven else 0
     snapshot = max(log.snapshots, default=BOOTSTRAP_SNAPSHOT)
     if snapshot.offset > end:
-        # a record that the snapshot replaced isn't in the log any more, or not yet
+        # the log doesn't hold the snapshot's last record: it was deleted, or the log ends before it
         own = Proof(log.key, snapshot.offset - 1, snapshot.epoch, snapshot_id=snapshot)
         return own, snapshot.offset
     if not end:

@@ -10,7 +10,7 @@ Ranges = tuple[OffsetRange, ...]
 
 
 def union(*sets: Iterable[OffsetRange]) -> Ranges:
-    """Every offset of any of `sets`, whose ranges may overlap and come in any order."""
+    """Every offset that is in one of `sets`. The ranges may overlap, and may come in any order."""
     ordered = sorted(
         (r for ranges in sets for r in ranges if r.size > 0), key=lambda r: (r.start, r.end)
     )
@@ -24,7 +24,7 @@ def union(*sets: Iterable[OffsetRange]) -> Ranges:
 
 
 def intersection(left: Ranges, right: Ranges) -> Ranges:
-    """The offsets in both."""
+    """The offsets that are in both sets."""
     found: list[OffsetRange] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -39,7 +39,7 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
 
 
 def difference(left: Ranges, right: Ranges) -> Ranges:
-    """The offsets of `left` that `right` doesn't have."""
+    """The offsets of `left` that are not in `right`."""
     found: list[OffsetRange] = []
     j = 0
     for current in left:

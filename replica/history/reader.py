@@ -1,7 +1,8 @@
-"""The answer to a reader's fetch (replica id -1): KIP-392; never a snapshot id.
+"""Decides how a replica answers a reader's fetch (replica id -1, KIP-392). The answer never names a
+snapshot.
 
-A reader may ask any replica, so the decision takes both high watermarks: the one this replica has
-reached and the raw one its leader told it, which may lie above the local log end.
+A reader may fetch from any replica. So the decision takes two high watermarks: the one that this
+replica has reached, and the one that its leader named, which may lie above the local log end.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.history.epochs import UNDEFINED, end_offset_for, truncate_from_end
-from replica.history.fetch import Diverging, LogView, validate_leader_epoch
+from replica.history.fetch import Diverging, LogView
 from replica.model.epochs import UNDEFINED_EPOCH
-from replica.model.kafka_errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Records from the asked offset to `end_offset` (exclusive): the local high watermark."""
+    """The answer has the records from the asked offset to `end_offset` (exclusive), which is the
+    local high watermark."""
 
     end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """The offset is the high watermark: empty after a long poll, no error."""
+    """The offset is the high watermark: the answer is empty after a long poll, and has no error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +35,20 @@ class Uncommitted:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Case 2 of KIP-392: the replica does not hold the offset; by all that it knows the offset is
-    committed. The answer is OFFSET_NOT_AVAILABLE."""
+    """Case 2 of KIP-392: the replica does not hold the offset, although its leader's high watermark
+    says that the offset is committed. The answer is OFFSET_NOT_AVAILABLE."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
-    """OFFSET_OUT_OF_RANGE: below `log_start` (case 3), or above all that is known (case 4)."""
+    """The answer is OFFSET_OUT_OF_RANGE: the offset lies below `log_start` (case 3), or above every
+    offset that is known to exist (case 4)."""
 
     log_start: int
     high_watermark: int
 
 
-ReaderDecision = (
-    Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging | ErrorCode
-)
+ReaderDecision = Committed | CaughtUp | Uncommitted | Unavailable | OutOfRange | Diverging
 
 
 def reader_fetch(
@@ -56,25 +56,19 @@ def reader_fetch(
     high_watermark: int | None,
     leader_high_watermark: int | None,
     fetch_offset: int,
-    current_epoch: int,
-    requested_leader_epoch: int = UNDEFINED_EPOCH,
     last_fetched_epoch: int = UNDEFINED_EPOCH,
 ) -> ReaderDecision:
-    """Decide what a reader gets that asks for `fetch_offset` (the next offset it wants).
+    """Decide how to answer a reader that fetches from `fetch_offset` on.
 
-    high_watermark, leader_high_watermark: exclusive, None while unknown (a new leader before its
-    epoch commits, a replica that has just started); then nothing above the log start is known to be
-    committed, what lies below was in a snapshot, and no offset is known to be too high: out of
-    range, from a node that the reader takes for the leader, would reset it.
-    requested_leader_epoch: -1 when the reader names none, else it is checked.
-    last_fetched_epoch: of the record before `fetch_offset`, -1 when the reader names none;
-    Diverging where what is committed here shows another record there (KIP-595's field, which
-    Kafka's brokers heed in consumers' fetches too).
+    high_watermark, leader_high_watermark: exclusive; None while unknown, which they are on a new
+    leader before a record of its epoch is committed, and on a replica that has just started. While
+    they are unknown, nothing above the log start is known to be committed; what lies below was in a
+    snapshot. Then no offset counts as too high either: OFFSET_OUT_OF_RANGE from a node that the
+    reader takes for the leader would make the reader start anew. last_fetched_epoch: the epoch of
+    the record before `fetch_offset`; -1 where the reader names none. The decision is Diverging
+    where the committed part of this log has another epoch there (KIP-595's field, which Kafka's
+    brokers also look at in consumers' fetches).
     """
-    if requested_leader_epoch != UNDEFINED_EPOCH:
-        mismatch = validate_leader_epoch(current_epoch, requested_leader_epoch)
-        if mismatch is not None:
-            return mismatch
     # The local one is capped at the log end and never below the log start.
     local = log.log_start if high_watermark is None else min(high_watermark, log.log_end)
     local = max(local, log.log_start)
@@ -99,8 +93,9 @@ def reader_fetch(
 def _diverging(
     log: LogView, committed: int, fetch_offset: int, last_fetched_epoch: int
 ) -> Diverging | None:
-    """Only by epochs that are known to have ended: a reader may be ahead of this replica, and what
-    lies above `committed` here may be undone."""
+    """Diverging where the reader's last epoch contradicts this log; else None. Only epochs that are
+    known to have ended are compared: the reader may be ahead of this replica, and records above
+    `committed` may still be truncated here."""
     epochs = truncate_from_end(log.epochs, committed)
     found = end_offset_for(epochs, committed, last_fetched_epoch)
     if found == UNDEFINED or found.epoch == epochs[-1].epoch:

@@ -1,12 +1,16 @@
-"""Which of the replicas that are left a quorum should go on with, and what that costs.
+"""Plans with which of the remaining replicas a quorum should go on, and what is lost by that.
 
-Raft's own order decides: the newest last epoch wins, then the highest end offset. A log that is
-longer but ends in an older epoch was left behind by an election and may hold what was undone. With
-a majority of the voters left, the best of them wins the election and holds every committed record,
-for each of them is on a majority, any two majorities share a voter, and who ranks above a holder
-holds it too (Raft, section 5.4). An observer stands for no election: what it alone holds was never
-committed then. Without a majority nobody can be elected and nothing of the kind is known, so the
-newest log of all, an observer's too, is the one to give to those who stand in for lost voters.
+Raft's own order decides: the log with the newest last epoch is the best one; among equals, the log
+with the highest end offset. A log that is longer but ends in an older epoch missed an election, and
+may hold records that were undone.
+
+If a majority of the voters is left, the voter with the best log wins the election, and it has every
+committed record. The reason: each committed record is on a majority, any two majorities share a
+voter, and a log that is better than that voter's has the record too (Raft, section 5.4). Observers
+can't be elected, and records that only an observer holds were never committed in this case.
+
+Without a majority, no replica can be elected, and the above doesn't hold. Then the newest log of
+all, which may be an observer's, should be given to the nodes that replace the lost voters.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from replica.model.voters import VoterKeys
 
 
 class RecoveryDecision(Enum):
-    """Whether to go on with the winner."""
+    """The answer to the question whether to go on with the first replica of the ranking."""
 
     SAFE = "safe"
     """The first replica holds all committed records."""
@@ -43,17 +47,19 @@ class RecoveryDecision(Enum):
     """The first replica holds all records that are known to be committed, but lost voters may have
     held more."""
     REFUSED = "refused"
-    """Committed records would be lost, or nobody can tell which history is right."""
+    """Committed records would be lost, or the files don't show which history is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedReplica:
-    """A replica in the ranking. relation: to the winner, None for the winner itself.
+    """A replica in the ranking. relation: the relation of its log to the winner's; None for the
+    winner itself.
 
-    at_risk: offsets with entries of its own that the winner lacks, ascending; lost: how many they
-    are, by commitment. is_voter: None while the voters are unknown. truncates_to: its log end
-    (exclusive) once it follows the winner, None where it truncates nothing. snapshot_id: of the
-    winner's snapshot that it is given instead, to begin anew with; None where it isn't.
+    is_voter: None where the voters are unknown. at_risk: the offsets of its entries that the winner
+    lacks, ascending. lost: the number of these entries, by commitment. truncates_to: the end
+    (exclusive) of its log after it has followed the winner; None where it truncates nothing.
+    snapshot_id: the winner's snapshot with which it has to begin anew instead; None where it
+    hasn't.
     """
 
     log: ReplicaLog
@@ -67,13 +73,14 @@ class RankedReplica:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPlan:
-    """ranking: the winner first, which is the log to go on with: that of the voter that wins the
-    election, or without a majority the newest of all. voters: in force at the end of the newest
-    log, None where nothing tells. missing: those of them that aren't among the replicas, or are but
-    can't be relied on. has_majority: whether the rest is a majority of every voter set that may
-    count. on_no_voter: offsets of the winner that no voter here holds, ascending;
-    on_no_voter_counts: how many they are, by commitment. reasons: why the answer is not SAFE, a
-    sentence each."""
+    """A plan for a quorum that has lost replicas. ranking: all replicas, with the winner first. The
+    winner's log is the one to go on with: the log of the voter that wins the election or, without a
+    majority, the newest log of all. voters: the voters in force at the end of the newest log; None
+    where no file names them. missing: the voters that are not among the replicas, or whose log
+    can't be relied on. has_majority: whether the other voters are a majority of every voter set
+    that may be in force. on_no_voter: the winner's offsets that no remaining voter holds,
+    ascending. on_no_voter_counts: the number of these, by commitment. reasons: a sentence for each
+    reason why the answer is not SAFE."""
 
     answer: RecoveryDecision
     ranking: tuple[RankedReplica, ...]
@@ -91,18 +98,20 @@ class RecoveryPlan:
 
     @property
     def leader(self) -> ReplicaLog | None:
-        """The log of the voter that wins an election among those that are left; None where they
-        are no majority, so that nobody can."""
+        """The log of the voter that wins an election among the voters that are left; None where
+        these are no majority, so that none of them can win."""
         return self.winner if self.has_majority else None
 
 
 def plan_recovery(
     logs: Sequence[ReplicaLog], unreliable: Collection[ReplicaKey] = ()
 ) -> RecoveryPlan:
-    """Plan for the replicas of one cluster that are left, read while they were stopped.
+    """Make the plan. logs: the logs of the remaining replicas of one cluster, which were read while
+    the nodes were stopped.
 
-    unreliable: part of their log could not be read, so what they don't show they may have held;
-    they win only where all are. Raises UsageError for no log, or a replica that is there twice.
+    unreliable: replicas of whose log a part could not be read. They may hold more than they show,
+    so they come first only if all replicas are unreliable. Raises UsageError for an empty list, or
+    for a replica that occurs twice.
     """
     if not logs:
         raise UsageError("no replica to go on with")
@@ -135,24 +144,25 @@ def plan_recovery(
 def _rank(
     log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
 ) -> tuple[bool, tuple[int, int], bool, int, int, str]:
-    """Orders the logs: among equals a voter comes first, then the longer history, then the lower
-    id. So the order of the arguments doesn't matter."""
+    """The key by which the logs are ordered. Among equally new logs, a voter comes before an
+    observer, then the longer history, then the lower id. So the order of the arguments doesn't
+    matter."""
     position, key = election_order(log.position()), log.key
     votes = voters is not None and is_voter(voters, key)
     return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
 
 
 def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
-    """The end (exclusive) of what is proven committed in a log."""
+    """The end (exclusive) of the part of a log that is proven to be committed."""
     proven = commitment.ranges(winner.key, EntryCommitment.PROVEN)
     ends = [proven[-1].end if proven else 0, winner.log_start]
     return max(*ends, *(snapshot.offset for snapshot in winner.snapshots), 0)
 
 
 def _voter_sets(log: ReplicaLog, settled_end: int) -> tuple[VoterKeys, ...]:
-    """The set in force at the log's end, then the one before it, unless the newer one is proven
-    committed: no leader appends a set before the last one is. Empty where one of them is unknown.
-    """
+    """The voter sets that may count: the set in force at the log's end and, if this one isn't
+    proven to be committed, the set before it. No leader appends a set before the last one is
+    committed, so there are at most two. Empty where one of them is unknown."""
     named = sorted(log.voter_sets or log.leader_changes, key=lambda each: each.offset)
     if not named:
         return ()
@@ -177,7 +187,7 @@ def _standing(
     if log is winner:
         return RankedReplica(log, votes, None, (), Losses(0, 0, 0))
     comparison = group.between(winner.key, log.key)
-    # in the order in which the pair was compared, which names the offsets alike either way
+    # the order of the two logs doesn't matter here: the offsets are the same either way
     relation = diverge(winner, log, comparison).relation
     same = comparison.ranges(same=True)
     held = group.runs[log.key]
@@ -192,7 +202,8 @@ def _standing(
 
 
 def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ranges:
-    """The winner's offsets that no voter here holds; below its log start a voter has a snapshot."""
+    """The winner's offsets that no remaining voter holds. A voter has the records below its log
+    start in a snapshot, so it counts as their holder."""
     winner = ranking[0].log
     if any(standing.is_voter is not False for standing in ranking[:1]):
         return ()

@@ -1,8 +1,9 @@
-"""What a follower does with a diverging answer, and how many fetches it needs until the logs agree.
+"""Decides what a follower does with a diverging answer, and counts the fetches until the logs
+agree.
 
-Released: ReplicatedLog.truncateToEndOffset under KafkaRaftClient.handleFetchResponse. Draft:
-the follower cuts its log at the NextFetchOffset of FetchQuorumRecords (KIP-595's first draft),
-which may need more rounds.
+The released protocol is that of ReplicatedLog.truncateToEndOffset, which
+KafkaRaftClient.handleFetchResponse calls. In the draft's protocol, the follower cuts its log at the
+NextFetchOffset of FetchQuorumRecords (KIP-595's first draft), which may need more rounds.
 """
 
 from __future__ import annotations
@@ -25,22 +26,19 @@ from replica.model.epochs import OffsetAndEpoch
 
 
 class TruncationBelowHighWatermarkError(KraftlakeError):
-    """A leader asks to truncate what is committed: one of the two logs broke Raft. Fatal."""
+    """A leader asks a follower to truncate committed records, so one of the two logs broke Raft's
+    rules. The follower must stop."""
 
     def __init__(self, offset: int, high_watermark: int) -> None:
-        super().__init__(offset, high_watermark)
-        self.offset = offset
-        self.high_watermark = high_watermark
-
-    def __str__(self) -> str:
-        return (
-            f"truncation to offset {self.offset} was asked for, "
-            f"below the high watermark {self.high_watermark}"
+        super().__init__(
+            f"truncation to offset {offset} was asked for, below the high watermark "
+            f"{high_watermark}"
         )
+        self.offset = offset
 
 
 def truncation_offset(follower: LogView, diverging: Diverging) -> int:
-    """The log end (exclusive) that `follower` keeps on a diverging answer."""
+    """The end (exclusive) at which `follower` cuts its log after a diverging answer."""
     if diverging.epoch == 0:
         return min(diverging.end_offset, follower.log_end)
     local = follower.end_offset_for(diverging.epoch)
@@ -52,9 +50,9 @@ def truncation_offset(follower: LogView, diverging: Diverging) -> int:
 def checked_truncation_offset(
     follower: LogView, diverging: Diverging, high_watermark: int | None
 ) -> int:
-    """truncation_offset. Raises TruncationBelowHighWatermarkError where it, or the end offset of
-    the answer, is below the follower's high watermark (None: unknown). KafkaRaftClient checks the
-    answer's too, before it looks at the local log."""
+    """The result of truncation_offset. Raises TruncationBelowHighWatermarkError where the result,
+    or the end offset in the answer, is below the follower's high watermark (None where that is
+    unknown). KafkaRaftClient also checks the answer's offset, before it looks at the local log."""
     offset = truncation_offset(follower, diverging)
     if high_watermark is not None:
         lowest = min(offset, diverging.end_offset)
@@ -65,14 +63,13 @@ def checked_truncation_offset(
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """How a follower's log came to agree with the leader's.
+    """How a follower's log came to agree with the leader's log.
 
-    truncation_offset: the follower's log end (exclusive) when records flow again. A log cuts the
-    whole batch that holds this offset.
-    rounds: fetches answered with a diverging epoch (or the draft's OUT_OF_RANGE); 0 where the first
-    fetch gets records.
-    snapshot_id: the snapshot that this leader would send in place of records, or None. With one,
-    the other numbers are those of the two logs without snapshots.
+    truncation_offset: the end (exclusive) of the follower's log when it gets records again. A log
+    removes the whole batch that holds this offset. rounds: the number of fetches that are answered
+    with a diverging epoch (or with the draft's OUT_OF_RANGE); 0 where the first fetch gets records.
+    snapshot_id: the snapshot that this leader would send in place of records; None where it would
+    send none. If there is one, the other numbers are those of the two logs without snapshots.
     fatal: the truncation lies below the follower's log start, so it would lose committed records.
     """
 
@@ -97,12 +94,12 @@ def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
 
 
 def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
-    """As fetch_rounds, by the draft, which has no snapshots. The follower cuts its log at the
-    answer's NextFetchOffset.
+    """Run the draft's protocol, which has no snapshots, as fetch_rounds does for the released one.
+    The follower cuts its log at the answer's NextFetchOffset.
 
     NextFetchOffset is an offset in the leader's log. If the follower's log ends before it, there is
     nothing to cut. Then the follower drops its records of FetchEpoch, because the leader never had
-    this epoch; otherwise it would ask the same for ever.
+    this epoch; otherwise it would send the same request for ever.
     """
     leader_view, view = _logs_alone(leader), _logs_alone(follower)
     rounds = 0
@@ -117,7 +114,8 @@ def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome
 
 
 def truncated(log: LogView, end_offset: int) -> LogView:
-    """`log` cut to `end_offset` (exclusive); below its start it is empty there."""
+    """The log after a cut at `end_offset` (exclusive). If that is below the log start, the result
+    is an empty log at `end_offset`."""
     return replace(
         log,
         log_start=min(log.log_start, end_offset),
@@ -136,13 +134,13 @@ def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot
             return answer
         end = truncation_offset(view, answer) if isinstance(answer, Diverging) else view.log_end
         if end >= view.log_end:
-            # Either records follow, or the logs are none that a run of Raft leaves; with those a
-            # real follower would ask for ever.
+            # Either records follow, or Raft never leaves such logs, and a real follower would send
+            # the same request for ever.
             return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
         view = truncated(view, end)
         rounds += 1
 
 
 def _logs_alone(log: ReplicaLog) -> LogView:
-    """Everything that the files hold, leftovers included, as if there were no snapshot."""
+    """The view of everything that the files hold, leftovers too, as if there were no snapshot."""
     return LogView(log.first_offset, log.end_offset, epochs_of(log.batches))

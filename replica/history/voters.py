@@ -1,7 +1,7 @@
-"""Which voter set counts for an entry, and whether replicas are a majority of it.
+"""Finds the voter set that counts for an entry, and whether replicas are a majority of it.
 
-KIP-853: the newest voters record in a log is in force, committed or not. A static quorum has none;
-there LeaderChange.voters of the epoch tells.
+By KIP-853 the newest voters record in a log is in force, committed or not. A static quorum has no
+such record. There the LeaderChange record of the epoch names the voters.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ def voter_sets_in_force(
     offset: int,
     epoch: int,
 ) -> tuple[VoterKeys, ...] | None:
-    """Every voter set of which an entry's holders must be a majority; None where one is unknown.
+    """Every voter set of which the holders of an entry must be a majority; None where one of these
+    sets is unknown.
 
-    The set in force at the entry (`offset`, `epoch`), and each newer one that a holder has above
-    it. Known means: some holder has every offset from the record that names the set to the entry,
-    so no other record can hide between. LeaderChange.voters stand in only where no replica of the
-    `group` has a voters record at or below the entry. runs: the offsets each replica holds.
+    They are the set in force at the entry (`offset`, `epoch`), and each newer set that a holder has
+    above it. A set is known if some holder has every offset from the record that names the set to
+    the entry, so that no other voters record can lie between. LeaderChange.voters count only if no
+    replica of the `group` has a voters record at or below the entry. runs: the offsets that each
+    replica holds.
     """
     records = [record for holder in holders for record in holder.voter_sets]
     at_or_below = [record for record in records if record.offset <= offset]
@@ -47,10 +49,11 @@ def voter_sets_in_force(
 
 
 def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
-    """Whether `holders` are a majority of `voters`; observers among them don't count.
+    """Whether `holders` are a majority of `voters`. Observers among the holders don't count.
 
-    A voter without a directory matches any directory of its node (VoterSet.isVoter). Where several
-    of them were `seen`, all must be holders: nobody knows which one the voter is.
+    A voter without a directory id can be any directory of its node (VoterSet.isVoter). If several
+    directories of the node were `seen`, all of them must be holders, because nobody knows which one
+    is the voter.
     """
     count = 0
     for voter in voters:
@@ -63,12 +66,14 @@ def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[Re
 
 
 def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:
-    """Whether a replica is one of the voters; a voter without a directory is any of its node."""
+    """Whether a replica is one of the voters. A voter without a directory id can be any directory
+    of its node."""
     return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
 
 
 def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
-    """Whether every offset from `first` to `last` (both inclusive, at least `last`) is held."""
+    """Whether `held` has every offset from `first` to `last` (both inclusive; `last` is always
+    checked)."""
     return any(run.start <= min(first, last) and last < run.end for run in held)
 
 

@@ -1,4 +1,4 @@
-"""The high watermark (exclusive): every offset below it is committed.
+"""Computes the high watermark (exclusive): every offset below it is committed.
 
 Kafka: LeaderState.maybeUpdateHighWatermark, FollowerState.updateHighWatermark.
 """
@@ -14,18 +14,9 @@ from replica.model.keys import ReplicaKey
 class HighWatermarkRegressionError(KraftlakeError):
     """A leader named a high watermark below one it named before."""
 
-    def __init__(self, known: int, offered: int | None) -> None:
-        super().__init__(known, offered)
-        self.known = known
-        self.offered = offered
-
-    def __str__(self) -> str:
-        offered = "none" if self.offered is None else str(self.offered)
-        return f"the high watermark would fall from {self.known} to {offered}"
-
 
 def majority(voters: int) -> int:
-    """The least number of replicas that any other majority of `voters` must meet."""
+    """The least number of replicas that is more than half of `voters` voters."""
     return voters // 2 + 1
 
 
@@ -37,12 +28,12 @@ def leader_high_watermark(
 ) -> int | None:
     """The leader's high watermark after a change of voters or of a log end.
 
-    flushed_ends: flushed log end offsets (exclusive) by replica, the leader's own among them; those
-    of non-voters are ignored, so a leader that left the voter set doesn't count itself. A
-    voter not heard of counts as 0. epoch_start_offset: the offset of the leader's LeaderChange
-    record. current: the value so far in this epoch, None on a new leader, whatever it knew as a
-    follower. The result never falls, and stays None until a record of the epoch
-    itself is on a majority: Raft's figure 8.
+    flushed_ends: the flushed log end offsets (exclusive) by replica; the leader's own is among
+    them. Those of replicas that are no voters don't count, so a leader that left the voter set
+    doesn't count itself. A voter that is missing counts as 0. epoch_start_offset: the offset of the
+    leader's LeaderChange record. current: the high watermark so far in this epoch; None on a new
+    leader, whatever it knew as a follower. The result never falls. It is None until a majority has
+    a record of this very epoch (Raft, figure 8).
     """
     if not voters:
         return current
@@ -56,10 +47,11 @@ def leader_high_watermark(
 def follower_high_watermark(
     known: int | None, leaders: int | None, log_end_offset: int
 ) -> int | None:
-    """A follower's high watermark after its leader named `leaders` (None: not known yet).
+    """A follower's high watermark after its leader named `leaders` (None while the leader doesn't
+    know it).
 
-    Capped at the local log end; never falls, also across epochs: a new leader that knows less
-    changes nothing.
+    The result is at most the local log end. It never falls, not even in a new epoch: a new leader
+    that knows less changes nothing.
     """
     if leaders is None:
         return known
@@ -68,10 +60,13 @@ def follower_high_watermark(
 
 
 def checked_leader_watermark(named: int | None, leaders: int | None) -> int | None:
-    """The raw high watermark of one leader in one epoch, `named` being its previous one.
+    """The high watermark `leaders` that one leader names in one epoch, as it is. named: the one
+    that it named before.
 
-    Raises HighWatermarkRegressionError if it falls or is forgotten.
+    Raises HighWatermarkRegressionError if the new one is lower, or is missing although there was
+    one before.
     """
     if named is not None and (leaders is None or leaders < named):
-        raise HighWatermarkRegressionError(named, leaders)
+        to = "none" if leaders is None else leaders
+        raise HighWatermarkRegressionError(f"the high watermark would fall from {named} to {to}")
     return leaders

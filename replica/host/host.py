@@ -50,7 +50,7 @@ class LogPlace:
     topic_id: str = METADATA_TOPIC_ID
 
 
-def as_it_arrives(response: PeerResponse) -> PeerResponse:
+def as_received(response: PeerResponse) -> PeerResponse:
     """A response of `Host.filled`, decoded as the host that receives it would decode it. Hosts that
     talk to each other without a wire use this. The log has checked the CRCs while reading."""
     if not isinstance(response, FetchResponse):

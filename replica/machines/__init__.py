@@ -1,6 +1,6 @@
 """State machines behind the consensus core's port StateMachine.
 
-- `opaque`: bytes nobody looks into, counted and hashed.
-- `metadata`: Kafka's metadata records, replayed to an image.
-- `recording`: no state; it writes no snapshots.
+- `opaque`: counts and hashes records whose bytes nobody looks into; or has no state, and writes no
+  snapshots.
+- `metadata`: replays Kafka's metadata records to an image.
 """

@@ -1,4 +1,4 @@
-"""Kafka's metadata: committed records replayed to an image (Kafka: MetadataLoader)."""
+"""Replays the committed records of Kafka's metadata to an image (Kafka: MetadataLoader)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,21 @@ from collections.abc import Callable, Iterable, Iterator
 from replica.format.batch import decode_header
 from replica.format.control import decode_control
 from replica.format.record import records_of
-from replica.metadata.image import (
-    EMPTY,
-    Image,
-    Replay,
-    ReplayedRecord,
-    differences,
-    to_records,
-)
-from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
+from replica.metadata.image.image import EMPTY, Image, differences
+from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 
 def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
-    """Each record of a batch that has a value, with its offset. Raises DataError with the byte in
-    the batch that can't be decoded, after the records before it."""
+    """Each record of a batch that has a value, with its offset. Raises DataError, which names the
+    byte in the batch that can't be decoded, after it has given the records before."""
     header = decode_header(batch.data)
     for record in records_of(header, batch.data):
         if header.is_control:
@@ -37,9 +31,11 @@ def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
 
 
 class MetadataMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in the image, but for an open transaction.
+    """The state machine of Kafka's metadata. next_offset: every record below this offset is in the
+    image, except those of an open transaction.
 
-    read: what a batch holds, messages_in; a host of many machines may remember what one has read.
+    read: a function that gives the records of a batch, as messages_in does. A host of many machines
+    may give one that remembers what it has read.
     """
 
     def __init__(
@@ -58,20 +54,22 @@ class MetadataMachine(StateMachine):
 
     @property
     def can_snapshot(self) -> bool:
-        """Not while a transaction is open: half of it would be lost (KIP-868)."""
+        """Whether a snapshot may be written: not while a transaction is open, because half of it
+        would be lost (KIP-868)."""
         return not self._replay.in_transaction
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level as of `next_offset`, open transactions included; None for none."""
+        """The level of metadata.version that is finalized at `next_offset`, with open transactions;
+        None where none is."""
         return self._replay.state.features.values.get(METADATA_VERSION)
 
     def is_controller(self, controller_id: int) -> bool:
-        """Whether a controller is registered as of `next_offset`, open transactions included."""
+        """Whether a controller is registered at `next_offset`, with open transactions."""
         return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:
-        """Raises DataError with the byte in the batch that can't be decoded."""
+        """Raises DataError, which names the byte in the batch that can't be decoded."""
         for batch in batches:
             assert batch.base_offset == self.next_offset, "each committed batch comes once"
             self._apply(self._replay, batch, None)
@@ -93,8 +91,8 @@ class MetadataMachine(StateMachine):
         return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
 
     def changed_ratio(self) -> float:
-        """The share of the last snapshot's entities that have changed or are gone; 1 without
-        entities."""
+        """The share (0 to 1) of the last snapshot's entities that were changed or removed; 1 where
+        it had no entities."""
         held = sum(1 for _ in self._snapshot.entities())
         if not held:
             return 1.0
@@ -109,6 +107,7 @@ class MetadataMachine(StateMachine):
         self.leader = leader
 
     def _apply(self, replay: Replay, batch: Batch, offset: int | None) -> None:
-        """offset: the one that all records are said to have, None for their own."""
+        """Apply the records of a batch. offset: the offset that all records get; None for their own
+        offsets."""
         for own_offset, message in self._read(batch):
             replay.apply(own_offset if offset is None else offset, message)

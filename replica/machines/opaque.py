@@ -1,7 +1,5 @@
-"""A machine for bytes nobody looks into: how many batches, and a hash over all of them in order.
-
-Two replicas that committed the same have the same state, so comparing states compares histories.
-"""
+"""State machines for records whose bytes nobody looks into. One counts the batches, and hashes them
+in order; the other, for a recorder, has no state."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from replica.errors import CorruptDataError
 from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 _STATE = struct.Struct(">q32s")
@@ -23,8 +21,8 @@ _STATE = struct.Struct(">q32s")
 
 @dataclass(frozen=True, slots=True)
 class OpaqueState:
-    """batches: committed ones that are no control batches; digest: SHA-256 over the digest before
-    and the batch's bytes, zeros in the beginning."""
+    """The state. batches: the number of committed batches, without control batches. digest: the
+    SHA-256 over the digest before and the bytes of the last batch; zeros at the beginning."""
 
     batches: int = 0
     digest: bytes = bytes(32)
@@ -35,7 +33,11 @@ class OpaqueState:
 
 
 class OpaqueMachine(StateMachine):
-    """next_offset: everything below (exclusive) is in `state`."""
+    """The state machine. next_offset: every record below this offset is in `state`.
+
+    Two replicas that have committed the same batches have the same state. So to compare two states
+    is to compare two histories.
+    """
 
     def __init__(self) -> None:
         self.state = OpaqueState()
@@ -68,11 +70,11 @@ class OpaqueMachine(StateMachine):
         self.next_offset = snapshot_id.offset
 
     def snapshot_records(self) -> tuple[bytes, ...]:
-        """One: the state."""
+        """The value of a single record, which holds the state."""
         return (_STATE.pack(self.state.batches, self.state.digest),)
 
     def changed_ratio(self) -> float:
-        """A hash is changed as a whole."""
+        """Always 1, because a hash changes as a whole."""
         return 1.0
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
@@ -80,3 +82,37 @@ class OpaqueMachine(StateMachine):
 
     def leader_change(self, leader: LeaderAndEpoch) -> None:
         self.leader = leader
+
+
+_EVERYTHING = 2**63 - 1
+
+
+class RecordingMachine(StateMachine):
+    """The state machine. next_offset: an offset behind all others, so that the host reads no
+    committed batches for this machine."""
+
+    def __init__(self) -> None:
+        self.next_offset = _EVERYTHING
+
+    @property
+    def can_snapshot(self) -> bool:
+        return False
+
+    def commit(self, batches: Iterable[Batch]) -> None:
+        """Never called."""
+
+    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
+        """Does nothing: the machine has no state."""
+
+    def snapshot_records(self) -> tuple[bytes, ...]:
+        """Never called."""
+        raise AssertionError("can_snapshot forbids it")
+
+    def changed_ratio(self) -> float:
+        return 0.0
+
+    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Never called."""
+
+    def leader_change(self, leader: LeaderAndEpoch) -> None:
+        """Does nothing: the machine doesn't depend on the leader."""

@@ -3,8 +3,8 @@
 records           the table of all record types and versions; nothing else describes them
 programs          each type and version as a program of replica.message, for readers and writers
 record            the values: MetadataRecord, UnknownRecord
-reader, writer    bytes -> record, record -> the same bytes
-json_text         Kafka's JSON of a record, as text and as plain Python values; back: plain_reader
+codec             bytes -> record, record -> the same bytes
+json_text         Kafka's JSON of a record, as text and as plain Python values; and back
 variant           plain values -> Spark's VARIANT; back: variant_reader
 redact            which values are secret, and the text that replaces them
 known_configs     the configs whose values may be shown

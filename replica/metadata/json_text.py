@@ -1,14 +1,19 @@
 """Kafka's JSON of a metadata record's data, as text and as plain Python values: see
-replica.message.json_text for the form."""
+replica.message.json_text for the form. Records back from it: the tables keep records so, and keep
+nothing else of a record with a secret."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
+from replica.errors import UnsupportedDataError
 from replica.message.json_text import Plain, bytes_plain, bytes_text, plain_maker, renderer
+from replica.message.plain_reader import read_plain
+from replica.message.program import Program
 from replica.message.schema import Value
-from replica.metadata.programs import by_key
+from replica.metadata.programs import by_key, programs
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
@@ -36,3 +41,22 @@ def _renderers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], str]]:
 @cache
 def _plain_makers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], dict[str, Plain]]]:
     return by_key(plain_maker)
+
+
+def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> MetadataRecord:
+    """The record of the named type with these fields; names that its version lacks are ignored.
+
+    Raises UnsupportedDataError for a type or version that this release doesn't know, and
+    CorruptDataError for a field that is missing or of another type.
+    """
+    program = _programs().get((type_name, version))
+    if program is None:
+        raise UnsupportedDataError(
+            f"{type_name} version {version} is unknown to this release of kraftlake", 0
+        )
+    return MetadataRecord(program.schema, version, read_plain(program, data))
+
+
+@cache
+def _programs() -> dict[tuple[str, int], Program]:
+    return {(program.schema.name, program.version): program for program in programs()}

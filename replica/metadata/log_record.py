@@ -1,7 +1,7 @@
 """A record of a log or snapshot, redacted, as the tables and dump show it.
 
 It is a control record of the Raft layer (replica.format.control) or a metadata record of the
-controller (replica.metadata.reader).
+controller (replica.metadata.codec).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replica.format.record import Record, records_of
 from replica.message.json_text import Plain
 from replica.message.primitives import Buffer
 from replica.metadata import json_text as metadata_json
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.redact import Redactor, holds_secret
 

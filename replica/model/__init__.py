@@ -2,11 +2,10 @@
 them.
 
 - `keys`: node ids, directory ids and replicas. `topic`: the topic of a cluster's metadata.
-- `epochs`: offsets and leader epochs. `snapshot_id`: snapshot ids, and whether a snapshot is newer
-  than a log.
+- `epochs`: offsets and leader epochs; snapshot ids, and whether a snapshot is newer than a log.
 - `voters`: voter sets. `control`: the records that the Raft layer writes into the log.
-- `batch`: a record batch with its place in a log. `log_facts`: what an opened log holds.
-- `election_state`: a replica's epoch, vote and leader.
+- `batch`: a record batch with its place in a log.
+- `stored`: a replica's epoch, vote and leader; what an opened log holds.
 - `kafka_errors`: Kafka's error names and numbers.
 
 Offsets count records from 0. An *end* offset is exclusive, a *last* offset inclusive. An epoch is a

@@ -12,11 +12,12 @@ from replica.model.control import ControlRecord
 class Batch:
     """One record batch with its place in a log.
 
-    base_offset, last_offset: both inclusive. timestamp: append time in ms (its max timestamp).
-    control: the control records that concern Raft, in order, one for each offset from base_offset
-    on. data: the batch as it is on disk. Of a batch that was proposed, the log sets base offset and
-    leader epoch, which the CRC doesn't cover. A batch that the core itself made has no data: the
-    log encodes `control`, or `values`, which are records of the state machine.
+    base_offset, last_offset: both inclusive. timestamp: the append time (ms), which is the batch's
+    max timestamp. control: the control records that concern Raft, in order, one for each offset
+    from base_offset on. data: the bytes of the batch as they are on disk. In a batch that was
+    proposed, the log sets the base offset and the leader epoch, which the CRC doesn't cover. A
+    batch that the core itself made has no data: the log encodes `control`, or `values`, which are
+    the values of the state machine's records.
     """
 
     base_offset: int
@@ -32,5 +33,5 @@ class Batch:
 
     @property
     def end_offset(self) -> int:
-        """Exclusive."""
+        """The end offset of the batch (exclusive)."""
         return self.last_offset + 1

@@ -19,7 +19,8 @@ KRAFT_VERSION = "kraft.version"
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
-    """The first record of every epoch. granting_voters: who elected the leader, itself included."""
+    """The first record of every epoch. granting_voters: the voters that elected the leader; the
+    leader is one of them."""
 
     leader_id: int
     voters: tuple[ReplicaKey, ...]
@@ -28,7 +29,7 @@ class LeaderChange:
 
 @dataclass(frozen=True, slots=True)
 class KRaftVersion:
-    """The finalized kraft.version: 0 static voters, 1 voters in the log."""
+    """The finalized kraft.version: 0 for static voters, 1 for voters in the log."""
 
     kraft_version: int
 

@@ -43,3 +43,20 @@ def election_order(position: OffsetAndEpoch) -> tuple[int, int]:
     """Sorts log ends and snapshot ids by how up to date they are: last epoch first, then the end
     offset (KIP-595, Vote; Kafka: OffsetAndEpoch.compareTo)."""
     return (position.epoch, position.offset)
+
+
+BOOTSTRAP_SNAPSHOT = OffsetAndEpoch(0, 0)
+"""Kafka.BOOTSTRAP_SNAPSHOT_ID: the snapshot that formatting writes; it contains no log entry."""
+
+
+def is_newer_than_log(snapshot_id: OffsetAndEpoch, log_end: int, last_epoch: int) -> bool:
+    """Whether a snapshot has a higher epoch than a log, or the same epoch and a higher end offset.
+    Then the log restarts at the snapshot's end (KafkaMetadataLog.truncateToLatestSnapshot).
+
+    log_end: exclusive. last_epoch: of the log's last record, UNDEFINED_EPOCH for an empty log.
+    """
+    if snapshot_id == BOOTSTRAP_SNAPSHOT:
+        return False
+    if last_epoch == UNDEFINED_EPOCH:
+        return snapshot_id.offset > log_end
+    return election_order(snapshot_id) > (last_epoch, log_end)

@@ -151,8 +151,8 @@ class ErrorCode(IntEnum):
 
 
 DRAFT_ERRORS = frozenset({ErrorCode.MISMATCH_EPOCH, ErrorCode.NOT_FOLLOWER})
-"""Errors that Kafka itself doesn't have. No code of ours asks; the comparison with Kafka's own list
-leaves them out, and so declares here, beside the codes, which ones it may leave out."""
+"""The errors that Kafka itself doesn't have. Only the comparison with Kafka's own list uses this:
+it leaves these errors out, and this list beside the codes says which ones it may leave out."""
 
 
 def error_of(code: int) -> ErrorCode:

@@ -14,7 +14,7 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """The host and port of a node's listener. name: of the listener."""
+    """The host and port of a node's listener. name: the name of the listener."""
 
     name: str
     host: str
@@ -26,7 +26,8 @@ Endpoints = tuple[Endpoint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter. min_kraft_version, max_kraft_version: that it supports, both inclusive."""
+    """One voter. min_kraft_version, max_kraft_version: the lowest and the highest kraft.version
+    that it supports, both inclusive."""
 
     key: ReplicaKey
     endpoints: Endpoints = ()

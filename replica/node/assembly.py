@@ -11,15 +11,16 @@ from random import SystemRandom
 from replica.errors import UsageError
 from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
-from replica.machines.opaque import OpaqueMachine
-from replica.machines.recording import RecordingMachine
+from replica.machines.opaque import OpaqueMachine, RecordingMachine
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ReplicaId
+from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, PrincipalRole
 from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
+from replica.node.listeners import Listener
+from replica.node.local_processes import is_loopback, is_supported
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report, Seldom
-from replica.node.open_listeners import check_open_listeners
 from replica.node.peers import Peers
 from replica.node.serve.dispatch import Dispatch
 from replica.node.serve.forwarding import Forwarder
@@ -37,8 +38,7 @@ from replica.storage.spare_files import SpareFiles
 from replica.wire.client import ClientConfig
 from replica.wire.limits import NodeLimits
 from replica.wire.pool import Address
-from replica.wire.server import Client, Server, Service
-from replica.wire.sharing import Shared
+from replica.wire.server import ANONYMOUS, Client, Server, Service, Shared
 from replica.wire.versions import Features, Identity
 
 
@@ -200,3 +200,47 @@ def _addresses(settings: NodeSettings) -> Callable[[Send], Address | None]:
         return None
 
     return address_of
+
+
+def check_open_listeners(settings: NodeSettings) -> None:
+    """Raises UsageError, which names the key to set. Does nothing where INSECURE is set."""
+    if settings.authorizer.is_insecure:
+        return
+    _check_voters(settings)
+    names = settings.authorizer.principals[PrincipalRole.ADMINISTRATOR] & {EVERYBODY, ANONYMOUS}
+    for listener in settings.listeners:
+        if names and not is_loopback(listener.host) and not _knows_clients(settings, listener):
+            where = f"{listener.name}://{listener.host}:{listener.port}"
+            raise _error(
+                settings,
+                "kraftlake.principals.administrator",
+                f"{', '.join(names)} is everybody who can connect to {where}, where clients don't "
+                f"authenticate: name the administrators and ask for SASL or certificates there",
+            )
+
+
+def _check_voters(settings: NodeSettings) -> None:
+    """Raise UsageError where the settings name no voters, but voters are on other machines: without
+    names, a replica knows voters by their processes, which works on one machine only."""
+    local = {settings.node_id}
+    if settings.authorizer.names_voters or set(settings.static_voters.ids) == local:
+        return
+    far = [each.host for each in settings.advertised if not is_loopback(each.host)]
+    if far:
+        why = f"missing: {far[0]} is on the network, where an address proves nothing"
+    elif not is_supported() and settings.advertised:
+        why = "missing: this system doesn't tell whose process a connection is"
+    else:
+        return
+    raise _error(settings, VOTERS, f"{why}. Name the voters' certificates or users")
+
+
+def _knows_clients(settings: NodeSettings, listener: Listener) -> bool:
+    security = settings.security.listeners[listener.name]
+    return bool(security.mechanisms) or security.client_auth == "required"
+
+
+def _error(settings: NodeSettings, key: str, why: str) -> UsageError:
+    return UsageError(
+        f"{settings.path}: {key}: {why}, or set {INSECURE}=true to trust everybody who can connect"
+    )

@@ -58,7 +58,7 @@ class Authorizer:
     def is_named_voter(self, principal: str) -> bool:
         """Whether the settings name the principal as a voter. A replica believes such a principal
         that a request which it forwards was permitted. ANONYMOUS never counts as named, because
-        every client without a login is ANONYMOUS."""
+        every client that doesn't authenticate is ANONYMOUS."""
         return principal != ANONYMOUS and principal in self.principals[PrincipalRole.VOTER]
 
 

@@ -13,8 +13,8 @@ from replica.errors import DataError, UsageError
 from replica.format.meta_properties import FILE_NAME
 from replica.message.primitives import uuid_bytes
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaId, ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.listeners import address_in
 from replica.node.settings import NodeSettings

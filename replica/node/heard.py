@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def tell_nobody(seconds: float) -> None:
+def do_nothing(seconds: float) -> None:
     """Do nothing. This is the default for on_change, where nobody measures."""
 
 
@@ -27,7 +27,7 @@ class Heard:
         self.epoch = -1
         self.leader_changes = 0
         self.epochs_passed = 0
-        self.on_change: Callable[[float], None] = tell_nobody
+        self.on_change: Callable[[float], None] = do_nothing
 
     def answered(self, epoch: int, at_s: float) -> None:
         """Note that the leader of this epoch has answered a fetch."""

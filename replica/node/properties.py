@@ -23,7 +23,7 @@ class Properties:
         self._prefix = prefix
         self._has_plain = True
 
-    def below(self, prefix: str) -> Properties:
+    def with_prefix(self, prefix: str) -> Properties:
         """The same file, where a key with the prefix is preferred to the key without it. An example
         of a prefix is `listener.name.controller.`, with the dot (Kafka:
         valuesWithPrefixOverride)."""
@@ -31,9 +31,9 @@ class Properties:
         section._taken = self._taken
         return section
 
-    def only_below(self, prefix: str) -> Properties:
+    def only_with_prefix(self, prefix: str) -> Properties:
         """The same file, where only keys with the prefix count."""
-        section = self.below(prefix)
+        section = self.with_prefix(prefix)
         section._has_plain = False
         return section
 

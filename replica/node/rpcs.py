@@ -13,9 +13,8 @@ from collections.abc import Callable
 from replica.node.serve import cluster, configs, controllers, readers, refusals, writing
 from replica.node.serve.callers import ADMINISTRATORS, ANYBODY, REPLICAS, UPDATED_VOTER, voters
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.quorum import core_rpc
 from replica.node.serve.reader_fetch import fetch_by_reader
-from replica.node.serve.rpc import Answer, Rpc
+from replica.node.serve.rpc import Answer, Rpc, core_rpc
 from replica.node.translate import describing, draft, fetches, membership, votes
 from replica.node.translate.translation import Translation
 from replica.raft import messages

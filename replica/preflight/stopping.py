@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.health.cluster import Cluster, PartitionKey, listed
-from replica.health.live_replicas import live_replicas
+from replica.health.live_replicas import Alike
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
@@ -64,13 +64,7 @@ def _of_partition(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
 ) -> Iterator[Reason]:
     name = cluster.name_of(key)
-    now = live_replicas(
-        cluster.live_brokers,
-        partition.isr,
-        partition.elr,
-        partition.replicas,
-        cluster.min_isr(key, partition),
-    )
+    now = Alike.of(partition, cluster.min_isr(key, partition)).kind(cluster.live_brokers)
     left = now.without(gone)
     if not now.may_be_led:
         yield note(name, "has no replica that may lead now, before anything is stopped")

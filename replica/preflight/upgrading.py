@@ -8,7 +8,7 @@ from typing import Any
 from replica.health.cluster import Cluster
 from replica.health.quorum import controllers_without_vote, how_to_remove
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replica.health.cluster import Cluster, highest_levels, listed
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
@@ -202,7 +202,7 @@ class Core:
             version,
             self.log.voters.ids if version == 0 else (),
         )
-        if _memorable(state) != _memorable(self.persisted):
+        if _persisted_part(state) != _persisted_part(self.persisted):
             self.persisted = state
             self.effects.write_quorum_state(state)
 
@@ -369,5 +369,5 @@ class Core:
         self.become(TransitionCause.HIGHER_EPOCH, Unattached(epoch, deadline, leader_id))
 
 
-def _memorable(state: ElectionState | None) -> object:
+def _persisted_part(state: ElectionState | None) -> object:
     return None if state is None else (state.epoch, state.leader_id, state.voted)

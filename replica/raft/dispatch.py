@@ -63,6 +63,7 @@ from replica.raft.messages import (
 )
 from replica.raft.quorum_epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.request_checks import is_of_other_cluster
+from replica.raft.roles import Unattached
 
 _WITHOUT_EPOCH = (
     ErrorCode.BROKER_NOT_AVAILABLE,
@@ -185,7 +186,8 @@ def _learn_from(core: Core, message: PeerResponse) -> _Learned:
     if message.epoch > core.role.epoch or refused:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         return _Learned.by(core.role is not known)
-    if message.leader_id != NO_NODE and core.role.leader_id == NO_NODE:
+    is_unreachable = core.role.leader_id == NO_NODE or isinstance(core.role, Unattached)
+    if message.leader_id != NO_NODE and is_unreachable:
         core.learn(message.epoch, message.leader_id, message.leader_endpoints)
         if message.error is ErrorCode.NONE:
             return _Learned.MAY_GO_ON

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints
 from replica.raft.messages import PeerRequest, PeerResponse
 

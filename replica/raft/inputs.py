@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.messages import PeerRequest, PeerResponse
 
 

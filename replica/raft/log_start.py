@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.inputs import Clean
 from replica.raft.roles import Leader
 
 
 def handle_clean(core: Core, clean: Clean) -> None:
-    """Move the log start as far up as the configured policy allows, but never above the high
-    watermark."""
+    """Move the log start as far up as the configured policy allows, but never above what is
+    committed."""
     if core.config.start_lag_ms is not None:
         if isinstance(core.role, Leader):
             oldest = core.now - core.config.start_lag_ms

@@ -20,9 +20,14 @@ from replica.history.epochs import (
 from replica.history.fetch import LogView
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
-from replica.model.epochs import Epochs, OffsetAndEpoch, election_order, last_epoch_of
-from replica.model.log_facts import LogFacts, SnapshotFacts
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import (
+    Epochs,
+    OffsetAndEpoch,
+    election_order,
+    is_newer_than_log,
+    last_epoch_of,
+)
+from replica.model.stored import LogFacts, SnapshotFacts
 from replica.model.voters import VoterSet
 
 _Value = TypeVar("_Value")

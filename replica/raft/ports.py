@@ -17,9 +17,8 @@ from typing import Protocol
 
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.stored import ElectionState, LeaderAndEpoch, LogFacts, SnapshotFacts
 
 
 class QuorumStateStore(Protocol):

@@ -111,9 +111,9 @@ def _adopt(
 
 
 def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> bool:
-    """Whether to doubt that the sender leads. This replica doubts a leader that it doesn't know
-    yet, hasn't voted for, and doesn't find among the voters of its log. (Other voters may name the
-    same leader, when they are asked.)"""
+    """Whether this replica neither knows this leader nor has voted for it in this epoch. It then
+    believes the request only if the sender is a voter by its log, or while its log names no voters
+    (see refused_as_stranger). It may still hear of the same leader when it asks other voters."""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None

@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import NO_NODE
-from replica.model.log_facts import LogFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import ElectionState, LogFacts
 from replica.raft import inputs, snapshots
 from replica.raft.config import FOREVER, Config
 from replica.raft.core import Core, Draw

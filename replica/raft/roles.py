@@ -245,9 +245,9 @@ class PendingChange:
     """A change of the quorum that is not done. While `last_offset` is None, it waits until the new
     voter answers ApiVersions. Then it waits until the record at `last_offset` is committed.
 
-    deadline: when (ms) the change ends undone. voter: the voter to be added. ack_when_committed:
-    whether the request is answered at the commit, or already at the append. is_answered: whether
-    the request has been answered.
+    deadline: when (ms) to stop waiting and answer REQUEST_TIMED_OUT. voter: the voter to be added.
+    ack_when_committed: whether the request is answered at the commit, or already at the append.
+    is_answered: whether the request has been answered.
     """
 
     kind: ChangeKind

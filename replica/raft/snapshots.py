@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from replica.errors import UsageError
 from replica.history.fetch import ValidPosition, validate_position
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
 from replica.raft.roles import Follower, Leader
 

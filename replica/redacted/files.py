@@ -23,8 +23,8 @@ from replica.format import (
 from replica.format.byte_source import OpenFile, Source, all_bytes, blocks, byte_source
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify, segment_file_name
 from replica.format.java_properties import escape
+from replica.format.listing import size_limit
 from replica.format.reading import SMALL_BYTES, ReadFile
-from replica.format.small_files import size_limit
 from replica.redacted.log_file import Moved, redact_log
 from replica.redacted.records import RecordRedactor
 

@@ -9,8 +9,7 @@ from replica.format.control import UnknownControl, decode_control, encode_contro
 from replica.format.record import Record, RecordHeader
 from replica.message.primitives import read_unsigned_varint
 from replica.message.schema import TaggedFields
-from replica.metadata import writer
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.redact import Redactor
 from replica.redacted.names import NameHasher
@@ -56,11 +55,11 @@ class RecordRedactor:
             assert isinstance(record.body, bytes)
             label = f"body of {record.api_key} version {record.version}"
             body = self._print(label, record.body)
-            return writer.encode(UnknownRecord(record.api_key, record.version, body))
+            return encode(UnknownRecord(record.api_key, record.version, body))
         shown = self._without_secrets(record)
         if self._names is not None:
             shown = self._names.hashed(shown)
-        return value if shown is record else writer.encode(shown)
+        return value if shown is record else encode(shown)
 
     def _without_secrets(self, record: MetadataRecord) -> MetadataRecord:
         redacted, has_secret = self._redactor.redact(record)

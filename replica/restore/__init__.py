@@ -1,7 +1,7 @@
 """Makes a cluster's metadata the beginning of a new cluster: `kraftlake restore`.
 
 plan        which entities of an image go over, changed in what, and what stays behind
-checkpoint  records as the bytes of a bootstrap checkpoint
+checkpoint  records as the bytes of a bootstrap checkpoint, and the voters in the new cluster's
 
 A controller whose log is empty appends the records of its bootstrap checkpoint when it first
 becomes the leader (Kafka: BootstrapMetadata, ActivationRecordsGenerator). Kafka writes the

@@ -1,4 +1,5 @@
-"""Records as the bytes of a checkpoint (KIP-630; Kafka: RecordsSnapshotWriter, BatchFileWriter).
+"""Records as the bytes of a checkpoint (KIP-630; Kafka: RecordsSnapshotWriter, BatchFileWriter),
+and the voters in the checkpoint that kafka-storage writes when it formats a directory (KIP-853).
 
 A checkpoint has a control batch with the header, perhaps one with control records of the quorum,
 batches of metadata records, and a control batch with the footer. Its offsets begin at 0, and its
@@ -9,14 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from replica.errors import CorruptDataError
 from replica.format.control import (
     ControlMessage,
+    KRaftVersion,
+    KRaftVoters,
     SnapshotFooter,
     SnapshotHeader,
+    decode_control,
 )
+from replica.format.record import records_of
+from replica.format.segment import scan
+from replica.format.snapshot_content import inspect
 from replica.format.whole_batch import control_batch, value_batch
+from replica.metadata.codec import encode
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 
 _MOST_RECORDS = 500
 _MOST_BYTES = 512 * 1024
@@ -54,3 +62,29 @@ def _grouped(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         size += len(value)
     if group:
         yield group
+
+
+def voters_records(checkpoint: bytes) -> tuple[ControlMessage, ...]:
+    """The records of kraft.version and of the voters, in the order of the file; none where the
+    cluster has static voters.
+
+    checkpoint: the file's bytes. Raises DataError where they aren't a whole snapshot: the new
+    cluster would lack a voter that the missing or damaged part holds.
+    """
+    found = scan(checkpoint, expected_offset=0)
+    for damage in found.damages:
+        raise CorruptDataError(damage.detail, damage.position)
+    content = inspect(checkpoint, found)
+    if not (content.has_header and content.has_footer):
+        missing = "footer" if content.has_header else "header"
+        raise CorruptDataError(f"a snapshot without its {missing}", found.end_position)
+    messages = (
+        decode_control(record.key, record.value)
+        for batch in found.batches
+        if batch.header.is_control
+        for record in records_of(
+            batch.header,
+            checkpoint[batch.position : batch.position + batch.header.size_bytes],
+        )
+    )
+    return tuple(one for one in messages if isinstance(one, KRaftVersion | KRaftVoters))

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from replica.errors import UsageError
 from replica.message.schema import REDACTED
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
-from replica.metadata.image import Image, to_records
-from replica.metadata.image.features import METADATA_VERSION
+from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
-from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION, to_records
 from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, EntityTable
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import ZERO_UUID

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from replica.format.compression import Inflation
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.scan.columns import batch_table, located_table, scalar_table
 from replica.scan.regions import Chunk

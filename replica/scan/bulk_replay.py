@@ -18,7 +18,8 @@ import numpy as np
 
 from replica.errors import DataError
 from replica.format.byte_source import ByteSource
-from replica.metadata.image import EMPTY, Image, Refusal, Replay, ReplayedRecord, meaning
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
 from replica.metadata.image.state import State
 from replica.metadata.record import MetadataRecord
 from replica.scan import frames, tables

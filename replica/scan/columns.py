@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replica.format.batch import CONTROL_ATTRIBUTE
-from replica.format.segment import LocatedBatch
 from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Bytes, Longs
 from replica.scan.regions import Chunk

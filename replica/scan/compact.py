@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
-from replica.format.segment import ColumnBatches, LocatedBatch
+from replica.format.segment import ColumnBatches
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk

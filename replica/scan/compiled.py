@@ -40,13 +40,13 @@ write_variant_texts = Kernel(
 stack) -> row behind the last."""
 
 gather_values = Kernel(
-    "value_rows", "gather_values",
+    "rows", "gather_values",
     _INPUT, _LONGS, _LONG, _LONG, _OUTPUT, _LONGS,
 )  # fmt: skip
 """(source, rows, low, high, output, offsets) -> bytes."""
 
 find_odd_rows = Kernel(
-    "odd_rows", "find_odd_rows",
+    "rows", "find_odd_rows",
     _INPUT, _LONGS, _LONG, _LONG, _LONGS, _LONGS, _LONGS,
 )  # fmt: skip
 """(source, rows, count, guarded, sought, odd, places) -> rows in `odd`."""

@@ -18,7 +18,7 @@ LARGEST_BATCH_BYTES = 16 * 1024 * 1024
 
 LARGEST_VALUE_BYTES = 100_000
 """A longer value is read by the scalar reader. Only a longer value could have more elements than
-replica.metadata.reader takes."""
+replica.metadata.codec takes."""
 
 # Columns of the chunk's two tables. Each table is an int64 array in which the columns stand one
 # behind another.

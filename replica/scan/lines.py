@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from replica.format.byte_source import Source
 from replica.format.record import Record
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.scan import frames, tables
 from replica.scan.compiled import write_lines
 from replica.scan.native import Bytes, Longs

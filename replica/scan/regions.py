@@ -24,7 +24,8 @@ from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.byte_source import Source
 from replica.format.content import batch_bytes
 from replica.format.record import Record
-from replica.format.segment import JudgedWalk, LocatedBatch
+from replica.format.segment import JudgedWalk
+from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.compiled import walk_frames
 from replica.scan.native import Bytes, Longs

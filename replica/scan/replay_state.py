@@ -9,10 +9,10 @@ import numpy as np
 
 from replica.errors import DataError
 from replica.format.content import MovedError
-from replica.metadata.image import Replay
+from replica.metadata.codec import decode
 from replica.metadata.image.partition import Partition
+from replica.metadata.image.replay import Replay
 from replica.metadata.image.state import TOPIC_RESOURCE, State
-from replica.metadata.reader import decode
 from replica.model.keys import ZERO_UUID
 from replica.scan import replay_tables as t
 from replica.scan.log_bytes import LogBytes

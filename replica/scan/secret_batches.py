@@ -14,7 +14,7 @@ import numpy as np
 
 from replica.format.byte_source import Source
 from replica.format.compression import Inflation
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import is_harmless, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.scan import frames

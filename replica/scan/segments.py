@@ -13,14 +13,8 @@ from importlib.util import find_spec
 
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.byte_source import Source, byte_source
-from replica.format.segment import (
-    AnyWalk,
-    BatchWalk,
-    LocatedBatch,
-    SegmentScan,
-    TooManyBatchesError,
-    collected,
-)
+from replica.format.segment import AnyWalk, BatchWalk, SegmentScan, TooManyBatchesError, collected
+from replica.format.walk import LocatedBatch
 
 MIN_BYTES = 8 * 1024 * 1024
 """The least bytes of a file for which the kernels are loaded: for a smaller file, loading them

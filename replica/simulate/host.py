@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, LogPlace, as_it_arrives
+from replica.host.host import Host, LogPlace, as_received
 from replica.model.batch import Batch
-from replica.model.election_state import LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick
@@ -34,13 +34,10 @@ class ObservedMachine(StateMachine):
 
     def __init__(self, machine: StateMachine) -> None:
         self.machine = machine
+        self.next_offset = machine.next_offset
         self.committed: list[Batch] = []
         self.loaded: list[tuple[OffsetAndEpoch, LeaderAndEpoch | None]] = []
         self.leader: LeaderAndEpoch | None = None
-
-    @property
-    def next_offset(self) -> int:  # type: ignore[override]
-        return self.machine.next_offset
 
     @property
     def can_snapshot(self) -> bool:
@@ -49,10 +46,12 @@ class ObservedMachine(StateMachine):
     def commit(self, batches: Iterable[Batch]) -> None:
         read = list(batches)
         self.machine.commit(read)
+        self.next_offset = self.machine.next_offset
         self.committed += read
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         self.machine.load_snapshot(snapshot_id, batches)
+        self.next_offset = self.machine.next_offset
         self.loaded.append((snapshot_id, self.leader))
 
     def snapshot_records(self) -> tuple[bytes, ...]:
@@ -74,9 +73,7 @@ class SimulatedHost(Host):
     lost; None where power isn't lost. flushed_end: the durable end of the log (exclusive), which
     the core may not know yet. has_stopped: whether the replica has shut down by itself. taken: the
     newest input. taken_at: the time of that input, in ms of the host's clock. former_role: the role
-    before that input."""
-
-    machine: ObservedMachine
+    before that input. observed: the state machine, as it is observed."""
 
     def __init__(
         self,
@@ -96,7 +93,8 @@ class SimulatedHost(Host):
         self.former_role: type[Role] = Unattached
         self._watch = watch
         place = LogPlace(disk, FOLDER, log_config)
-        super().__init__(config, place, ObservedMachine(machine), draw, now_ms)
+        self.observed = ObservedMachine(machine)
+        super().__init__(config, place, self.observed, draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
@@ -116,7 +114,7 @@ class SimulatedHost(Host):
     def filled(self, reply: Reply) -> PeerResponse:
         """The response, decoded as the receiver would decode it, because two simulated hosts talk
         without a wire."""
-        return as_it_arrives(super().filled(reply))
+        return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:
         self.has_stopped |= effects.stopped is not None
@@ -125,5 +123,5 @@ class SimulatedHost(Host):
         if effects.reset_to is not None:
             self.flushed_end = effects.reset_to.offset
         self._watch(self, effects)
-        self.machine.committed.clear()
-        self.machine.loaded.clear()
+        self.observed.committed.clear()
+        self.observed.loaded.clear()

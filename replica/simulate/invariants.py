@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from replica.model.election_state import LeaderAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.inputs import Truncated
@@ -195,7 +194,7 @@ class Invariants:
         """Check that a state machine was given exactly the committed batches, and has the state
         that they add up to."""
         end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
-        for snapshot_id, leader in host.machine.loaded:
+        for snapshot_id, leader in host.observed.loaded:
             leads = leader is not None and leader.leader_id == key.node_id
             which = f"{key} loaded {snapshot_id.offset}-{snapshot_id.epoch} while it led"
             demand(not leads, "state machine", which)
@@ -210,7 +209,7 @@ class Invariants:
             entry = shadow.at(entry.last + 1)
         demand(end in ledger.states, "committed", f"{key} committed to {end}, no batch's end")
         self.judged["replay"] += 1
-        same = self._workload.state(host.machine.machine) == ledger.states[end]
+        same = self._workload.state(host.observed.machine) == ledger.states[end]
         demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
 
@@ -242,8 +241,9 @@ class Invariants:
             f"the log of {key_of(host)} starts at {start}, its oldest snapshot ends at {oldest}"
         )
         demand(start in (0, oldest), "snapshots", starts)
+        known = {*shadow.snapshots, BOOTSTRAP_SNAPSHOT}
         for snapshot in facts:
-            if snapshot.snapshot_id not in (*shadow.snapshots, BOOTSTRAP_SNAPSHOT):
+            if snapshot.snapshot_id not in known:
                 self._check_snapshot(host, snapshot)
         shadow.snapshots = {snapshot.snapshot_id for snapshot in facts}
 

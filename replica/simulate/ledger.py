@@ -11,14 +11,14 @@ from replica.model.batch import Batch
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.simulate.host import SimulatedHost
 from replica.simulate.workload import Workload
 from replica.storage.batches import bytes_of
 
-_CRC = slice(17, 21)
+_CRC_START, _CRC_END = 17, 21
 
 
 class LedgerBatch(NamedTuple):
@@ -103,7 +103,7 @@ class Shadow:
             batch.base_offset,
             batch.last_offset,
             batch.epoch,
-            data[_CRC],
+            data[_CRC_START:_CRC_END],
             before.epoch if before is not None and follows else None,
             data,
             voters,

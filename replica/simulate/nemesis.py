@@ -172,7 +172,7 @@ def _change_voters(simulation: FaultySimulation, node: SimulatedMachine) -> None
     if leader is None or not leader.running.raft.log.kraft_version:
         return
     voters, local = leader.running.raft.log.voters, node.local
-    known, lost = voters.voter(node.node_id), _lost(simulation)
+    known, lost = voters.voter(node.node_id), _wiped_voters(simulation)
     if known is None:
         request = AddVoterRequest(voter=local.key, endpoints=local.endpoints, timeout_ms=3000)
         simulation.ask(leader, request)
@@ -208,14 +208,14 @@ def _wipe(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}
     calm = len(running) == len(simulation.nodes) and len(sets) == 1
-    if not calm or not running[0].log.kraft_version or _lost(simulation):
+    if not calm or not running[0].log.kraft_version or _wiped_voters(simulation):
         return
     if all(len(keys) >= 3 for keys in sets):
         simulation.crash(node)
         node.wipe(simulation.random)
 
 
-def _lost(simulation: FaultySimulation) -> list[int]:
+def _wiped_voters(simulation: FaultySimulation) -> list[int]:
     """The ids of the nodes that a running replica's voter set names with a disk that was wiped
     since."""
     there = {node.local.key for node in simulation.nodes.values()}

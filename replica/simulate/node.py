@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.model.control import KRaftVersion, KRaftVoters
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set, without_directories
 from replica.raft.config import FOREVER, Config
 from replica.simulate.disk import DiskFaults, SimulatedDisk

@@ -13,7 +13,7 @@ from replica.raft.inputs import Input
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Power is back at a node that is down."""
+    """Power comes back to a node that is down."""
 
     node_id: int
 
@@ -37,7 +37,8 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A message reaches a node. boot: the start of the node that it is meant for, 0 for any."""
+    """A message reaches a node. boot: the number of the node's start for which the message is
+    meant; 0 for any start."""
 
     node_id: int
     boot: int
@@ -58,7 +59,8 @@ Event: TypeAlias = Start | Wake | Flush | Deliver | Propose | Strike
 
 
 class Schedule:
-    """now: the time of the last event taken, in ms. asked: how many events were ever scheduled."""
+    """The queue. now: the time (ms) of the last event that was taken. asked: the number of events
+    that were ever scheduled."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -66,7 +68,7 @@ class Schedule:
         self._queue: list[tuple[int, int, Event]] = []
 
     def at(self, time_ms: int, event: Event) -> None:
-        """Schedule an event at a time that isn't past."""
+        """Schedule an event at this time, which must not lie in the past."""
         assert time_ms >= self.now, "nothing happens in the past"
         self.asked += 1
         heappush(self._queue, (time_ms, self.asked, event))
@@ -75,6 +77,6 @@ class Schedule:
         self.at(self.now + delay_ms, event)
 
     def take(self) -> Event:
-        """The next event. `now` becomes its time."""
+        """Take the next event. `now` becomes its time."""
         self.now, _, event = heappop(self._queue)
         return event

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from replica.errors import FileSystemError, KraftlakeError
 from replica.format.whole_batch import value_batch
-from replica.model.election_state import LeaderAndEpoch
+from replica.model.stored import LeaderAndEpoch
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.leader.leading import NotLeaderError
@@ -40,12 +40,12 @@ from replica.simulate.schedule import (
 
 SETTLE_MS = 120_000
 _PAUSE_MS, _SETTLED_PAUSE_MS = 120, 1000
-"""The longest pause of a client between two appends: while faults last, and afterwards, when a
-client has only to show that the quorum goes on."""
+"""The longest pause (ms) of a client between two appends, while faults last and afterwards, when
+the client has only to show that the quorum goes on."""
 
 
 class Fork(NamedTuple):
-    """From event number `event` on, a run draws by another seed."""
+    """A fork of a run: from event number `event` on, its random numbers come from another seed."""
 
     event: int
     seed: int
@@ -106,12 +106,12 @@ def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
 
 
 class Simulation:
-    """A run. events: how many were carried out. layout: None for a random quorum, whose observers
-    make themselves voters for one seed in four.
+    """A run. events: the number of events that were carried out. layout: the quorum at the
+    beginning; None for a random one, whose observers make themselves voters for one seed in four.
 
     is_faulty: whether the network loses messages, the nemesis strikes, and nodes that were shut
-    down start again. If not, only the caller causes faults. nodes: makes the nodes from the run's
-    random numbers, instead of those of the layout; none of them is started.
+    down start again. If not, only the caller causes faults. nodes: a function that makes the nodes
+    from the run's random numbers, in place of the layout's nodes. None of them is started.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Simulation:
         return self.schedule.now
 
     def go_on_by(self, seed: int) -> None:
-        """Draw by another seed from now on: other chances, and other faults that exist."""
+        """Draw from another seed from now on. This also chooses anew which faults exist."""
         self.random.seed(seed)
         self._draw_faults(seed)
 
@@ -186,7 +186,7 @@ class Simulation:
         self.invariants.ended([node.running for node in self.nodes.values()])
 
     def leaders(self) -> list[SimulatedMachine]:
-        """The nodes that believe that they lead. If there are two, the one of the older epoch
+        """The nodes that believe that they lead. If there are two, the node with the older epoch
         doesn't know of the other yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
@@ -306,12 +306,12 @@ class Simulation:
         if not leaders:
             return None
         node = self.random.choice(leaders)
-        host, told = node.running, node.running.machine.leader
+        host, told = node.running, node.running.observed.leader
         epoch = host.raft.role.epoch
         made = self.layout.workload.batches(
             self.random,
             self.schedule.asked,
-            host.machine.machine,
+            host.observed.machine,
             is_active=told == LeaderAndEpoch(node.node_id, epoch),
             is_idle=host.machine.next_offset == host.raft.log.log_end,
         )
@@ -371,7 +371,7 @@ class Simulation:
                 self._post(node.node_id, asker, boot, response)
 
     def _refuse(self, node: SimulatedMachine, message: inputs.Input) -> None:
-        """Tell the sender of a request, perhaps, that the node is down."""
+        """Tell the sender of a request that the node is down, or by chance nothing."""
         if isinstance(message, inputs.Request) and isinstance(message.request_id, tuple):
             asker, asked, correlation_id, boot = message.request_id
             if self.random.random() < self.network.refusals:

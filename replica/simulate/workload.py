@@ -11,9 +11,10 @@ from typing import Protocol
 from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
 from replica.message.schema import Value
-from replica.metadata.image import Image, ReplayedRecord
+from replica.metadata.codec import encode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
 
@@ -22,7 +23,7 @@ Values = tuple[bytes, ...]
 
 
 class Workload(Protocol):
-    """name: for people."""
+    """The state machine of a run, and what its clients append. name: a name for people."""
 
     name: str
 
@@ -30,15 +31,15 @@ class Workload(Protocol):
         """A new state machine."""
 
     def state(self, machine: StateMachine) -> object:
-        """The machine's state. Two states are equal exactly where their contents are."""
+        """The machine's state. Two states are equal if and only if their contents are equal."""
 
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches that a leader appends now, all or none. There are none where it must wait.
-
-        number: differs in each call. machine: the leader's. is_active: whether the machine was told
-        that it leads. is_idle: whether the machine has been given everything in the log.
+        """The batches that a leader appends now: all of them, or none. The result is empty if the
+        leader must wait. number: a number that differs in each call. machine: the leader's state
+        machine. is_active: whether the machine was told that it leads. is_idle: whether the machine
+        has been given everything in the log.
         """
 
 
@@ -106,7 +107,8 @@ def _encoded(records: Sequence[MetadataRecord]) -> Values:
 
 
 def _created(random: Random, number: int) -> list[MetadataRecord]:
-    """A new topic with its partitions, or a config. It may be appended whatever comes before it."""
+    """The records of a new topic with its partitions, or of a config. They may be appended whatever
+    comes before them."""
     if random.random() < 0.5:
         return [_config(4, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
@@ -129,7 +131,8 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """A change of an existing topic or partition; none where there is no partition."""
+    """The records of a change of an existing topic or partition; empty where there is no
+    partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, DataError
-from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
-from replica.storage.filesystem import File, FileSystem, read_whole
+from replica.storage.filesystem import File
 from replica.storage.segment import ClosedSegment, LogConfig, scan_segment
-from replica.storage.segment_files import MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     ascending_prefix,
@@ -37,40 +37,32 @@ class CheckedSegment:
     rebuilt: bool = False
 
 
-def trust_closed(
-    files: FileSystem, folder: str, base_offset: int, end_offset: int
-) -> CheckedSegment | None:
+def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
     """The closed segment that begins at `base_offset` and ends at `end_offset`, where the next one
     begins. It isn't read. None where an index is missing."""
-    there = files.names(folder)
-    if not all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
+    if files.missing(*INDEX_KINDS):
         return None
-    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
+    with files.open() as log:
         size = log.size()
     if size == 0:
         return None
-    return CheckedSegment(ClosedSegment(files, folder, base_offset, end_offset, size), None)
+    return CheckedSegment(ClosedSegment(files, end_offset, size), None)
 
 
-def check_closed(
-    files: FileSystem, folder: str, base_offset: int, config: LogConfig
-) -> CheckedSegment:
+def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
     """Find where a closed segment ends. Raises DataError, which names file and byte, for a damaged
     segment."""
-    there = files.names(folder)
-    with files.open(segment_path(folder, base_offset, FileKind.SEGMENT)) as log:
-        if all(segment_file_name(base_offset, kind) in there for kind in INDEX_KINDS):
-            offsets = _entries(files, folder, base_offset)
+    with files.open() as log:
+        if not files.missing(*INDEX_KINDS):
+            offsets = ascending_prefix(files.offset_index())
             try:
-                last = _last_batch(log, base_offset, offsets)
-                segment = ClosedSegment(
-                    files, folder, base_offset, last.end_offset, last.end_position, offsets
-                )
+                last = _last_batch(log, files.base_offset, offsets)
+                segment = ClosedSegment(files, last.end_offset, last.end_position, offsets)
                 return CheckedSegment(segment, last)
             except DataError:
                 pass  # The index may be wrong: read the whole segment.
-        last = _last_batch(log, base_offset, b"")
-    scanned = scan_segment(files, folder, base_offset, config)
+        last = _last_batch(log, files.base_offset, b"")
+    scanned = scan_segment(files, config)
     if scanned.damage is not None:
         scanned.segment.close()
         raise scanned.damage
@@ -83,26 +75,20 @@ def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:
     batches."""
     entries: Epochs = ()
     for segment in segments:
-        with segment.opened() as log:
+        with segment.files.open() as log:
             for frame, _ in walk(log, expected_offset=segment.base_offset, check_crc=False):
                 if not entries or frame.epoch > entries[-1].epoch:
                     entries = epochs.assign(entries, frame.epoch, frame.base_offset)
     return entries
 
 
-def synced_end(files: FileSystem, folder: str, base_offset: int) -> int:
+def synced_end(files: SegmentFiles) -> int:
     """An offset (exclusive) below which the newest segment is synced, by the last entry of its
-    index. base_offset where the index has no entry."""
-    if segment_file_name(base_offset, FileKind.OFFSET_INDEX) not in files.names(folder):
-        return base_offset
-    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
-    entries = synced_entries(read_whole(files, path, MAX_INDEX_FILE_BYTES))
-    return base_offset + last_entry(entries)[0] + 1 if entries else base_offset
-
-
-def _entries(files: FileSystem, folder: str, base_offset: int) -> bytes:
-    path = segment_path(folder, base_offset, FileKind.OFFSET_INDEX)
-    return ascending_prefix(read_whole(files, path, MAX_INDEX_FILE_BYTES))
+    index. Its base offset where the index has no entry."""
+    if files.missing(FileKind.OFFSET_INDEX):
+        return files.base_offset
+    entries = synced_entries(files.offset_index())
+    return files.base_offset + (last_entry(entries)[0] + 1 if entries else 0)
 
 
 def _last_batch(log: File, base_offset: int, offsets: bytes) -> Frame:

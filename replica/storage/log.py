@@ -18,21 +18,15 @@ from dataclasses import dataclass
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch, last_epoch_of
-from replica.model.log_facts import LogFacts
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
+from replica.model.stored import LogFacts
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, CutTail
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
-from replica.storage.segment import (
-    ActiveSegment,
-    ClosedSegment,
-    LogConfig,
-    create_segment,
-)
-from replica.storage.segment_files import remove_segment
+from replica.storage.segment import ActiveSegment, ClosedSegment, LogConfig, create_segment
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 READ_BYTES = 1024 * 1024
@@ -109,8 +103,8 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError, and appends nothing, where a batch's data isn't exactly one
-        batch with the offsets and the epoch that its value names."""
+        """Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
+        whole batch with a right CRC."""
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:
@@ -161,14 +155,13 @@ class FileLog(Log):
                 self._active.sync_all()
                 self._archive.keep_log(self._folder, snapshot_id)
             self._active.close()
-            for base_offset in (self._active.base_offset, *reversed(self._bases())):
-                remove_segment(self._files, self._folder, base_offset)
+            self._active.files.remove()
+            for segment in reversed(self._closed):
+                segment.files.remove()
             self._checkpoint.clear()
             self._checkpoint.save()
             self._closed.clear()
-            self._active = create_segment(
-                self._files, self._folder, snapshot_id.offset, self._config
-            )
+            self._active = self._created(snapshot_id.offset)
             self.log_start = snapshot_id.offset
             self._control.clear()
             self._control_from = snapshot_id.offset
@@ -220,7 +213,10 @@ class FileLog(Log):
     def _roll(self) -> None:
         self._closed.append(self._active.seal())
         self._checkpoint.save()
-        self._active = create_segment(self._files, self._folder, self.log_end, self._config)
+        self._active = self._created(self.log_end)
+
+    def _created(self, base_offset: int) -> ActiveSegment:
+        return create_segment(SegmentFiles(self._files, self._folder, base_offset), self._config)
 
     def _tail(self, end_offset: int) -> CutTail:
         """The batches that a truncation removes, from the batch that holds `end_offset` on."""
@@ -245,9 +241,9 @@ class FileLog(Log):
         if not self._closed or self._active.base_offset < end_offset:
             return
         self._active.close()
-        remove_segment(self._files, self._folder, self._active.base_offset)
+        self._active.files.remove()
         while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
-            remove_segment(self._files, self._folder, self._closed.pop().base_offset)
+            self._closed.pop().files.remove()
         self._active = self._closed.pop().reopen(self._config)
 
     def _drop_leftovers(self) -> None:
@@ -259,7 +255,7 @@ class FileLog(Log):
         if self.log_end == self.log_start > self._active.base_offset:
             self._roll()
         while self._closed and self._closed[0].end_offset <= self.log_start:
-            remove_segment(self._files, self._folder, self._closed[0].base_offset)
+            self._closed[0].files.remove()
             del self._closed[0]
 
     def _bases(self) -> list[int]:

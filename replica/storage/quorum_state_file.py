@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from replica.errors import DataError
 from replica.format import quorum_state
-from replica.model.election_state import ElectionState
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.stored import ElectionState
 from replica.raft.ports import QuorumStateStore
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 

@@ -22,8 +22,7 @@ from replica.format.snapshot import SnapshotState, parse_name
 from replica.history import epochs
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
-from replica.model.epochs import Epochs, last_epoch_of
-from replica.model.snapshot_id import is_newer_than_log
+from replica.model.epochs import Epochs, is_newer_than_log, last_epoch_of
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.storage.archive import Archive
 from replica.storage.batches import batch_in
@@ -44,7 +43,7 @@ from replica.storage.segment import (
     create_segment,
     scan_segment,
 )
-from replica.storage.segment_files import remove_segment, segment_path
+from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
@@ -127,7 +126,7 @@ class _Opening:
             # This comes before the checkpoint is written: its old content may be all that tells the
             # log start.
             if base < kept[0]:
-                remove_segment(self.files, self.folder, base)
+                self._segment(base).remove()
         scanned.segment.renew()
         scanned.segment.cut()
         # The entries that were read don't count as durable: they may be in the machine's memory
@@ -145,14 +144,17 @@ class _Opening:
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
         ):
-            path = segment_path(self.folder, saved[0].start_offset, FileKind.SEGMENT)
+            path = self._segment(saved[0].start_offset).path()
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
         checkpoint = EpochCheckpoint(self.files, self.folder, (), None)
-        active = create_segment(self.files, self.folder, start, self.config)
+        active = create_segment(self._segment(start), self.config)
         log = self._log(checkpoint, [], active, start, start)
         self._clean(log)
         return log
+
+    def _segment(self, base_offset: int) -> SegmentFiles:
+        return SegmentFiles(self.files, self.folder, base_offset)
 
     def _log(
         self,
@@ -189,20 +191,19 @@ class _Opening:
         for base, following in pairwise(bases):
             checked = None
             if following <= self._covered and following != bases[-1]:
-                checked = trust_closed(self.files, self.folder, base, following)
+                checked = trust_closed(self._segment(base), following)
             try:
-                checked = checked or check_closed(self.files, self.folder, base, self.config)
+                checked = checked or check_closed(self._segment(base), self.config)
             except DataError as error:
                 raise _refusal(error) from error
             segment = checked.segment
             if segment.end_offset != following:
-                path = segment_path(self.folder, base, FileKind.SEGMENT)
                 reason = (
                     f"ends at offset {segment.end_offset}, the next segment starts at {following}"
                 )
-                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, path)
+                raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, segment.files.path())
             if checked.rebuilt:
-                self.repairs.append(f"{segment.folder}: indexes of segment {base} made anew")
+                self.repairs.append(f"{self.folder}: indexes of segment {base} made anew")
             found.append(checked)
         return found
 
@@ -216,20 +217,14 @@ class _Opening:
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                self.files,
-                self.folder,
-                base,
-                self.config,
-                epoch=epoch,
-                visit=self._visit,
-                covered=covered,
+                self._segment(base), self.config, epoch=epoch, visit=self._visit, covered=covered
             )
             if scanned.trusted is None or _holds(saved, [scanned.trusted]):
                 break
             scanned.segment.close()
         if self.unread is not None:
             scanned.segment.close()
-            path = segment_path(self.folder, base, FileKind.SEGMENT)
+            path = scanned.segment.files.path()
             raise _refusal(self.unread.in_file(path)) from self.unread
         return scanned
 
@@ -250,17 +245,17 @@ class _Opening:
         """Raise DataError for damage at the end of the newest segment that a crash can't have
         caused."""
         segment, damage = scanned.segment, scanned.damage
-        path = segment_path(self.folder, segment.base_offset, FileKind.SEGMENT)
+        path = segment.files.path()
         if damage is None:
             damage = CorruptDataError("the file ends", segment.size, path)
-        synced = synced_end(self.files, self.folder, segment.base_offset)
+        synced = synced_end(segment.files)
         covered = self._covered
         if segment.end_offset < synced and covered < synced:
             reason = f"{damage.reason}, yet all below offset {synced} was synced once"
             raise _refusal(CorruptDataError(reason, damage.position, path))
         if scanned.damage is None:
             return
-        with self.files.open(path) as log:
+        with segment.files.open() as log:
             size = log.size()
             rest = log.read(segment.size, min(size - segment.size, _SEARCHED_BYTES))
         beyond = [
@@ -307,7 +302,7 @@ class _Opening:
         log and the newest snapshot."""
         newest = self.snapshots.newest
         if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
-            path = segment_path(self.folder, log_start, FileKind.SEGMENT)
+            path = self._segment(log_start).path()
             reason = f"no snapshot ends at or above the log start {log_start}"
             raise _refusal(CorruptDataError(reason, None, path))
         if (

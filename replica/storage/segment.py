@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from replica.errors import DataError
-from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
+from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
-from replica.storage.filesystem import File, FileSystem, read_whole
-from replica.storage.segment_files import KINDS, MAX_INDEX_FILE_BYTES, segment_path
+from replica.storage.filesystem import File
+from replica.storage.segment_files import KINDS, SegmentFiles
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
     SegmentIndex,
@@ -50,27 +50,25 @@ class LogConfig:
 
 @dataclass(slots=True)
 class ClosedSegment:
-    """A segment that takes no more batches. base_offset: inclusive. end_offset: exclusive. size:
-    the bytes of the log file. The offset index is read when it is needed, and then stays in memory:
-    2 MiB for each GiB of log."""
+    """A segment that takes no more batches. end_offset: exclusive. size: the bytes of the log file.
+    The offset index is read when it is needed, and then stays in memory: 2 MiB for each GiB of
+    log."""
 
-    files: FileSystem
-    folder: str
-    base_offset: int
+    files: SegmentFiles
     end_offset: int
     size: int
     _offsets: bytes | None = None
 
-    def opened(self) -> File:
-        """The open log file, for reading. The caller closes it."""
-        return self.files.open(segment_path(self.folder, self.base_offset, FileKind.SEGMENT))
+    @property
+    def base_offset(self) -> int:
+        return self.files.base_offset
 
     def reopen(self, config: LogConfig) -> ActiveSegment:
         """Open the segment for writing again, after the segments behind it were removed.
 
         Raises DataError where one of its batches is damaged.
         """
-        scanned = scan_segment(self.files, self.folder, self.base_offset, config)
+        scanned = scan_segment(self.files, config)
         if scanned.damage is not None:
             raise scanned.damage
         scanned.segment.cut()
@@ -79,9 +77,8 @@ class ClosedSegment:
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The same as read_batches."""
         if self._offsets is None:
-            path = segment_path(self.folder, self.base_offset, FileKind.OFFSET_INDEX)
-            self._offsets = ascending_prefix(read_whole(self.files, path, MAX_INDEX_FILE_BYTES))
-        with self.opened() as log:
+            self._offsets = ascending_prefix(self.files.offset_index())
+        with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
                 size=self.size,
@@ -104,8 +101,7 @@ class ActiveSegment:
     config: LogConfig
     index: SegmentIndex
     opened: dict[FileKind, File]
-    files: FileSystem
-    folder: str
+    files: SegmentFiles
     end_offset: int
     size: int = 0
     first_timestamp: int = -1
@@ -247,14 +243,7 @@ class ActiveSegment:
         self.index.close()
         self.sync_all()
         self.close()
-        return ClosedSegment(
-            self.files,
-            self.folder,
-            self.base_offset,
-            self.end_offset,
-            self.size,
-            bytes(self.index.offsets),
-        )
+        return ClosedSegment(self.files, self.end_offset, self.size, bytes(self.index.offsets))
 
     def sync_all(self) -> None:
         """Sync log and indexes."""
@@ -301,9 +290,7 @@ Visitor = Callable[[Run, Buffer], None]
 
 
 def scan_segment(
-    files: FileSystem,
-    folder: str,
-    base_offset: int,
+    files: SegmentFiles,
     config: LogConfig,
     *,
     epoch: int = -1,
@@ -318,7 +305,7 @@ def scan_segment(
     snapshot ends; batches below it that were synced, as the index shows, are not read. visit: a
     function that is called with each run. piece_bytes: as in `walk`.
     """
-    segment = _opened(files, folder, base_offset, config)
+    segment = _opened(files, config)
     log = segment.opened[FileKind.SEGMENT]
     trusted = _skip(segment, covered)
     epoch = epoch if trusted is None else trusted.epoch
@@ -371,28 +358,19 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
     return last
 
 
-def create_segment(
-    files: FileSystem, folder: str, base_offset: int, config: LogConfig
-) -> ActiveSegment:
-    """Make an empty segment durably. Its first batch will have `base_offset`."""
-    for kind in reversed(KINDS):
-        files.create(segment_path(folder, base_offset, kind)).close()
-    files.sync_directory(folder)
-    return _opened(files, folder, base_offset, config)
+def create_segment(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
+    """Make an empty segment durably."""
+    files.make(KINDS[::-1])
+    return _opened(files, config)
 
 
-def _opened(files: FileSystem, folder: str, base_offset: int, config: LogConfig) -> ActiveSegment:
-    there = files.names(folder)
-    missing = [kind for kind in KINDS if segment_file_name(base_offset, kind) not in there]
-    for kind in missing:
-        files.create(segment_path(folder, base_offset, kind)).close()
-    if missing:
-        files.sync_directory(folder)
+def _opened(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
+    if missing := files.missing(*KINDS):
+        files.make(missing)
     return ActiveSegment(
         config,
-        SegmentIndex(base_offset, config.index_interval_bytes),
-        {kind: files.open(segment_path(folder, base_offset, kind)) for kind in KINDS},
+        SegmentIndex(files.base_offset, config.index_interval_bytes),
+        {kind: files.open(kind) for kind in KINDS},
         files,
-        folder,
-        end_offset=base_offset,
+        end_offset=files.base_offset,
     )

@@ -1,22 +1,51 @@
-"""The files of one segment: their kinds, their paths, and how all of them are removed."""
+"""The files of one segment: their kinds, their paths, and how all of them are made and removed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from replica.format.file_names import INDEX_KINDS, FileKind, segment_file_name
-from replica.storage.filesystem import FileSystem
+from replica.storage.filesystem import File, FileSystem, read_whole
 
 KINDS = (FileKind.SEGMENT, *INDEX_KINDS)
-MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
+_MAX_INDEX_FILE_BYTES = 64 * 1024 * 1024
 
 
-def segment_path(folder: str, base_offset: int, kind: FileKind) -> str:
-    return f"{folder}/{segment_file_name(base_offset, kind)}"
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """The files of the segment in `folder` whose first batch has `base_offset`."""
 
+    files: FileSystem
+    folder: str
+    base_offset: int
 
-def remove_segment(files: FileSystem, folder: str, base_offset: int) -> None:
-    """Remove all files of a segment durably. Kafka's producer snapshot is one of them."""
-    there = set(files.names(folder))
-    for kind in (*KINDS, FileKind.PRODUCER_SNAPSHOT):
-        if segment_file_name(base_offset, kind) in there:
-            files.remove(segment_path(folder, base_offset, kind))
-    files.sync_directory(folder)
+    def path(self, kind: FileKind = FileKind.SEGMENT) -> str:
+        return f"{self.folder}/{segment_file_name(self.base_offset, kind)}"
+
+    def open(self, kind: FileKind = FileKind.SEGMENT) -> File:
+        """The caller closes it."""
+        return self.files.open(self.path(kind))
+
+    def offset_index(self) -> bytes:
+        """The whole file."""
+        return read_whole(self.files, self.path(FileKind.OFFSET_INDEX), _MAX_INDEX_FILE_BYTES)
+
+    def missing(self, *kinds: FileKind) -> list[FileKind]:
+        there = self.files.names(self.folder)
+        return [kind for kind in kinds if segment_file_name(self.base_offset, kind) not in there]
+
+    def make(self, kinds: Sequence[FileKind]) -> None:
+        """Make empty files durably."""
+        for kind in kinds:
+            self.files.create(self.path(kind)).close()
+        self.files.sync_directory(self.folder)
+
+    def remove(self) -> None:
+        """Remove all of them durably. Kafka's producer snapshot is one of them."""
+        kinds = (*KINDS, FileKind.PRODUCER_SNAPSHOT)
+        missing = self.missing(*kinds)
+        for kind in kinds:
+            if kind not in missing:
+                self.files.remove(self.path(kind))
+        self.files.sync_directory(self.folder)

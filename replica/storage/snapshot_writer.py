@@ -8,7 +8,7 @@ from replica.format import control
 from replica.format.whole_batch import control_batch, value_batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.ports import SnapshotWriter
 from replica.storage.batches import message_of
 from replica.storage.filesystem import FileSystem

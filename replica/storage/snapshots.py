@@ -18,7 +18,7 @@ from replica.message.primitives import Buffer
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, record_of

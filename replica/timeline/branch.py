@@ -16,7 +16,7 @@ from replica.check.examined import Examined, replica_log
 from replica.check.newest import cluster_id_of
 from replica.check.partition import partition_of
 from replica.format.directory import SegmentFile
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.history.branch import agreed_branch
 from replica.history.commitment import EntryCommitment, classify_compared, compare_group
 from replica.history.divergence import compare

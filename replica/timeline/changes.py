@@ -10,7 +10,7 @@ takes some 20 us.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
@@ -18,11 +18,14 @@ from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_sna
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
-from replica.format.directory import SnapshotFile
+from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
-from replica.metadata.changes import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.image import EMPTY, Image, ReplayedRecord, VersionedReplay, meaning
+from replica.format.walk import LocatedBatch
+from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch
@@ -112,17 +115,15 @@ class _Walk:
         return None if self._replay is None else self._replay.image()
 
     def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
-        inflations = _Inflations()
-        for number, (segment, batch) in enumerate(piece.batches()):
+        batches = _with_records(piece.examined, piece.batches(), self._read)
+        for number, (batch, records) in enumerate(batches):
             header = batch.header
             if number % _EVERY_BATCHES == 0:
                 self._watch(f"{piece.examined.shown}: replaying offset {header.base_offset}")
             self._enter(max(header.base_offset, piece.start))
             if self._replay is not None:
-                content = piece.examined.content_of(segment)
-                inflation = inflations.of(segment.file.path, content.size)
                 try:
-                    for record, message in read_batch(batch, content, inflation, self._read):
+                    for record, message in records:
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
                             yield from self._apply(record, header.leader_epoch, message)
@@ -147,13 +148,10 @@ class _Walk:
     def _tail(
         self, tail: BranchTail, replay: VersionedReplay, teller: ChangeTeller
     ) -> Iterator[LoggedChange]:
-        inflations = _Inflations()
-        for segment, batch in tail.batches():
-            content = tail.examined.content_of(segment)
-            inflation = inflations.of(segment.file.path, content.size)
+        for batch, records in _with_records(tail.examined, tail.batches(), self._read):
             epoch = batch.header.leader_epoch
             try:
-                for record, message in read_batch(batch, content, inflation, self._read):
+                for record, message in records:
                     if record.offset < tail.start:
                         continue
                     commitment = self._branch.commitment(record.offset, is_tail=True)
@@ -199,16 +197,14 @@ def _told(
         yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
 
 
-class _Inflations:
-    """The limits of inflation: to how many bytes the files of one directory may still be
-    inflated."""
-
-    def __init__(self) -> None:
-        self._path = ""
-        self._inflation = Inflation(0)
-
-    def of(self, path: str, size: int) -> Inflation:
-        """The limit for the file that is read now. Files are read one after another."""
-        if path != self._path:
-            self._path, self._inflation = path, Inflation(size)
-        return self._inflation
+def _with_records(
+    examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]], read: RecordReader
+) -> Iterator[tuple[LocatedBatch, Iterator[tuple[Record, ReplayedRecord]]]]:
+    """Each batch with its records, of files that follow one another. A file's batches have one
+    limit of inflation."""
+    path, inflation = "", Inflation(0)
+    for segment, batch in batches:
+        content = examined.content_of(segment)
+        if segment.file.path != path:
+            path, inflation = segment.file.path, Inflation(content.size)
+        yield batch, read_batch(batch, content, inflation, read)

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from replica.check.examined import Examined
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
-from replica.model.epochs import OffsetAndEpoch
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import LoggedChange, logged_changes
 from replica.timeline.elections import Election, elections_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from replica.check.replay_fold import Watch
-from replica.metadata.changes import name_of
+from replica.metadata.changes.naming import name_of
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.changes import FROM_SNAPSHOT, replayed

@@ -12,8 +12,9 @@ from replica.format.batch import decode_header
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record, records_of
 from replica.health.cluster import PartitionKey, ReassignmentStart
-from replica.metadata.image import Image, Replay, ReplayedRecord
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch

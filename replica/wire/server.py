@@ -22,7 +22,7 @@ from replica.wire.acceptor import Acceptor, streams
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replica.wire.connections import Connected, address_of
+from replica.wire.connections import Connected, ListenerConnections, address_of
 from replica.wire.frame import read_charged, read_rest, read_size, send
 from replica.wire.header import (
     UnsupportedVersionError,
@@ -31,11 +31,11 @@ from replica.wire.header import (
     response_pieces,
 )
 from replica.wire.limits import ListenerLimits, NodeLimits
-from replica.wire.memory import FREE_BYTES, MemoryShare
+from replica.wire.memory import FREE_BYTES, Memory, MemoryShare
 from replica.wire.sasl.server import Authenticator, SaslServer
 from replica.wire.schema import Api, Message
-from replica.wire.sharing import Shared
 from replica.wire.tls import distinguished_name
+from replica.wire.turns import Turns
 from replica.wire.versions import (
     Features,
     Identity,
@@ -45,6 +45,27 @@ from replica.wire.versions import (
     no_features,
     unsupported_api_versions,
 )
+
+_SHARE_OF_ROOM = 8
+_LEAST_ROOM = 64 * 1024
+
+
+class Shared:
+    """requests: memory for clients that are known. unknown: memory for clients that have not
+    authenticated. answers: memory for answers that are being sent."""
+
+    def __init__(self, limits: NodeLimits) -> None:
+        self.connections = ListenerConnections(limits)
+        self.requests = Memory(limits.request_bytes)
+        self.unknown = Memory(limits.unknown_bytes)
+        self.answers = Memory(limits.answer_bytes, per_address=limits.answer_bytes)
+        self.turns = Turns()
+
+    def room_for_answer(self) -> int:
+        """How many bytes the next answer should have at most. The more bytes are being sent, the
+        fewer it gets, so that many clients that read at once all get something."""
+        return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)
+
 
 ANONYMOUS = "ANONYMOUS"
 

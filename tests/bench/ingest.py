@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from replica.format.file_names import METADATA_FOLDER
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.scan.segments import scan
 from tests.bench.sections import with_section
 from tests.bench.segments import write_segment

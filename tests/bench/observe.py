@@ -27,7 +27,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from replica.machines.opaque import OpaqueMachine
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.node import assembly
 from replica.node.driver import Driver
 from replica.node.formatting import format_node

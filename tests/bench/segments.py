@@ -2,7 +2,7 @@
 
     python -m tests.bench.segments OUT.log --bytes 300000000
 
-Records are drawn once (POOL of them, written by replica.metadata.writer) and then repeated in
+Records are drawn once (POOL of them, written by replica.metadata.codec) and then repeated in
 batches of 1 to 50, with a LeaderChange before each EPOCH_BATCHES batches. Everything is
 contiguous, uncompressed and sound.
 """
@@ -21,9 +21,9 @@ from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.record import Record, encode_records
 from replica.message.primitives import uuid_text
 from replica.message.schema import Field, Kind, Value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
 from replica.metadata.records import schema_named
-from replica.metadata.writer import encode
 from tests.replica.format.encoded import encode_batch
 
 SEED = 7

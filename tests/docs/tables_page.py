@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
 from pipelines.tables.of_a_lake import TABLES
-from replica.metadata.changes import CHANGES
+from replica.metadata.changes.catalogue import CHANGES
 
 _HEAD = """\
 # The tables of a lake
 
-Made from the contracts in `pipelines/tables` by tests/docs/test_tables.py, which also holds this
-page to them. Offsets, sizes and counts are `bigint`, ids and epochs `int`, times `timestamp` in
-UTC, open ends NULL. In every table of a replica, `(cluster_id, node_id,
-directory_id)` says which one. `kraftlake sql --lake LAKE --tables` prints the same of a lake.
+The test tests/docs/test_tables.py makes this page from the contracts in `pipelines/tables`, and
+fails when the two differ. Offsets, sizes and counts are `bigint`, ids and epochs are `int`, times
+are `timestamp` in UTC, and an open end is NULL. In every table about replicas, `(cluster_id,
+node_id, directory_id)` names the replica. `kraftlake sql --lake LAKE --tables` prints the tables of
+a lake.
 """
 
 
@@ -26,8 +27,8 @@ def markdown(contracts: Iterable[Contract] = TABLES) -> str:
 
 def _changes() -> Iterator[str]:
     yield "## The types of gold.metadata_changes\n"
-    yield "`old` and `new` are the whole entity as JSON, or the fields named here: of one its"
-    yield "value, of several an object.\n"
+    yield "Where no fields are named here, `old` and `new` are the whole entity as JSON. Where one"
+    yield "field is named, they are its value; where several are named, an object of them.\n"
     yield "| change | entity | fields | |"
     yield "|---|---|---|---|"
     for one in CHANGES:

@@ -160,7 +160,7 @@ class _Listening(Properties):
         super().__init__("server.properties", values, prefix)
         self._read = read
 
-    def below(self, prefix: str) -> Properties:
+    def with_prefix(self, prefix: str) -> Properties:
         return _Listening(self._values, self._read, prefix)
 
     def text(self, key: str, default: str = "") -> str:

@@ -23,8 +23,8 @@ from replica.admin.appending import (
 )
 from replica.errors import KraftlakeError
 from replica.format.whole_batch import value_batch
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.configs import INCREMENTAL_ALTER_CONFIGS

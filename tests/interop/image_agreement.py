@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import accumulate
 from random import Random
 
-from replica.metadata.image import Image, Replay, to_records
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord, new_record
 from replica.model.control import KRAFT_VERSION
 from tests.drift.facts import facts_of

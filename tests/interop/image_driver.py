@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from pipelines.java import find_java
-from replica.metadata.image import Image, Replay
-from replica.metadata.image.features import METADATA_VERSION
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from tests.interop.kafka_jars import NEWEST, class_path
 from tests.replica.metadata.image.sequences import Commit
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replica.metadata.image import Image, Replay, differences, orphan_topic_configs
-from replica.metadata.image.replay import MARKERS
+from replica.metadata.image.image import Image, differences, orphan_topic_configs
+from replica.metadata.image.replay import MARKERS, Replay
 from replica.metadata.image.state import TOPIC_RESOURCE, EntityTable
 from replica.metadata.record import MetadataRecord
 

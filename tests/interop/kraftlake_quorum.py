@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replica.message.schema import Value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.interop.kafka_node import LISTENER, free_ports
 from tests.kraftlake_process import Process, kraftlake, started
 

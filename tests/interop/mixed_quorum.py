@@ -125,7 +125,7 @@ class MixedQuorum:
     """Voters 1 to 3, the first `kraftlake` of them ours; started on entry, killed on exit.
 
     The kind that there is one of notices a lost leader earlier than the others, as it would hardly
-    ever lead otherwise. properties: further ones of all voters.
+    ever lead otherwise. properties: further ones of all voters. client: how they are asked.
     """
 
     folder: Path
@@ -134,6 +134,7 @@ class MixedQuorum:
     workload: tuple[int, int] | None = None
     fetch_timeout_ms: int | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
+    client: ClientConfig = field(default_factory=lambda: ClientConfig(timeout_s=2.0))
     voters: dict[int, Voter] = field(default_factory=dict)
     _ends: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _alike: set[tuple[int, int, int]] = field(default_factory=set)
@@ -184,7 +185,9 @@ class MixedQuorum:
         """The high watermark (exclusive) that the leader tells; -1 while none is known."""
         epoch, leader = max((voter.election for voter in self.running), default=(-1, -1))
         leading = (voter for voter in self.running if voter.node_id == leader)
-        return max((asyncio.run(_high_watermark(v.port, epoch)) for v in leading), default=-1)
+        return max(
+            (asyncio.run(_high_watermark(v.port, epoch, self.client)) for v in leading), default=-1
+        )
 
     def wait_for_commits(self, above: int) -> int:
         """Until something above an offset is committed; the high watermark then."""
@@ -300,7 +303,7 @@ def _archive_classes(folder: Path, version: str) -> None:
     make_archive(version, _SERVER, *options, until=lone.partition / "quorum-state")
 
 
-async def _high_watermark(port: int, epoch: int) -> int:
+async def _high_watermark(port: int, epoch: int, client: ClientConfig) -> int:
     """As an observer without an id learns it from the leader of an epoch; -1 where the node doesn't
     answer, doesn't lead, or doesn't know. TestRaftServer serves no consumers."""
     about = {"currentLeaderEpoch": epoch, "lastFetchedEpoch": 0}
@@ -314,7 +317,7 @@ async def _high_watermark(port: int, epoch: int) -> int:
         "topics": [{"topic": TOPIC, "topicId": TOPIC_ID, "partitions": [asked]}],
     }
     try:
-        connection = await Connection.connect("127.0.0.1", port, ClientConfig(timeout_s=2.0))
+        connection = await Connection.connect("127.0.0.1", port, client)
         try:
             answer = await connection.call(FETCH, request)
         finally:

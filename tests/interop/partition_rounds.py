@@ -3,9 +3,9 @@
     python -m tests.interop.partition_rounds --seeds 0:20 --mix 2+1 --write
 
 --mix is OURS+KAFKAS, of three or five voters. Each seed decides the faults of one round; the rounds
-of one call go over one quorum, while clients append. In the end all logs have to be the same bytes
-up to the high watermark, and the appends linearizable. --write adds a row to PARTITIONS.md; what
-fails ends the run, with what each node said.
+of one call go over one quorum, while clients append and read. In the end all logs have to be the
+same bytes up to the high watermark, the appends linearizable, and what was read a part of the log.
+--write adds a row to PARTITIONS.md; what fails ends the run, with what each node said.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tests.interop.cutting_proxy import CuttingProxies, Faults, Way
 from tests.interop.kafka_jars import NEWEST
 from tests.interop.mixed_quorum import KAFKAS, OURS, part
 from tests.interop.partitioned_quorum import Node, PartitionedQuorum, partitioned
+from tests.interop.read_history import Appended, contradictions_of_reads
+from tests.interop.reading_sessions import Readers, pieces_of, reading
 
 RESULTS = Path(__file__).with_name("PARTITIONS.md")
 MIXES = {
@@ -126,15 +128,20 @@ class Rounds:
         self.killed += 1
         return [node]
 
-    def judge(self) -> int:
+    def judge(self, readers: Readers) -> int:
         """All end; the records (exclusive end) that all of them hold alike. AssertionError where
-        logs differ, or the appends are not linearizable."""
+        logs differ, the appends are not linearizable, or something was read that is not so."""
         end = self.quorum.wait_for_all()
         for node in self.quorum.nodes.values():
             node.kill()
         logs = {node_id: part(node.log, end) for node_id, node in self.quorum.nodes.items()}
         assert len(set(logs.values())) == 1, {n: len(log or b"") for n, log in logs.items()}
-        found = contradictions(self.clients.history, self.quorum.appended(end, NAME))
+        appended = self.quorum.appended(end, NAME)
+        found = contradictions(self.clients.history, list(appended.values()))
+        began = {append.value: append.began for append in self.clients.history}
+        appends = {at: Appended(value, began[value]) for at, value in appended.items()}
+        log = pieces_of(logs[1] or b"")
+        found += contradictions_of_reads(readers.history, log, appends)
         assert not found, found[:20]
         return end
 
@@ -148,11 +155,22 @@ def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
     return between(list(quorum.nodes), list(quorum.nodes))
 
 
+def _read_by(readers: Readers) -> str:
+    """Sessions, and the records read of each kind of node in each role."""
+    sessions = {read.session for read in readers.history}
+    counts: Counter[str] = Counter()
+    for read in readers.history:
+        who = read.node.partition(",")[0]
+        counts[who] += read.pieces[-1].end_offset - read.pieces[0].base_offset
+    of = ", ".join(f"{count:,} of {who}" for who, count in sorted(counts.items()))
+    return f"{len(sessions)}: {of or 'none'}"
+
+
 def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
     """A row of the table: what became of as many seeds as the time allows, at least one."""
     began = time.monotonic()
     with partitioned(folder, MIXES[mix]) as quorum:
-        with appending(quorum, seeds[0]) as clients:
+        with appending(quorum, seeds[0]) as clients, reading(quorum, seeds[0]) as readers:
             rounds = Rounds(quorum, clients)
             for seed in seeds:
                 rounds.round(seed)
@@ -160,7 +178,7 @@ def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
                 print(f"seed {seed}: {told}", flush=True)  # noqa: T201
                 if time.monotonic() - began > within_s:
                     break
-        end = rounds.judge()
+        end = rounds.judge(readers)
         proxies = quorum.proxies
     assert proxies is not None
     outcomes = Counter(each.outcome for each in clients.history)
@@ -178,6 +196,7 @@ def run(folder: Path, mix: str, seeds: range, within_s: float) -> str:
         f"{seen.passed:,} / {seen.held:,} / {seen.discarded:,}",
         " / ".join(f"{outcomes[each]:,}" for each in Outcome),
         f"{end:,}",
+        _read_by(readers),
         f"{time.monotonic() - began:.0f} s",
     )
     return f"| {' | '.join(map(str, cells))} |"

@@ -182,18 +182,18 @@ class PartitionedQuorum:
         )
         return end
 
-    def appended(self, end: int, name: str) -> list[str]:
-        """The values of a dynamic broker default of this name, in the order of the log below `end`;
-        of node 1, after all have ended."""
+    def appended(self, end: int, name: str) -> dict[int, str]:
+        """The values of a dynamic broker default of this name by their offsets, in the order of the
+        log below `end`; of node 1, after all have ended."""
         words = ("--json", "--type", "CONFIG_RECORD", "--logs-only", "--keep-secrets")
         ran = kraftlake("dump", *words, self.nodes[1].process.log_dir)
         assert ran.returncode == 0, ran.stderr
         rows = map(json.loads, ran.stdout.splitlines())
-        return [
-            str(row["data"]["value"])
+        return {
+            int(row["offset"]): str(row["data"]["value"])
             for row in rows
             if row["offset"] < end and row["data"]["name"] == name
-        ]
+        }
 
 
 async def _asked(port: int, api: object, request: Message) -> Message:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from replica.admin.records import batch_of, record_of_value
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.raft.inputs import Proposal
 from tests.interop.engine import running, settings_of
 from tests.interop.kafka_jars import class_path_or_skip

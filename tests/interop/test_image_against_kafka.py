@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.metadata.image import Replay
-from replica.metadata.image.replay import MARKERS
+from replica.metadata.image.replay import MARKERS, Replay
 from replica.metadata.record import MetadataRecord, new_record
 from tests.interop import known_faults
 from tests.interop.image_agreement import hold_equal

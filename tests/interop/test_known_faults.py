@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from replica.metadata.image import EMPTY, Image, Replay
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import MetadataRecord, new_record
 from tests.interop.known_faults import (
     ABORT_UNDONE,

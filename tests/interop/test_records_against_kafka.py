@@ -12,10 +12,9 @@ import pytest
 
 from jobs.output import safe_json
 from replica.format.record import Record, encode_records
+from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from tests.interop.class_archive import java
 from tests.interop.kafka_dump import kafka_dump, payloads
 from tests.interop.kafka_jars import class_path

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from replica.errors import UsageError
-from replica.metadata.image import Image, differences
+from replica.metadata.image.image import Image, differences
 from replica.node.formatting import format_node
 from replica.node.settings import NodeSettings
 from replica.raft.inputs import Proposal, Request

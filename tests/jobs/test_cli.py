@@ -34,7 +34,9 @@ def test_help_teaches_every_command(kraftlake: Kraftlake) -> None:
         assert "\x1b" not in ended.out
 
 
-def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) -> None:
+def test_help_has_a_heading_for_each_folder_of_commands_and_one_for_the_shell(
+    kraftlake: Kraftlake,
+) -> None:
     commands = kraftlake("--help").out.partition("Show this message and exit.")[2]
     headings = [line for line in commands.splitlines() if line.endswith(":")]
     folders = {
@@ -42,7 +44,7 @@ def test_help_has_a_heading_for_each_folder_of_commands(kraftlake: Kraftlake) ->
         for path in (REPOSITORY / "jobs").glob("*/__init__.py")
         if path.parent.name != "commands"
     }
-    assert folders == {"directories", "lake", "asking", "sharing", "engine", "shell"}
+    assert folders == {"directories", "lake", "asking", "sharing", "engine"}
     assert headings == [
         "Directories of nodes:",
         "A lake:",

@@ -12,7 +12,7 @@ import pytest
 
 from replica.format.record import records_of
 from replica.format.segment import scan
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 from tests.replica.consumer.quorum import TOPIC, in_thread

@@ -22,8 +22,8 @@ from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.control import LeaderChange, encode_control
 from replica.format.record import Record, encode_records
 from replica.format.segment import scan
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.scan import segments
 from tests.bench.segments import batches, record_values
 from tests.examples import examples

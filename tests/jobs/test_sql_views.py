@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.asking.sql_views import VIEWS, View
-from replica.metadata.image import Replay
+from replica.metadata.image.replay import Replay
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.small_lake import write_lake
 from tests.replica.metadata.image.recorded import records_in

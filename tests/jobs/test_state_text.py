@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobs.asking.state import line
-from replica.metadata.changes import ChangeTeller, topic_names_around
-from replica.metadata.image import ReplayedRecord, VersionedReplay
+from replica.metadata.changes.telling import ChangeTeller, topic_names_around
+from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay
 from tests.replica.metadata.image.made import broker, change, config, partition, topic
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.interop.kafka_cluster import BROKER, CONTROLLERS, STARTED, KafkaCluster
 from tests.interop.kafka_jars import NEWEST, class_path_or_skip
 from tests.interop.kafka_node import free_ports

@@ -9,8 +9,8 @@ from replica.format.batch import HEADER
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records
 from replica.format.segment import scan
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from tests.replica.format.encoded import encode_batch
 
 _RECORDS_OF_A_BATCH = 10_000

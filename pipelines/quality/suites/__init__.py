@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pipelines.quality.expectation import Suite
 from pipelines.quality.suites.bronze import BRONZE
 from pipelines.quality.suites.gold import GOLD
-from pipelines.quality.suites.quorum import QUORUM
 from pipelines.quality.suites.silver import SILVER
 from pipelines.tables.contract import Contract
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (*BRONZE, *SILVER, *GOLD, *QUORUM)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (*BRONZE, *SILVER, *GOLD)}
 """Suites by table name, in the order in which a build judges them: a table that a suite reads comes
 before that suite's own, or is read without being judged."""
 

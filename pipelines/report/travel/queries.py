@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.gold.rules.health import JUDGED
+from pipelines.in_memory.health_rules import JUDGED
 from pipelines.report.queries import ms
 from pipelines.report.source import literal
 

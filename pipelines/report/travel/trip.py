@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pipelines.gold.rules.health import cluster_of
+from pipelines.in_memory.health_rules import cluster_of
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.travel import queries

@@ -6,20 +6,3 @@ telling     ChangeTeller: the writes of a replay -> changes with the names of th
 naming      the name of an entity for people
 releases    the names of metadata.version's levels
 """
-
-from replica.metadata.changes.catalogue import CHANGES, ChangeType
-from replica.metadata.changes.change import Change
-from replica.metadata.changes.naming import name_of
-from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.changes.typed import changes_of
-
-__all__ = [
-    "CHANGES",
-    "Change",
-    "ChangeTeller",
-    "ChangeType",
-    "NamedChange",
-    "changes_of",
-    "name_of",
-    "topic_names_around",
-]

@@ -1,8 +1,9 @@
 """Every type of change: a row of gold.metadata_changes has one of these names in `change`.
 
-`old` and `new` are JSON: of one field its value (a leader is 3, an ISR [1,2]), of a whole entity
-the object with Kafka's field names that metadata_history has. A partition's epoch and leader epoch
-rise with its other changes. They are a change of their own only where nothing else changes.
+`old` and `new` are JSON. For a change of one field they are the field's value (3 for a leader,
+[1,2] for an ISR). For a change of a whole entity they are the object with Kafka's field names that
+metadata_history has. A partition's epoch and leader epoch rise with its other changes. They are a
+change of their own only if nothing else changes.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import NamedTuple
 
 
 class ChangeType(NamedTuple):
-    """entity: the kind of entity that changes. value: the record's fields that `old` and `new`
-    hold: one field as its value, several as an object, () for the whole entity."""
+    """One type of change. entity: the kind of entity that changes. value: the record's fields that
+    `old` and `new` hold; one field stands there as its value, several fields as an object; ()
+    stands for the whole entity."""
 
     name: str
     entity: str
@@ -21,27 +23,34 @@ class ChangeType(NamedTuple):
 
 
 _PARTITION_FIELDS = (
-    ChangeType("leader_changed", "partition", ("leader",), "Another leader; -1 for none."),
+    ChangeType(
+        "leader_changed", "partition", ("leader",), "The partition has another leader; -1 for none."
+    ),
     ChangeType(
         "leader_epoch_changed",
         "partition",
         ("leaderEpoch",),
-        "A new leader epoch under the same leader.",
+        "The partition has a new leader epoch with the same leader.",
     ),
-    ChangeType("isr_changed", "partition", ("isr",), "Other in-sync replicas."),
+    ChangeType("isr_changed", "partition", ("isr",), "The partition has other in-sync replicas."),
     ChangeType(
         "elr_changed",
         "partition",
         ("eligibleLeaderReplicas",),
-        "Other eligible leader replicas (KIP-966).",
+        "The partition has other eligible leader replicas (KIP-966).",
     ),
     ChangeType(
         "last_known_elr_changed",
         "partition",
         ("lastKnownElr",),
-        "Other last known eligible leader replicas (KIP-966).",
+        "The partition has other last known eligible leader replicas (KIP-966).",
     ),
-    ChangeType("replicas_changed", "partition", ("replicas",), "Another assignment."),
+    ChangeType(
+        "replicas_changed",
+        "partition",
+        ("replicas",),
+        "The partition is assigned to other replicas, or in another order.",
+    ),
     ChangeType(
         "directories_changed",
         "partition",
@@ -52,13 +61,14 @@ _PARTITION_FIELDS = (
         "leader_recovery_state_changed",
         "partition",
         ("leaderRecoveryState",),
-        "0: recovered, 1: recovering from an unclean election (KIP-704).",
+        "The leader's recovery state changed. 0: recovered, 1: recovering from an "
+        "unclean election (KIP-704).",
     ),
     ChangeType(
         "partition_epoch_changed",
         "partition",
         ("partitionEpoch",),
-        "A record that changed nothing but the epoch.",
+        "A record changed nothing but the partition's epoch.",
     ),
 )
 _REASSIGNMENT = "addingReplicas", "removingReplicas"
@@ -100,9 +110,16 @@ CHANGES = (
         _REASSIGNMENT,
         "The reassignment ended before all replicas were added and removed.",
     ),
-    ChangeType("config_set", "config", ("value",), "A dynamic config was set, or set anew."),
+    ChangeType(
+        "config_set", "config", ("value",), "A dynamic config was set, or set to another value."
+    ),
     ChangeType("config_removed", "config", ("value",), "A config has its default again."),
-    ChangeType("broker_registered", "broker", (), "A broker registered, or began a new epoch."),
+    ChangeType(
+        "broker_registered",
+        "broker",
+        (),
+        "A broker registered, or registered again with a new broker epoch.",
+    ),
     ChangeType(
         "broker_fenced", "broker", ("fenced",), "A fenced broker leads nothing and is in no ISR."
     ),
@@ -119,17 +136,25 @@ CHANGES = (
         ("inControlledShutdown",),
         "The broker is not shutting down any more. In Kafka only a new registration says so.",
     ),
-    ChangeType("broker_directories_changed", "broker", ("logDirs",), "Other log directories."),
+    ChangeType(
+        "broker_directories_changed",
+        "broker",
+        ("logDirs",),
+        "The broker has other log directories.",
+    ),
     ChangeType(
         "broker_cordoned_directories_changed",
         "broker",
         ("cordonedLogDirs",),
-        "Other log directories are cordoned: Kafka places no new replicas there (KIP-1066).",
+        "Other log directories of the broker are cordoned: Kafka places no new replicas "
+        "there (KIP-1066).",
     ),
-    ChangeType("broker_changed", "broker", (), "Another field of the registration changed."),
+    ChangeType(
+        "broker_changed", "broker", (), "Another field of the broker's registration changed."
+    ),
     ChangeType("broker_unregistered", "broker", (), "A broker's registration was removed."),
     ChangeType(
-        "controller_registered", "controller", (), "A controller registered, or did so anew."
+        "controller_registered", "controller", (), "A controller registered, or registered again."
     ),
     ChangeType(
         "controller_unregistered",
@@ -148,14 +173,17 @@ CHANGES = (
         "metadata_version_changed",
         "feature",
         ("featureLevel",),
-        "Another metadata.version; `old` and `new` are names of releases, such as 4.1-IV1.",
+        "metadata.version has another level; `old` and `new` are names of releases, "
+        "such as 4.1-IV1.",
     ),
     ChangeType("acl_created", "acl", (), "An access control entry was created."),
-    ChangeType("acl_changed", "acl", (), "An id stands for another access control entry."),
+    ChangeType("acl_changed", "acl", (), "The id now stands for another access control entry."),
     ChangeType("acl_deleted", "acl", (), "An access control entry was deleted."),
     ChangeType("scram_credential_set", "scram", (), "A user got a credential, or another one."),
     ChangeType("scram_credential_removed", "scram", (), "A user's credential was removed."),
-    ChangeType("quota_set", "client_quota", ("value",), "A client quota was set, or set anew."),
+    ChangeType(
+        "quota_set", "client_quota", ("value",), "A client quota was set, or set to another value."
+    ),
     ChangeType("quota_removed", "client_quota", ("value",), "A client quota was removed."),
     ChangeType("delegation_token_created", "delegation_token", (), "A token was created."),
     ChangeType(
@@ -178,13 +206,15 @@ CHANGES = (
         "zk_migration_state_changed",
         "zk_migration_state",
         ("zkMigrationState",),
-        "How far the migration from ZooKeeper is (KIP-866).",
+        "The migration from ZooKeeper has reached another state (KIP-866).",
     ),
-    ChangeType("voters_changed", "voters", ("voters",), "Another voter set (KIP-853)."),
+    ChangeType(
+        "voters_changed", "voters", ("voters",), "The quorum has another voter set (KIP-853)."
+    ),
     ChangeType(
         "kraft_version_changed",
         "kraft_version",
         ("kRaftVersion",),
-        "Another kraft.version; from 1 on voters may change (KIP-853).",
+        "kraft.version has another level; from level 1 on the voters may change (KIP-853).",
     ),
 )

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 from replica.metadata.changes.change import Change
 from replica.metadata.changes.naming import name_of
 from replica.metadata.changes.typed import changes_of
-from replica.metadata.image import Write
+from replica.metadata.image.versions import Write
 
 
 class NamedChange(NamedTuple):

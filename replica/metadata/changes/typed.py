@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from replica.metadata.changes.change import Change
 from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
-from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.image import KIND_OF
 from replica.metadata.image.kind import EntityKind, compact
+from replica.metadata.image.settings import METADATA_VERSION
 
 
 def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, NamedTuple
 
-from replica.metadata.image import configs, voters
-from replica.metadata.image.families import FAMILIES
+from replica.metadata.image import access, registrations, settings, topics, voters
 from replica.metadata.image.kept_configs import is_always_kept
 from replica.metadata.image.kind import Entity, EntityKind
 from replica.metadata.image.state import TOPIC_RESOURCE, EntityTable, State
 
-KINDS: tuple[EntityKind, ...] = tuple(
-    chain.from_iterable(family.KINDS for family in (*FAMILIES, voters))
-)
+KINDS: tuple[EntityKind, ...] = (
+    topics.TOPIC, topics.PARTITION, settings.CONFIG, registrations.BROKER, registrations.CONTROLLER,
+    settings.FEATURE, access.ACL, access.SCRAM, access.CLIENT_QUOTA, access.DELEGATION_TOKEN,
+    settings.PRODUCER_IDS, settings.ZK_MIGRATION, *voters.KINDS,
+)  # fmt: skip
 """Every kind of entity, in canonical order."""
 KIND_OF: Mapping[str, EntityKind] = {kind.name: kind for kind in KINDS}
 PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
 """Name of a kind -> its place in the canonical order, in which topics precede partitions."""
 
-_CONFIG = configs.KINDS[0]
+_CONFIG = settings.CONFIG
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,17 +13,19 @@ from typing import NamedTuple, TypeAlias
 from replica.errors import UnsupportedDataError
 from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.record import Record
-from replica.metadata.image import voters
-from replica.metadata.image.families import FAMILIES
+from replica.metadata.codec import decode
+from replica.metadata.image import access, registrations, settings, topics, voters
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
 
 ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage
 
 _HANDLERS: dict[str, Handler] = {
-    record_type: handler for family in FAMILIES for record_type, handler in family.HANDLERS.items()
+    **topics.HANDLERS,
+    **settings.HANDLERS,
+    **registrations.HANDLERS,
+    **access.HANDLERS,
 }
 MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
 """The record types that begin, end and abort a transaction (KIP-868)."""

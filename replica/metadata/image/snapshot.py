@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.metadata.image.features import METADATA_VERSION
 from replica.metadata.image.image import KIND_OF, Image
+from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 

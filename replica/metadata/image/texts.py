@@ -11,7 +11,7 @@ from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KIND_OF, PLACE_OF, Image
 from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import Replay, ReplayedRecord
-from replica.metadata.plain_reader import from_plain
+from replica.metadata.json_text import from_plain
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 

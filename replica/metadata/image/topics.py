@@ -110,14 +110,12 @@ HANDLERS: dict[str, Handler] = {
     "REMOVE_TOPIC_RECORD": _remove,
     "CLEAR_ELR_RECORD": _clear_elr,
 }
-KINDS = (
-    EntityKind("topic", "topics", "TOPIC_RECORD", _topic_fields),
-    EntityKind(
-        "partition",
-        "partitions",
-        "PARTITION_RECORD",
-        partition.fields_of,
-        lambda key: f"{key[0]}:{key[1]}",
-        text=partition.text_of,
-    ),
+TOPIC = EntityKind("topic", "topics", "TOPIC_RECORD", _topic_fields)
+PARTITION = EntityKind(
+    "partition",
+    "partitions",
+    "PARTITION_RECORD",
+    partition.fields_of,
+    lambda key: f"{key[0]}:{key[1]}",
+    text=partition.text_of,
 )

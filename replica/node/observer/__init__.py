@@ -2,7 +2,7 @@
 
 - `discovery`: asks the nodes at a few addresses for the cluster's id, its voters, and where these
   listen.
-- `conflict`, `guard`: they keep the observer from fetching under another node's id. A leader would
+- `guard`: it keeps the observer from fetching under another node's id. A leader would
   count such a fetch for the other node, and take records for committed that no majority holds.
 - `directory`: finds which replica's recording a directory holds, and makes new directories.
 - `progress`: what the operator is told during the recording.

@@ -16,7 +16,6 @@ from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, PrincipalRole
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report
-from replica.node.observer.conflict import conflict, may_be_alive
 from replica.node.observer.directory import (
     check_cluster,
     make_recording,
@@ -24,7 +23,7 @@ from replica.node.observer.directory import (
     recorded_replica,
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
-from replica.node.observer.guard import DENIED, Guard
+from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
 from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
 from replica.node.properties import Properties
 from replica.node.settings import NodeSettings, Recording, Topic, settings_in

@@ -1,19 +1,41 @@
 """The security of connections that this process makes. The keys stand in the node's own properties
 file for connections to voters, or in the properties file of a Kafka client, which Kafka's own tools
-take too (--command-config)."""
+take too (--command-config). Finds files with secrets that other users of the machine may read."""
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass, replace
 
 from replica.node.listeners import PROTOCOLS, uses_sasl, uses_tls
 from replica.node.properties import Properties
-from replica.node.security.exposure import exposed
-from replica.node.security.sasl_keys import identity_in, mechanism_in
+from replica.node.security.jaas import identity_in, mechanism_in
 from replica.node.security.tls_keys import checks_host_name, tls_in
 from replica.wire.client import ClientConfig
 from replica.wire.sasl.client import Mechanism
 from replica.wire.tls import Tls, client_context
+
+_SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
+
+
+def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
+    """A line for each file with secrets that other users may read. Such files are the properties
+    file, if it holds a password or key, and `others`."""
+    paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
+    paths += [path for path in others if path]
+    return tuple(
+        f"{path}: everybody on this machine may read its secrets: chmod o-rwx {path}"
+        for path in dict.fromkeys(paths)
+        if _others_may_read(path)
+    )
+
+
+def _others_may_read(path: str) -> bool:
+    try:
+        return bool(os.stat(path).st_mode & stat.S_IROTH)
+    except OSError:
+        return False  # A file that can't be looked at is reported when it is opened.
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from ssl import SSLContext
 
 from replica.node.listeners import Listener, uses_sasl, uses_tls
 from replica.node.properties import Properties
-from replica.node.security.jaas import KEY, login_in
+from replica.node.security.jaas import KEY, known_mechanism, login_in
 from replica.node.security.limits import listener_limits_in
-from replica.node.security.sasl_keys import known_mechanism
 from replica.node.security.scram_file import read_credentials
 from replica.node.security.tls_keys import tls_in
 from replica.wire.limits import ListenerLimits
@@ -57,7 +56,7 @@ class ListenerSecurity:
 
 def section_of(properties: Properties, listener: str) -> Properties:
     """The file's values for one listener: keys with its prefix are preferred."""
-    return properties.below(_prefix(listener))
+    return properties.with_prefix(_prefix(listener))
 
 
 def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
@@ -78,7 +77,7 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
         mechanisms,
         _passwords(section) if "PLAIN" in mechanisms else {},
         _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
-        listener_limits_in(section, properties.only_below(_prefix(listener.name))),
+        listener_limits_in(section, properties.only_with_prefix(_prefix(listener.name))),
     )
 
 

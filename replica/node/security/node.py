@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from replica.node.listeners import Listener, protocol_of, uses_sasl
 from replica.node.properties import Properties
-from replica.node.security.client import ClientSecurity, connect_timeout_s, security_of
-from replica.node.security.exposure import exposed
-from replica.node.security.jaas import KEY
+from replica.node.security.client import ClientSecurity, connect_timeout_s, exposed, security_of
+from replica.node.security.jaas import KEY, identity_in, mechanism_in
 from replica.node.security.limits import node_limits_in
 from replica.node.security.listener import ListenerSecurity, listener_security_in, section_of
-from replica.node.security.sasl_keys import identity_in, mechanism_in
 from replica.wire.client import ClientConfig
 from replica.wire.limits import NodeLimits
 

@@ -1,7 +1,7 @@
 """What a replica answers on the wire: a module for each family of APIs. The row of each API in
 replica.node.rpcs names the functions that it takes from here.
 
-- `quorum`: requests that the consensus core answers.
+- `rpc`: a row, and requests that the consensus core answers.
 - `readers`, `reader_fetch`: clients that read the log (KIP-392).
 - `cluster`, `configs`: what clients ask about the nodes, and about the topic's configuration.
 - `writing`: records that administrators append, and requests that a metadata log refuses.

@@ -37,9 +37,9 @@ class Admission:
         verdict = await self._voters.verdict(client, named)
         if verdict is VoterClaim.ADMITTED:
             return ErrorCode.NONE
-        if verdict is not VoterClaim.UNTOLD:
+        if verdict is not VoterClaim.UNKNOWN:
             self._tell(client, rpc, named)
-        if verdict is VoterClaim.FAR:
+        if verdict is VoterClaim.REFUSED:
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         return ErrorCode.BROKER_NOT_AVAILABLE
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.changes.releases import release_of
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError

@@ -1,9 +1,11 @@
-"""Finds the row of a request's RPC, checks the client, and makes the answer."""
+"""Finds the row of a request's RPC, checks the client, and makes the answer. The bytes that a fetch
+asks for are limited to the memory that the node has for answers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from replica.errors import DataError, FileSystemError
 from replica.model.kafka_errors import ErrorCode
@@ -13,13 +15,28 @@ from replica.node.serve.admission import Admission
 from replica.node.serve.callers import is_reader_fetch
 from replica.node.serve.forwarding import Forwarder
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.room import unlimited, with_room
 from replica.node.serve.rpc import Rpc
 from replica.node.serve.voters import Voters
 from replica.wire.apis import APIS
 from replica.wire.header import WireRequest
 from replica.wire.schema import Message
 from replica.wire.server import Client
+
+_MAX_INT = 2**31 - 1
+
+
+def unlimited() -> int:
+    """The most bytes that a fetch can ask for: the default for a node that doesn't limit its
+    answers."""
+    return _MAX_INT
+
+
+def with_room(request: WireRequest, room: int) -> WireRequest:
+    """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
+    at least one whole batch."""
+    message = request.message
+    asked = message.get("maxBytes", _MAX_INT)
+    return request if asked <= room else replace(request, message={**message, "maxBytes": room})
 
 
 class Dispatch:

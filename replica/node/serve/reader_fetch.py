@@ -25,7 +25,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.preferred import preferred_replica
-from replica.node.serve.quorum import LONGEST_WAIT_MS
+from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
 from replica.wire.schema import Message
@@ -112,9 +112,7 @@ def _records(partition: ServedPartition, asked: Message, limit: int, found: _Rou
     raft, offset = partition.raft, asked["fetchOffset"]
     known, leaders = raft.high_watermark, raft.leader_watermark
     read_in = asked.get("lastFetchedEpoch", UNDEFINED_EPOCH)
-    decision = reader_fetch(
-        raft.log.view, known, leaders, offset, partition.epoch, last_fetched_epoch=read_in
-    )
+    decision = reader_fetch(raft.log.view, known, leaders, offset, read_in)
     if isinstance(decision, Committed):
         data = partition.log.read(offset, limit, decision.end_offset)
         found.size += len(data)
@@ -138,8 +136,6 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
             return ErrorCode.OFFSET_NOT_AVAILABLE
         case OutOfRange():
             return ErrorCode.OFFSET_OUT_OF_RANGE
-        case ErrorCode():
-            return decision
     raise AssertionError(f"{decision} has no answer")
 
 

@@ -39,12 +39,12 @@ class VoterClaim(Enum):
     """The outcome for a client that asks in the name of a voter: admitted, or why it isn't."""
 
     ADMITTED = auto()
-    FAR = auto()
+    REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
-    LOCAL = auto()
+    NOT_YET = auto()
     """The client is on this machine, but it isn't that voter. A later look may find that it is, for
     example when the voter begins to listen."""
-    UNTOLD = auto()
+    UNKNOWN = auto()
     """The system doesn't say who the client is; the connection may be closed already."""
 
 
@@ -97,7 +97,7 @@ class Voters:
         if self.has_shown(client, asked):
             return VoterClaim.ADMITTED
         if self.authorizer.names_voters or not is_within(client.own, client.peer):
-            return VoterClaim.FAR
+            return VoterClaim.REFUSED
         found = await self._judged(_Question(client, self._addresses(asked)))
         if found.is_lasting:
             self._admitted.setdefault(client, set()).update(asked)
@@ -169,15 +169,15 @@ def _found(
     for each inode, the inodes of all sockets that the same processes hold. uid: the user of this
     process."""
     if end is None or not end.inode:
-        return _Found(VoterClaim.UNTOLD)
+        return _Found(VoterClaim.UNKNOWN)
     if end.uid != uid or not nodes:
-        return _Found(VoterClaim.LOCAL)
+        return _Found(VoterClaim.NOT_YET)
     held = held_with[end.inode]
     if not held:
-        return _Found(VoterClaim.UNTOLD)
+        return _Found(VoterClaim.UNKNOWN)
     found = [_is_held(listeners(addresses), held, uid) for addresses in nodes.values()]
     if not all(each is not False for each in found):
-        return _Found(VoterClaim.LOCAL)
+        return _Found(VoterClaim.NOT_YET)
     return _Found(VoterClaim.ADMITTED, is_lasting=all(found))
 
 

@@ -4,8 +4,7 @@ its own."""
 from __future__ import annotations
 
 from replica.model.keys import ReplicaKey
-from replica.node.translate.forms import LEADER, Part, same
-from replica.node.translate.translation import Translation, translated
+from replica.node.translate.translation import LEADER, Part, Translation, same, translated
 from replica.raft.messages import FetchQuorumRecordsRequest
 from replica.wire.apis.draft import fetch_quorum_records
 

@@ -9,8 +9,7 @@ from typing import Any
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.node.translate.forms import CLUSTER, LEADER, Part, key, same, within
-from replica.node.translate.translation import translated
+from replica.node.translate.translation import CLUSTER, LEADER, Part, key, same, translated, within
 from replica.raft.messages import (
     FetchRequest,
     FetchResponse,

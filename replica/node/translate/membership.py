@@ -9,9 +9,19 @@ from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.node.translate.forms import CLUSTER, Part, RequestForm, endpoints, key, same
 from replica.node.translate.partition import ReplicatedPartition, endpoints_in, listeners
-from replica.node.translate.translation import ClientSide, ServerSide, Translation, translated
+from replica.node.translate.translation import (
+    CLUSTER,
+    ClientSide,
+    Part,
+    RequestForm,
+    ServerSide,
+    Translation,
+    endpoints,
+    key,
+    same,
+    translated,
+)
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,

@@ -1,4 +1,9 @@
-"""The four functions that translate one of the core's requests and its answer."""
+"""The four functions that translate one of the core's requests and its answer.
+
+Most are made of tables. The table of a message has parts, by which it is both written and read.
+Which fields are about the partition, and what a version calls its topic, Kafka's own tables tell
+(replica.wire.apis).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,161 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from replica.node.translate.forms import Part, RequestForm, ResponseForm
-from replica.node.translate.partition import ReplicatedPartition
+from replica.model.kafka_errors import ErrorCode, error_of
+from replica.model.keys import ReplicaKey
+from replica.node.translate.partition import (
+    ReplicatedPartition,
+    endpoints_in,
+    is_top_level,
+    leader_endpoints,
+    listeners,
+    node_endpoints,
+)
 from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
-from replica.wire.schema import Api, Message
+from replica.wire.schema import Api, Message, Structure, fields_at
+
+_TOPICS = ("topics", "responses")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some attributes of a message of the core, and the fields that hold them.
+
+    write: from the core's message to the fields. read: from the fields of Kafka's message, those
+    about the partition among them, and from its version to the attributes.
+    """
+
+    write: Callable[[Any], Message]
+    read: Callable[[Message, int], dict[str, Any]]
+
+
+def same(**names: str) -> Part:
+    """Attributes that are fields of these names, with the same values."""
+    return Part(
+        lambda message: {name: getattr(message, own) for own, name in names.items()},
+        lambda fields, version: {own: fields[name] for own, name in names.items()},
+    )
+
+
+def within(name: str, part: Part) -> Part:
+    """A part whose fields are those of the structure `name`."""
+    return Part(
+        lambda message: {name: part.write(message)},
+        lambda fields, version: part.read(fields[name], version),
+    )
+
+
+def key(own: str, node_id: str, directory_id: str) -> Part:
+    """The attribute `own`, a ReplicaKey, as two fields."""
+
+    def write(message: Any) -> Message:
+        found: ReplicaKey = getattr(message, own)
+        return {node_id: found.node_id, directory_id: found.directory_id}
+
+    return Part(
+        write,
+        lambda fields, version: {own: ReplicaKey(fields[node_id], fields[directory_id])},
+    )
+
+
+def endpoints(own: str, name: str) -> Part:
+    """The attribute `own`, Endpoints, as the array `name`."""
+    return Part(
+        lambda message: {name: listeners(getattr(message, own))},
+        lambda fields, version: {own: endpoints_in(fields[name])},
+    )
+
+
+CLUSTER = same(cluster_id="clusterId")
+LEADER = same(epoch="leaderEpoch", leader_id="leaderId")
+
+
+class _Form:
+    """structure: Kafka's message. kind: the class of the core's message."""
+
+    def __init__(self, structure: Structure, kind: type[Any], parts: tuple[Part, ...]) -> None:
+        self._kind = kind
+        self._parts = parts
+        self._names = frozenset(field.name for field in structure.fields)
+        topics = [field for field in structure.fields if field.name in _TOPICS]
+        self._topics = topics[0].name if topics else None
+        self._of_partition: frozenset[str] = frozenset()
+        if topics:
+            entry = topics[0].fields[-1].fields
+            self._of_partition = frozenset(field.name for field in entry)
+            self._index = entry[0].name
+            self._name_at = {
+                version: next(fields_at(topics[0].fields, version)).name
+                for version in structure.versions
+            }
+
+    def _written(self, partition: ReplicatedPartition, fields: Message, version: int) -> Message:
+        """The message with these fields, each in its place."""
+        if self._topics is None:
+            return fields
+        entry = {name: fields.pop(name) for name in self._of_partition & fields.keys()}
+        topics = partition.topics(entry, self._name_at[version], self._index)
+        return {**fields, self._topics: topics}
+
+    def _fields(self, message: Any) -> Message:
+        found: Message = {}
+        for part in self._parts:
+            found.update(part.write(message))
+        return found
+
+    def _attributes(self, fields: Message, version: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for part in self._parts:
+            found.update(part.read(fields, version))
+        return found
+
+
+class RequestForm(_Form):
+    def write(self, partition: ReplicatedPartition, request: PeerRequest, version: int) -> Message:
+        fields = self._fields(request)
+        if "rackId" in self._names:
+            fields["rackId"] = partition.rack
+        return self._written(partition, fields, version)
+
+    def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerRequest:
+        """The request. Raises InvalidPartitionError where it is about another partition."""
+        fields = message
+        if self._topics is not None:
+            topics, name = message[self._topics], self._name_at[version]
+            fields = {**message, **partition.of_request(topics, name, self._index)}
+        found: PeerRequest = self._kind(**self._attributes(fields, version))
+        return found
+
+
+class ResponseForm(_Form):
+    """Every response has an error. Where it is about a partition, that stands beside the partition,
+    except for errors of the whole request, which stand alone."""
+
+    def write(
+        self, partition: ReplicatedPartition, response: PeerResponse, version: int
+    ) -> Message:
+        if self._topics is not None and is_top_level(response.error):
+            return {"errorCode": response.error}
+        fields = {"errorCode": response.error, **self._fields(response)}
+        if "nodeEndpoints" in self._names:
+            fields["nodeEndpoints"] = node_endpoints(partition, response)
+        return self._written(partition, fields, version)
+
+    def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerResponse:
+        """The response. Raises DataError where it is malformed, or about another partition."""
+        fields, error = message, error_of(message["errorCode"])
+        if self._topics is not None and error is not ErrorCode.NONE:
+            alone: PeerResponse = self._kind(error=error)
+            return alone
+        if self._topics is not None:
+            topics, name = message[self._topics], self._name_at[version]
+            fields = {**message, **partition.of_response(topics, name, self._index)}
+        told = {"error": error_of(fields["errorCode"]), **self._attributes(fields, version)}
+        if "nodeEndpoints" in self._names:
+            nodes = message["nodeEndpoints"]
+            told["leader_endpoints"] = leader_endpoints(partition, nodes, told["leader_id"])
+        found: PeerResponse = self._kind(**told)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

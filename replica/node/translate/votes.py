@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from replica.model.keys import ReplicaKey
-from replica.node.translate.forms import CLUSTER, LEADER, Part, endpoints, key, same
-from replica.node.translate.translation import translated
+from replica.node.translate.translation import (
+    CLUSTER,
+    LEADER,
+    Part,
+    endpoints,
+    key,
+    same,
+    translated,
+)
 from replica.raft.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, VoteRequest
 from replica.wire.apis import quorum
 from replica.wire.schema import Message

@@ -17,9 +17,8 @@ from replica.history.watermark import (
     follower_high_watermark,
 )
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.core import Core
 from replica.raft.effects import SnapshotPart
 from replica.raft.election import become_prospective
@@ -32,7 +31,13 @@ from replica.raft.roles import Follower, SnapshotFetch
 
 def poll_follower(core: Core, role: Follower) -> int:
     """Fetch from the leader. A voter starts a pre-vote once the fetch timeout is over. Returns when
-    (ms) the next step is due."""
+    (ms) the next step is due.
+
+    Kafka's voter also asks another server who leads each time a fetch fails, and doesn't fetch from
+    the leader again before the answer (KafkaRaftClient.maybeSendFetchToBestNode). Where that server
+    is down, it waits for the request timeout, and the commits of a quorum of three wait with it. A
+    new leader tells all voters of its epoch, so this voter doesn't ask.
+    """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if not core.may_stand:
@@ -63,8 +68,8 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     role = core.role
     if response.error is not ErrorCode.NONE:
         return False
-    if not isinstance(role, Follower):
-        return True
+    if not isinstance(role, Follower):  # it doesn't say where the leader listens
+        return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
         core.illegal["fetch answered with impossible numbers"] += 1

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.errors import KraftlakeError
-from replica.format.batch_size import batch_size, records_size
+from replica.format.record import batch_size, records_size
 from replica.raft.config import FOREVER
 
 

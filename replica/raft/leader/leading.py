@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replica.errors import KraftlakeError, UsageError
-from replica.format.batch_size import batch_size
+from replica.format.record import batch_size
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters, LeaderChange
 from replica.model.kafka_errors import ErrorCode

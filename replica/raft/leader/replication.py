@@ -19,10 +19,9 @@ from dataclasses import replace
 from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.raft.config import FOREVER
 from replica.raft.core import Core, ParkedFetch
 from replica.raft.effects import LogRead, SnapshotRead
@@ -121,7 +120,7 @@ def handle_fetch_snapshot_request(
     if error is not None or facts is None:
         core.refuse(request_id, request, error or ErrorCode.SNAPSHOT_NOT_FOUND)
         return
-    hear_of(core, request.replica)
+    count_for_check_quorum(core, request.replica)
     limit = min(request.max_bytes, core.config.response_max_bytes)
     length = max(0, min(limit, facts.size - request.position))
     response = FetchSnapshotResponse(
@@ -188,11 +187,11 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
         return
     role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
     core.keep(role)
-    hear_of(core, replica)
+    count_for_check_quorum(core, replica)
     update_high_watermark(core)
 
 
-def hear_of(core: Core, replica: ReplicaKey) -> None:
+def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
     """Count a fetch of this replica for check-quorum: a leader to which no majority fetches
     resigns."""
     role = core.leader

@@ -1,7 +1,7 @@
 """Finds where the fields of a value lie, and checks all lengths: the first step of every payload
 kernel.
 
-This is the interpreter of replica.scan.tables. What it refuses is left to replica.metadata.reader,
+This is the interpreter of replica.scan.tables. What it refuses is left to replica.metadata.codec,
 so it may refuse rare values. It must accept nothing that the reader refuses, and it accepts only
 values of which it has accounted for every byte.
 """

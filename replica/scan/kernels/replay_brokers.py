@@ -1,4 +1,4 @@
-"""The replay kernel's part for registrations of brokers, as in replica.metadata.image.brokers.
+"""The replay kernel's part for brokers, as in replica.metadata.image.registrations.
 
 Of a broker the kernel keeps only what decides about refusals: whether the broker is registered, and
 its epoch.

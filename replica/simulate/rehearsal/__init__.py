@@ -1,10 +1,12 @@
-"""The rehearsal: the simulator loads captured directories of a quorum, and lets the quorum go on.
+"""The rehearsal: the simulator loads captured directories of a quorum, and lets that quorum run on.
 
-- `captured`: the directories as values. `step`: what is done to them; `scenario_file`: as TOML.
+- `captured`: the directories as values. `step`: the steps that are done to them; `scenario_file`:
+  reads and writes the steps as TOML.
 - `quorum`: one run. The seed decides when nodes start and how long messages take.
-- `outcome`: the outcome of a run; `runs`: of many runs, equal outcomes together.
+- `outcome`: the outcome of one run. `runs`: the outcomes of many runs, where equal ones count as
+  one.
 - `losing`: the smallest set of failures that loses committed records.
 
-No client appends. Leaders append only the record that begins an epoch, and the voters that a step
+No client appends. Leaders append only the record that begins an epoch, and voter sets that a step
 changes. So an outcome shows what becomes of the captured records.
 """

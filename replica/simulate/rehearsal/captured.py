@@ -1,4 +1,4 @@
-"""A captured quorum: what the disks of its nodes hold, and which nodes were not captured."""
+"""A captured quorum: the content of its nodes' disks, and the nodes that were not captured."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from replica.simulate.node_files import Files
 
 @dataclass(frozen=True, slots=True)
 class CapturedNode:
-    """files: by their paths in the node's log directory, with Kafka's name of the partition's
-    folder. log: the log in these files, as a value."""
+    """One captured node. files: the files by their paths in the node's log directory, in which the
+    partition's folder has Kafka's name. log: the log in these files, as a value."""
 
     key: ReplicaKey
     files: Files
@@ -25,9 +25,10 @@ class CapturedNode:
 
 @dataclass(frozen=True, slots=True)
 class CapturedQuorum:
-    """nodes: by their ids. voters: in force at the end of the newest log. is_static: whether the
-    configuration names the voters (kraft.version 0). commitment: of the logs' records.
-    newest_timestamp: the highest of all records, in ms."""
+    """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
+    the end of the newest log. is_static: whether the configuration names the voters (kraft.version
+    0). commitment: which of the logs' records are proven to be committed. newest_timestamp: the
+    newest time of a record, in ms."""
 
     cluster_id: str
     nodes: Mapping[int, CapturedNode]
@@ -53,7 +54,7 @@ class CapturedQuorum:
     @property
     def not_captured(self) -> tuple[int, ...]:
         """The ids of voters without a captured directory, ascending. A directory whose id the voter
-        set doesn't name is not a voter's."""
+        set doesn't name doesn't count as a voter's."""
         captured = [node.key for node in self.nodes.values()]
         return tuple(
             voter.key.node_id
@@ -64,7 +65,8 @@ class CapturedQuorum:
     @property
     def static_voters(self) -> VoterSet:
         """The voters of the nodes' configuration; empty where the log names the voters. No log
-        holds their addresses, so these are names in the rehearsal's own network."""
+        holds the addresses of these voters, so their endpoints are names in the rehearsal's own
+        network."""
         if not self.is_static:
             return VoterSet()
         named = (replace(voter, endpoints=endpoints_of(voter.key)) for voter in self.voters)

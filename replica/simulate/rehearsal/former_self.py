@@ -1,8 +1,8 @@
-"""Where Kafka's process ends, and the engine of this repository would go on.
+"""Finds the answers by which a process of Kafka ends, while the engine of this repository goes on.
 
-Answers name leaders by node id alone. So a node whose disk was emptied, or put back from an older
-copy, may be told that it leads an epoch of which its disk knows nothing. Kafka takes that for a
-bug of its own, and ends the process (KafkaRaftClient.maybeTransition, seen in 4.4.0: "Received
+Answers name leaders by node id alone. So a node whose disk was emptied, or restored from an older
+copy, may be told that it leads an epoch which its disk doesn't know. Kafka takes such an answer for
+a bug of its own, and ends the process (KafkaRaftClient.maybeTransition, seen in 4.4.0: "Received
 request or response with leader ... which is inconsistent with current leader").
 """
 
@@ -15,7 +15,8 @@ from replica.raft.roles import Leader
 from replica.raft.transitions import Role
 
 _OF_THIS_EPOCH = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-"""Errors of which Kafka takes the leader, also where the epoch is none that is new to it."""
+"""The errors with which Kafka reads the leader from an answer, even if the answer's epoch isn't
+newer than its own."""
 
 
 def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
@@ -28,8 +29,8 @@ def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
     return is_adopted or role.leader_id == NO_NODE
 
 
-def told(node_id: int, epoch: int) -> str:
-    """Why the node doesn't run, as a sentence without its end."""
+def reason_down(node_id: int, epoch: int) -> str:
+    """The reason why the node doesn't run, as a sentence without a full stop."""
     return (
         f"Kafka ends its process, as another node names node {node_id} as the leader of epoch "
         f"{epoch}, of which the disk of node {node_id} knows nothing: start it again once the "

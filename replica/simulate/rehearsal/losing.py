@@ -1,8 +1,8 @@
-"""The smallest set of failures that loses committed records: voters that are dead, or whose disks
-come back empty.
+"""Searches for the smallest set of failures that loses committed records. A failure is a voter that
+is dead, or whose disk comes back empty.
 
-Not every set has to be run. If the voters that are left hold all committed records, only an
-election in which an empty disk votes can lose them. That can happen in a static quorum only: where
+Not every set has to be run. If the voters that are left hold all committed records, these can only
+be lost by an election in which an empty disk votes. That can happen in a static quorum only: where
 the log names the voters, an empty disk is another replica and no voter.
 """
 
@@ -24,9 +24,10 @@ from replica.simulate.rehearsal.step import Scenario, ScenarioStep
 
 @dataclass(frozen=True, slots=True)
 class LosingRun:
-    """scenario: the failures, as its only step. seed: of a run that shows the loss. leader: the
-    node that leads without the records; None where no node leads, and no voter that is left holds
-    them. lost: offsets of records that are proven committed."""
+    """A run in which committed records are lost. scenario: a scenario whose only step is the
+    failures. seed: the seed of the run. leader: the node that leads without the records; None where
+    no node leads, and no voter that is left holds the records. lost: the offsets of the lost
+    records, which are proven to be committed."""
 
     scenario: Scenario
     seed: int
@@ -36,9 +37,9 @@ class LosingRun:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """loss: the first one found, so one of the smallest; None where no set of up to `bound`
-    failures loses anything. sets: how many sets were looked at. seeds: for each set that was
-    run."""
+    """The result of a search. loss: the first loss that was found, which is one of the smallest;
+    None where no set of up to `bound` failures loses anything. sets: the number of sets that were
+    looked at. seeds: the seeds with which each set was run."""
 
     loss: LosingRun | None
     bound: int
@@ -52,8 +53,8 @@ def smallest_loss(
     seeds: range,
     show: Callable[[ScenarioStep], None] = lambda step: None,
 ) -> Search:
-    """Look at all sets of up to `bound` voters, the smaller ones first. show: called before
-    each."""
+    """Look at all sets of up to `bound` failures, the smaller ones first. show: a function that is
+    called with each set before it is looked at."""
     sets = 0
     for step in _failures(captured, bound):
         sets += 1
@@ -94,8 +95,8 @@ def _loss(captured: CapturedQuorum, step: ScenarioStep, seeds: range) -> LosingR
 
 
 def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
-    """The committed offsets that no captured voter holds any more. What lies below its log start a
-    voter holds in a snapshot."""
+    """The committed offsets that no captured voter holds any more. A voter has the records below
+    its log start in a snapshot, so they count as held."""
     left = [
         node
         for node_id, node in captured.nodes.items()

@@ -25,10 +25,11 @@ from replica.storage.batches import bytes_of
 class Fate:
     """What becomes of the captured log of a node that runs.
 
-    truncated: the offsets that were truncated, None for none. epochs: of the truncated records.
-    replaced_by: the leader's snapshot that took the log's place. lost: offsets at which the leader
-    lacks the captured entry. losses: how many these are, by commitment. is_behind: whether the node
-    lacks a part of the leader's log. has_new_disk: whether a step replaced its disk.
+    truncated: the offsets that were truncated; None where nothing was. epochs: the epochs of the
+    truncated records. replaced_by: the leader's snapshot that replaced the log; None where none
+    did. lost: the offsets of captured entries that the leader lacks. losses: the number of these
+    entries, by commitment. is_behind: whether the node lacks a part of the leader's log.
+    has_new_disk: whether a step replaced the node's disk.
     """
 
     node_id: int
@@ -43,12 +44,13 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """leader: the node that leads at the end and has committed a record of its epoch, None for
-    none.
+    """The outcome of a run. leader: the node that leads at the end and has committed a record of
+    its epoch; None where there is no such node.
 
-    committed_lost: offsets of records that the capture proves committed and the leader's log lacks.
-    unproven_lost: those that may have been committed. failed: node id -> why the node could not go
-    on, or was not added to or removed from the voters as asked.
+    committed_lost: the offsets of records that the capture proves to be committed, and that the
+    leader's log lacks. unproven_lost: the offsets of lost records that may have been committed.
+    failed: (node id, reason) for each node that could not go on, or that was not added to or
+    removed from the voters as asked.
     """
 
     leader: int | None
@@ -65,7 +67,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RehearsedRun:
-    """epoch: the leader's, None without a leader."""
+    """One run with its outcome. epoch: the epoch of the leader at the end; None without a
+    leader."""
 
     seed: int
     outcome: Outcome
@@ -124,8 +127,9 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
 
 
 def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int, Ranges]]:
-    """By node, the offsets of its captured entries that the leader lacks. What lies below the
-    leader's log start is in its snapshot if it is committed, but not if it is superseded."""
+    """(node id, the offsets of the node's captured entries that the leader lacks). Of the entries
+    below the leader's log start, its snapshot holds those that are committed, but not those that
+    are superseded."""
     above = OffsetRange(leader.log_start, max(leader.log_start, captured.end_offset))
     for node_id, node in captured.nodes.items():
         held = captured.held(node_id)
@@ -170,7 +174,7 @@ def _fate(
 
 
 def _log_of(quorum: RehearsedQuorum, host: SimulatedHost) -> ReplicaLog:
-    """The log of a running replica. Of the captured log it has only the batches that could be
+    """The log of a running replica. It has only those batches of the captured log that could be
     read."""
     key, log = key_of(host), host.log
     node = quorum.captured.nodes.get(key.node_id)

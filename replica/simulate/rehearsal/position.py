@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from replica.machines.recording import RecordingMachine
+from replica.machines.opaque import RecordingMachine
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import StateMachine
@@ -14,7 +14,8 @@ from replica.simulate.workload import OpaqueWorkload, Values
 
 
 class PositionMachine(RecordingMachine):
-    """next_offset: all records below it are committed, in the log or in a snapshot."""
+    """The state machine. next_offset: all records below this offset are committed, in the log or in
+    a snapshot."""
 
     def __init__(self) -> None:
         self.next_offset = 0

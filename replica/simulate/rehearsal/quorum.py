@@ -27,7 +27,7 @@ from replica.simulate.nemesis import MAX_DRIFT
 from replica.simulate.node import Layout, SimulatedMachine, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
-from replica.simulate.rehearsal.former_self import ends_kafka, told
+from replica.simulate.rehearsal.former_self import ends_kafka, reason_down
 from replica.simulate.rehearsal.position import NoClients
 from replica.simulate.rehearsal.step import ScenarioStep, StandIn
 from replica.simulate.rehearsal.watch import RehearsalWatch
@@ -40,15 +40,16 @@ PATIENCE_MS = 30_000
 """The simulated time after which a step ends although the quorum has not settled. It is enough for
 more than ten elections with Kafka's default timeouts."""
 START_WITHIN_MS = 5_000
-"""The nodes that a step starts do so at random times within this one."""
+"""A step starts its nodes at random times within this time (ms)."""
 ASK_AGAIN_MS = 2_000
-"""An administrator repeats a request for other voters after this time, if it had no effect."""
+"""The time (ms) after which an administrator repeats a request for other voters that had no
+effect."""
 
 
 class RehearsedQuorum:
-    """A captured quorum, of which no node runs at first. failed: by node, why its replica could not
-    go on. refused: by node, why it was not added to or removed from the voters as asked. replaced:
-    by node, how often its disk was replaced."""
+    """A captured quorum that is run. At first no node runs. failed: the reasons why replicas could
+    not go on, by node id. refused: the reasons why nodes were not added to or removed from the
+    voters as asked, by node id. replaced: how often each node's disk was replaced, by node id."""
 
     def __init__(self, captured: CapturedQuorum, seed: int) -> None:
         self.captured = captured
@@ -139,7 +140,7 @@ class RehearsedQuorum:
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Let power come back to those of the nodes that are down."""
+        """Let power come back to these nodes, as far as they are down."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):
@@ -189,16 +190,16 @@ class RehearsedQuorum:
         node.config = replace(node.config, local=replace(node.local, key=key))
 
     def _change_voters(self, step: ScenarioStep) -> None:
-        """Ask the leader for the change of voters, and wait for it. Notes in `refused` what doesn't
-        come."""
+        """Ask the leader for the step's changes of voters, and wait for them. A change that isn't
+        made is noted in `refused`."""
         if step.remove_voter is not None:
             self._ask(step.remove_voter, "removed from", is_voter=False)
         if step.add_voter is not None:
             self._ask(step.add_voter, "added to", is_voter=True)
 
     def _ask(self, node_id: int, what: str, *, is_voter: bool) -> None:
-        """Ask as an administrator does, who asks again while the leader refuses (for example
-        because the new voter lags behind)."""
+        """Ask for one change, as an administrator does: he asks again while the leader refuses, for
+        example because the new voter lags behind."""
         until = self.simulation.now + PATIENCE_MS
         while self.simulation.now < until:
             leader = self.simulation.leader()
@@ -216,8 +217,8 @@ class RehearsedQuorum:
         return RemoveVoterRequest(voter=known.key)
 
     def _has_changed(self, node_id: int, *, is_voter: bool) -> bool:
-        """Whether the leader's committed voter set names the node's disk, or doesn't name the node,
-        as asked."""
+        """Whether the change is committed: the leader's committed voter set names the node's disk
+        (is_voter), or doesn't name the node."""
         leader = self.leader()
         if leader is None or not self.has_settled():
             return False
@@ -252,8 +253,8 @@ class RehearsedQuorum:
 
 
 class _Run(Simulation):
-    """A run in which a node whose replica can't go on stays down. failed: gets the reason, by node.
-    ended: the nodes whose process Kafka would end here; they may be started again."""
+    """A run in which a node whose replica can't go on stays down. failed: receives the reasons, by
+    node id. ended: the nodes whose process of Kafka would end here; they may be started again."""
 
     def __init__(
         self,
@@ -266,12 +267,12 @@ class _Run(Simulation):
         super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
 
     def step(self, node: SimulatedMachine, event: Input) -> None:
-        """Give a replica an input, but do as Kafka where Kafka's process ends and the engine goes
-        on."""
+        """Give a replica an input. Where a process of Kafka would end by it, the node stops too,
+        although the engine could go on."""
         if node.host is not None and isinstance(event, Response):
             answer = event.message
             if ends_kafka(node.host.raft.role, node.node_id, answer):
-                self._failed[node.node_id] = told(node.node_id, answer.epoch)
+                self._failed[node.node_id] = reason_down(node.node_id, answer.epoch)
                 self.ended.add(node.node_id)
                 node.host.log.close()
                 node.host = None

@@ -1,4 +1,5 @@
-"""Many runs of one scenario: how often each outcome came, and the answer that follows."""
+"""Makes many runs of one scenario, counts their outcomes, and judges whether the scenario is
+safe."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ class ScenarioSafety(Enum):
     SAFE = "safe"
     """All runs elect a leader, and lose no committed record."""
     UNSAFE = "unsafe"
-    """Some run loses a record that is proven committed, or ends without a leader."""
+    """At least one run loses a record that is proven committed, or ends without a leader."""
     UNKNOWN = "unknown"
     """The directories don't say enough for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs with one outcome. seeds: of these runs, ascending. epochs: the lowest and the
-    highest of their leaders; None without a leader."""
+    """The runs that have the same outcome. seeds: the seeds of these runs, ascending. epochs: the
+    lowest and the highest epoch of their leaders; None without a leader."""
 
     outcome: Outcome
     seeds: tuple[int, ...]
@@ -36,7 +37,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """seeds: of all runs. found: every outcome, the most frequent first."""
+    """The result of all runs. seeds: the seeds of the runs. found: every outcome, the most frequent
+    first."""
 
     captured: CapturedQuorum
     scenario: Scenario
@@ -45,7 +47,8 @@ class Rehearsal:
 
     @property
     def leaders(self) -> tuple[tuple[int | None, int], ...]:
-        """(node, in how many runs it leads at the end), the most frequent first; None: nobody."""
+        """(node id, the number of runs at whose end the node leads), the most frequent first. The
+        node id None stands for runs without a leader."""
         counts: Counter[int | None] = Counter()
         for found in self.found:
             counts[found.outcome.leader] += len(found.seeds)
@@ -58,7 +61,7 @@ def rehearse_all(
     seeds: range,
     show: Callable[[int], None] = lambda seed: None,
 ) -> Rehearsal:
-    """A run for every seed. show: called with each seed before its run."""
+    """Make a run for every seed. show: a function that is called with each seed before its run."""
     runs: dict[Outcome, list[tuple[int, int | None]]] = {}
     for seed in seeds:
         show(seed)
@@ -74,9 +77,9 @@ def rehearse_all(
 def judge(
     rehearsal: Rehearsal, doubts: Sequence[str] = ()
 ) -> tuple[ScenarioSafety, tuple[str, ...]]:
-    """The answer, and the reasons why it isn't SAFE, a sentence each.
+    """The answer, and a sentence for each reason why it isn't SAFE.
 
-    doubts: further things that the directories don't say, a sentence each.
+    doubts: a sentence for each further fact that the directories don't show.
     """
     unsafe = tuple(_unsafe(rehearsal))
     unknown = (*_unknown(rehearsal), *doubts)

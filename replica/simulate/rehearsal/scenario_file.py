@@ -1,4 +1,5 @@
-"""A scenario as a TOML file: a table [[step]] for every step, with the fields of Step in numbers.
+"""Reads and writes a scenario as a TOML file. The file has a table [[step]] for every step, with
+the fields of ScenarioStep.
 
 [[step]]
 dead = [3]
@@ -21,11 +22,11 @@ from replica.simulate.rehearsal.captured import CapturedQuorum
 from replica.simulate.rehearsal.step import Link, Scenario, ScenarioStep
 
 MAX_FILE_BYTES = 16 * 1024
-"""Far more than MAX_STEPS need. The time to read TOML's dotted keys grows with the square of their
-length."""
+"""The most bytes of a file, which is far more than MAX_STEPS steps need. It is bounded because the
+time to read TOML's dotted keys grows with the square of their length."""
 MAX_STEPS = 100
 _MAX_WAIT_MS = 3_600_000
-"""The most that one step, or all steps of a file together, may wait."""
+"""The longest simulated time that one step, or all steps of a file together, may wait."""
 _MAX_SHOWN_BITS = 64
 _MAX_SHOWN_CHARS = 60
 FIELDS = ("heal", "cut", "dead", "empty", "start", "remove_voter", "add_voter", "wait_ms")
@@ -33,13 +34,13 @@ _PAIRS = "expected a list of pairs of node ids, such as [[1, 2]]"
 
 
 def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
-    """The scenario in a file's text. Raises UsageError with the file's line, or the step and field,
-    and what is expected there."""
+    """The scenario in a file's text. Raises UsageError, which names the file's line, or the step
+    and field, and says what is expected there."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from error
-    except ValueError as error:  # Python's own limit
+    except ValueError as error:  # Python limits the digits of a number
         digits = sys.get_int_max_str_digits()
         raise UsageError(f"{path}: a number of more than {digits} digits") from error
     except RecursionError as error:
@@ -56,7 +57,7 @@ def scenario_in(text: str, path: str, captured: CapturedQuorum) -> Scenario:
 
 
 def toml_of(step: ScenarioStep) -> str:
-    """The step as a file has it, without stand-ins, which a file can't hold."""
+    """The text of the step in a file. It leaves out stand-ins, which a file can't hold."""
     lines = ["[[step]]"]
     for name in FIELDS:
         value = getattr(step, name)
@@ -71,7 +72,7 @@ def toml_of(step: ScenarioStep) -> str:
 
 
 class _Reader:
-    """Reads one step after another, and knows which nodes have a disk by then."""
+    """Reads one step after another, and knows which nodes have a disk at each step."""
 
     def __init__(self, path: str, captured: CapturedQuorum) -> None:
         self._path = path

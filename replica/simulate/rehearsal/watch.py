@@ -1,4 +1,4 @@
-"""Observes in a rehearsal how much of each captured log is left."""
+"""Observes how much of each captured log is left in a rehearsal."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from replica.simulate.node import key_of
 class RehearsalWatch(Invariants):
     """Observes a run without checking invariants: a rehearsal is to find out whether they hold.
 
-    kept: by node, the end (exclusive) of what is left of its captured log. replaced: by node, the
-    snapshot that took the log's place.
+    kept: the end (exclusive) of what is left of each node's captured log, by node id. replaced: the
+    snapshot that replaced a node's log, by node id.
     """
 
     kept: dict[int, int]
     replaced: dict[int, OffsetAndEpoch]
 
     def begin(self, ends: Mapping[int, int]) -> None:
-        """ends: of the logs that the nodes begin with."""
+        """Begin with these logs. ends: the end (exclusive) of each node's log, by node id."""
         self.kept, self.replaced = dict(ends), {}
 
     def opened(self, host: SimulatedHost) -> None:

@@ -5,5 +5,6 @@ writes as Kafka's log directories.
   `membership`, `snapshots` and `damage`.
 - `scenario`: the type of a scenario; `quorum`: the commands of its script; `records`: the records
   that it writes.
-- `tampering`: changes of files that no correct engine makes; `writing`: disks -> a folder.
+- `tampering`: changes of files that no correct engine makes. `writing`: writes the disks to a
+  folder.
 """

@@ -43,7 +43,8 @@ def _replaced_disk(quorum: ScriptedQuorum) -> None:
 
 
 def _replaced_voter(quorum: ScriptedQuorum) -> None:
-    """Node 2 is removed, wiped and added again. 1 and 2 only keep the newest voter set."""
+    """Node 2 is removed, wiped and added again. The logs of 1 and 2 keep only the newest voter
+    set."""
     quorum.begin("orders")
     quorum.remove_voter(1, 2)
     quorum.crash(2)
@@ -86,8 +87,8 @@ def _removed_leader(quorum: ScriptedQuorum) -> None:
 
 
 def _two_quorums(quorum: ScriptedQuorum) -> None:
-    """Node 1 is still a quorum of its own when 2 and 3 start, by whose configuration it is the
-    third voter."""
+    """Node 1 still runs as a quorum of its own when nodes 2 and 3 start. By their configuration
+    node 1 is the third voter."""
     alone = VoterSet(quorum.nodes[1].config.static_voters.voters[:1])
     quorum.restart(1, static_voters=alone)
     quorum.cut([1, 4])

@@ -11,7 +11,7 @@ from random import Random
 
 from replica.format.frames import frames
 from replica.format.whole_batch import value_batch
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.raft import inputs
 from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
@@ -30,13 +30,14 @@ from replica.simulate.workload import MetadataWorkload, Values
 START_MS = 1_767_225_600_000
 """The time of all clocks at the beginning: 2026-01-01T00:00:00Z."""
 PATIENCE_MS = 120_000
-"""How long a script waits at most, in simulated ms."""
+"""The longest time that a script waits, in simulated ms."""
 _KEEP_ALL = {"retention_bytes": -1, "retention_ms": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The files on all disks at one time. captured_at_ms: since the epoch."""
+    """The files on all disks at one time. captured_at_ms: that time, in ms since 1970 (UTC). files:
+    the files of each node, by node id."""
 
     cluster_id: str
     captured_at_ms: int
@@ -66,9 +67,9 @@ class ScriptedQuorum:
     """A quorum, whose nodes all run at first, without a leader. Nodes 1 to n are voters, the others
     observers (brokers).
 
-    name: of the scenario; it makes the cluster id and the directory ids. invariants: the class that
-    checks every step. A method that waits raises BrokenInvariantError (liveness) after PATIENCE_MS:
-    then the script is wrong, or the engine.
+    name: the name of the scenario, from which the cluster id and the directory ids are made.
+    invariants: the class that checks every step. A method that waits raises BrokenInvariantError
+    (liveness) after PATIENCE_MS: then the script is wrong, or the engine.
     """
 
     def __init__(
@@ -167,8 +168,8 @@ class ScriptedQuorum:
     def elect(self, node_id: int) -> int:
         """Wait until this node leads a new epoch. Returns the epoch.
 
-        Meanwhile the requests of other nodes get lost, but not their responses, so no other node is
-        elected. Another leader must be down, cut off or resigned, and the node must reach a
+        Until then the requests of other nodes get lost, but not their responses, so no other node
+        is elected. Another leader must be down, cut off or resigned, and the node must reach a
         majority.
         """
         network = self.simulation.network
@@ -224,7 +225,7 @@ class ScriptedQuorum:
             self.simulation.kill(self.nodes[node_id])
 
     def restart(self, node_id: int, **changes: object) -> None:
-        """Crash, configure and start."""
+        """Cut a node's power, set fields of its raft.Config, and start it."""
         self.crash(node_id)
         self.configure(node_id, **changes)
         self.start(node_id)

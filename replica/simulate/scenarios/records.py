@@ -89,7 +89,7 @@ def controllers(node_ids: Iterable[int]) -> Records:
 
 
 def register_broker(broker_id: int, broker_epoch: int) -> Records:
-    """broker_epoch: the offset that the record gets."""
+    """The registration of a broker. broker_epoch: the offset that the record gets."""
     fields: dict[str, Value] = {
         "brokerId": broker_id,
         "incarnationId": uuid_of(f"broker {broker_id} {broker_epoch}"),
@@ -103,7 +103,7 @@ def register_broker(broker_id: int, broker_epoch: int) -> Records:
 
 
 def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
-    """broker_epoch: that of the registration in force."""
+    """The change that unfences a broker. broker_epoch: the epoch of the registration in force."""
     fields = {"brokerId": broker_id, "brokerEpoch": broker_epoch, "fenced": _UNFENCE}
     return (new_record("BROKER_REGISTRATION_CHANGE_RECORD", 2, fields),)
 
@@ -111,7 +111,8 @@ def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
 def create_topic(
     name: str, brokers: tuple[int, ...], *, partitions: int = 2, incarnation: int = 0
 ) -> Records:
-    """A topic with its partitions. incarnation: each one has another topic id."""
+    """A topic with its partitions. incarnation: topics of the same name with different numbers have
+    different topic ids."""
     topic_id = topic_id_of(name, incarnation)
     topic = new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id})
     return (

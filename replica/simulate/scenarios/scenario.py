@@ -1,4 +1,5 @@
-"""A scenario: the script of an incident, up to the time at which the disks show most of it."""
+"""A scenario: the script of an incident, which ends at the time at which the disks show most of
+it."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ Script = Callable[[ScriptedQuorum], None]
 class Tampering:
     """A change of a node's files that no correct engine makes.
 
-    meaning: the change as a sentence, for people. change: all files of the node -> the same files
-    with one of them changed, renamed or removed.
+    meaning: the change as a sentence for people. change: a function that takes all files of the
+    node, and returns them with one file changed, renamed or removed.
     """
 
     node_id: int
@@ -28,10 +29,11 @@ class Tampering:
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """name: as users type it. story: one sentence. issues: keys of tracker issues about the
-    incident. findings: all rules of `check` that report something, notes included. compare: two
-    nodes whose `diff` shows the incident. is_safe: whether the invariants hold. They can't where
-    voters lose their disks, or have different configurations.
+    """A scenario. name: the name that users type. story: the incident in one sentence. issues: the
+    issues about the incident in trackers. findings: the ids of all rules of `check` that report
+    something, with notes. compare: two nodes whose `diff` shows the incident. is_safe: whether the
+    invariants hold. They can't hold where voters lose their disks, or have different
+    configurations.
     """
 
     name: str

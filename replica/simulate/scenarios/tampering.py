@@ -18,7 +18,7 @@ _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")
 
 
 def flip_bit(path: str, position: int) -> Callable[[Files], Files]:
-    """The lowest bit of the byte at `position` is flipped, as by a failing disk."""
+    """Flip the lowest bit of the byte at `position`, as a failing disk does."""
 
     def change(files: Files) -> Files:
         data = bytearray(files[_FOLDER + path])
@@ -33,33 +33,33 @@ def flip_bit_of_newest_snapshot(position: int) -> Callable[[Files], Files]:
 
 
 def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
-    """A file gets other bytes."""
+    """Replace the bytes of a file."""
     return lambda files: {**files, _FOLDER + path: data}
 
 
 def empty_newest_snapshot(files: Files) -> Files:
-    """The newest snapshot is empty: when power was lost, its name was on the disk, but not its
-    bytes."""
+    """Empty the newest snapshot, as if its name had been on the disk when power was lost, but not
+    its bytes."""
     return replace_with(_snapshots(files)[-1], b"")(files)
 
 
 def halve_newest_snapshot(files: Files) -> Files:
-    """The newest snapshot ends after half of its bytes."""
+    """Cut the newest snapshot after half of its bytes."""
     name = _snapshots(files)[-1]
     data = files[_FOLDER + name]
     return replace_with(name, data[: len(data) // 2])(files)
 
 
 def stale_newest_snapshot(files: Files) -> Files:
-    """The newest snapshot holds, behind its header, the records of the one before it."""
+    """Let the newest snapshot hold, behind its header, the records of the snapshot before it."""
     older, newest = (files[_FOLDER + name] for name in _snapshots(files)[-2:])
     stale = newest[: _frames(newest)[0].end_position] + older[_frames(older)[0].end_position :]
     return replace_with(_snapshots(files)[-1], stale)(files)
 
 
 def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
-    """The newest snapshot's name and header say that it ends `by` offsets later. Its records
-    stay."""
+    """Let the newest snapshot's name and header say that it ends `by` offsets later. Its records
+    stay as they are."""
 
     def change(files: Files) -> Files:
         name = _snapshots(files)[-1]
@@ -73,7 +73,7 @@ def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
 
 
 def shift_last_epoch(files: Files) -> Files:
-    """leader-epoch-checkpoint says that the newest epoch began one offset later than it did."""
+    """Let leader-epoch-checkpoint say that the newest epoch began one offset later than it did."""
     name = leader_epoch_checkpoint.FILE_NAME
     *older, newest = leader_epoch_checkpoint.decode(files[_FOLDER + name])
     shifted = EpochStart(newest.epoch, newest.start_offset + 1)
@@ -81,8 +81,8 @@ def shift_last_epoch(files: Files) -> Files:
 
 
 def remove_first_segment(files: Files) -> Files:
-    """The first segment and its indexes are removed, as by a retention beyond the newest
-    snapshot."""
+    """Remove the first segment and its indexes, as a retention does that deletes more than the
+    newest snapshot allows."""
     first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
     gone = {first + suffix for suffix in _SEGMENT_SUFFIXES}
     return {path: data for path, data in files.items() if path not in gone}

@@ -1,5 +1,5 @@
-"""A capture as folders: DIR/NODE/meta.properties, DIR/NODE/__cluster_metadata-0/..., and beside
-the nodes capture.json."""
+"""Writes a capture as folders: DIR/NODE/meta.properties and DIR/NODE/__cluster_metadata-0/... for
+each node, and DIR/capture.json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from replica.simulate.scenarios.quorum import Capture
 
 
 def write_capture(capture: Capture, directory: str) -> None:
-    """Write a capture. A new folder is written whole or not at all, an empty one node by node.
+    """Write a capture. A new folder is written as a whole or not at all; an empty folder that
+    exists is filled node by node.
 
     Raises UsageError as refuse_filled does, and OSError where the system fails to write.
     """
@@ -52,7 +53,8 @@ def captured_at(capture: Capture) -> datetime:
 
 
 def files_of(capture: Capture) -> Iterator[tuple[str, bytes]]:
-    """Paths below the capture's folder, '/' between the parts, with their bytes."""
+    """(path, bytes) for each file. A path is relative to the capture's folder, with '/' between its
+    parts."""
     for node_id, files in capture.files.items():
         for path, data in files.items():
             yield f"{node_id}/{path}", data

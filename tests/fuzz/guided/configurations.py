@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from pipelines.feeds.progress_file import ProgressFile
+from pipelines.feeds.files import ProgressFile
 from replica.admin.records import batch_of, record_of_json
 from replica.errors import DataError, KraftlakeError, UsageError
 from replica.format.batch import decode_header

@@ -10,18 +10,16 @@ from replica.errors import DataError
 from replica.format.control import ControlType, decode_control, encode_control
 from replica.format.record import Record, records_of
 from replica.format.segment import scan
+from replica.metadata.codec import decode, encode
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay, meaning
 from replica.metadata.image.snapshot import to_records
-from replica.metadata.json_text import json_text, to_plain
+from replica.metadata.json_text import from_plain, json_text, to_plain
 from replica.metadata.log_record import LogRecordReader
-from replica.metadata.plain_reader import from_plain
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 from replica.metadata.variant import encode_variant
 from replica.metadata.variant_reader import decode_variant, variant_json
-from replica.metadata.writer import encode
 from tests.fuzz.guided.target import DATA, Target, refused, require
 
 _READERS = (LogRecordReader(None), LogRecordReader(Redactor(b"a key for tests")))

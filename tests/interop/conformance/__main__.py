@@ -3,7 +3,8 @@
     python -m tests.interop.conformance --write
 
 It records quorums of three and of five of Kafka's controllers while faults strike, and one of three
-that is asked what no node asks; then the same of three whose voters are static. It keeps the traces
+that is asked what no node asks; then the same of three whose voters are static, and one that is
+asked about kraft.version. It keeps the traces
 in build/conformance, judges them all, and with --write makes the page's tables anew. Recording
 needs Java and the network once. --judge judges what the last recording has left, without Java.
 """
@@ -16,7 +17,12 @@ from pathlib import Path
 
 from tests.interop.conformance.exchanges import load
 from tests.interop.conformance.page import judge, tables, write
-from tests.interop.conformance.recording import Voters, record_faults, record_probes
+from tests.interop.conformance.recording import (
+    Voters,
+    record_faults,
+    record_features,
+    record_probes,
+)
 
 _KEPT = Path(__file__).parent.parent.parent.parent / "build" / "conformance"
 _FAULTS = {
@@ -28,6 +34,8 @@ _PROBES = {
     "three voters, probes": ("probes-3", Voters(3)),
     "three static voters, probes": ("probes-static", Voters(3, are_static=True)),
 }
+
+_FEATURES = {"three static voters, kraft.version": ("features-static", Voters(3, are_static=True))}
 
 
 def main() -> None:
@@ -42,7 +50,7 @@ def main() -> None:
         _record(range(int(first), int(end)), given.minutes * 60)
     found = [
         judge(name, load(_path(file)), are_rules_kept=name in _FAULTS)
-        for name, (file, _) in (_FAULTS | _PROBES).items()
+        for name, (file, _) in (_FAULTS | _PROBES | _FEATURES).items()
         if _path(file).exists()
     ]
     text = tables(found)
@@ -59,6 +67,9 @@ def _record(seeds: range, within_s: float) -> None:
     for file, voters in _PROBES.values():
         with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
             record_probes(Path(folder), _path(file), voters)
+    for file, _ in _FEATURES.values():
+        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
+            record_features(Path(folder), _path(file))
 
 
 def _path(file: str) -> Path:

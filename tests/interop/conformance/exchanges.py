@@ -15,35 +15,64 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replica.errors import KraftlakeError
-from replica.model.kafka_errors import ErrorCode
+from replica.model.control import KRAFT_VERSION
+from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.node.rpcs import TRANSLATIONS
 from replica.node.translate.fetches import replica_id
 from replica.node.translate.partition import ReplicatedPartition
-from replica.node.translate.translation import Translation
+from replica.node.translate.translation import ClientSide, Translation
 from replica.raft.messages import (
     ApiVersionsRequest,
     DescribeQuorumResponse,
     FetchRequest,
     PeerRequest,
     PeerResponse,
+    UpdateFeaturesRequest,
+    VoterChangeResponse,
 )
 from replica.wire.apis import APIS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.header import decode_request, decode_response
+from replica.wire.schema import Message
 
 NEVER = 2**63 - 1
 """A time that didn't come, in microseconds."""
 PARTITION = ReplicatedPartition(METADATA_TOPIC, METADATA_TOPIC_ID)
+
+
+def _write_features(
+    partition: ReplicatedPartition, request: UpdateFeaturesRequest, version: int
+) -> Message:
+    update = {"feature": KRAFT_VERSION, "maxVersionLevel": request.kraft_version}
+    return {"featureUpdates": [update], "validateOnly": request.validate_only}
+
+
+def _read_features_response(
+    partition: ReplicatedPartition, message: Message, version: int
+) -> VoterChangeResponse:
+    """Up to version 1 each feature has an error of its own."""
+    errors = [message["errorCode"], *(each["errorCode"] for each in message.get("results") or ())]
+    return VoterChangeResponse(error=error_of(next(filter(None, errors), 0)))
+
+
+ASKED: Mapping[type[PeerRequest], Translation] = {
+    **TRANSLATIONS,
+    UpdateFeaturesRequest: replace(
+        TRANSLATIONS[UpdateFeaturesRequest],
+        client=ClientSide(_write_features, _read_features_response),
+    ),
+}
+"""The translations of all requests that a trace has. No replica sends UpdateFeatures, so its
+client's side is here."""
 _BY_KEY: dict[int, Translation] = {
     each.api.key: each
-    for each in TRANSLATIONS.values()
+    for each in ASKED.values()
     if each.client is not None and each.request is not ApiVersionsRequest
 }
-"""The translations of requests whose answers a replica reads, by the API's key. UpdateFeatures is
-none of them, because only administrators' tools send it."""
+"""By the API's key, without requests that aren't the quorum's."""
 
 
 @dataclass(frozen=True, slots=True)

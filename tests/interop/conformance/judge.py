@@ -27,10 +27,12 @@ from replica.raft.messages import (
     PeerRequest,
     PeerResponse,
     RemoveVoterRequest,
+    UpdateFeaturesRequest,
+    UpdateVoterRequest,
     VoteResponse,
 )
 from replica.raft.roles import Leader
-from tests.interop.conformance.exchanges import Exchange, Trace
+from tests.interop.conformance.exchanges import NEVER, Exchange, Trace
 from tests.interop.conformance.reasons import reason_of
 from tests.interop.conformance.watching import Case, Watching
 from tests.interop.conformance.witness import State
@@ -73,7 +75,8 @@ def _verdict(trace: Trace, case: Case) -> Verdict:
         ours = dict.fromkeys(_ours(trace, case, state, nothing) for state in case.states)
         return Verdict(exchange, Outcome.ENDED, _text(nothing), tuple(map(_text, ours)))
     kafka = _facts(exchange.request, exchange.reply)
-    ours = dict.fromkeys(_ours(trace, case, state, kafka) for state in case.states)
+    states = [each for state in case.states for each in _with_learned(trace, exchange, state)]
+    ours = dict.fromkeys(_ours(trace, case, state, kafka) for state in states)
     texts = tuple(map(_text, ours))
     if kafka in ours:
         outcome = Outcome.SAME if len(ours) == 1 else Outcome.POSSIBLE
@@ -81,6 +84,29 @@ def _verdict(trace: Trace, case: Case) -> Verdict:
     reason = reason_of(trace, exchange, dict(kafka), [dict(each) for each in ours])
     outcome = Outcome.ALLOWED if reason else Outcome.DIFFERS
     return Verdict(exchange, outcome, _text(kafka), texts, reason)
+
+
+def _with_learned(trace: Trace, exchange: Exchange, state: State) -> Iterator[State]:
+    """For a request about kraft.version: the state with the voters that have told this leader their
+    directory and versions, and with those too that it may just be hearing."""
+    role = state.role
+    if not isinstance(exchange.request, UpdateFeaturesRequest) or not isinstance(role, Leader):
+        yield state
+        return
+    told = [
+        (each.answered, each.request.voter)
+        for each in trace.exchanges
+        if isinstance(each.request, UpdateVoterRequest)
+        and (each.node, each.request.epoch) == (exchange.node, role.epoch)
+        and each.asked < exchange.answered
+        and (each.reply is None or each.reply.error is ErrorCode.NONE)
+    ]
+    replica = trace.replicas[exchange.node]
+    own = Voter(replica.key, (replica.endpoint,), max_kraft_version=1)
+    for until in (exchange.asked, NEVER):
+        heard = [own, *(voter for answered, voter in told if answered <= until)]
+        learned = {voter.key.node_id: voter for voter in heard}
+        yield replace(state, role=replace(role, learned=learned))
 
 
 def accused(trace: Trace) -> list[Exchange]:
@@ -112,6 +138,8 @@ def watermarks(trace: Trace) -> tuple[int, int]:
     return told, exact
 
 
+_OF_ADMINISTRATORS = (AddVoterRequest, RemoveVoterRequest, UpdateFeaturesRequest)
+"""Requests whose answers tell an error and nothing more."""
 Facts = tuple[tuple[str, object], ...]
 """What is compared of an answer, by name."""
 
@@ -227,7 +255,7 @@ def _fetched_end(role: Leader, replica: ReplicaKey) -> int:
 def _facts(request: PeerRequest, reply: PeerResponse) -> Facts:
     """What is compared. Times are not, nor texts; an error hides what it makes meaningless."""
     error = ("error", reply.error.name)
-    if is_top_level(reply.error) or isinstance(request, AddVoterRequest | RemoveVoterRequest):
+    if is_top_level(reply.error) or isinstance(request, _OF_ADMINISTRATORS):
         return (error,)
     leader = (error, ("epoch", reply.epoch), ("leader", reply.leader_id))
     is_fine = reply.error is ErrorCode.NONE

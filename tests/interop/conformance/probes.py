@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from replica.errors import KraftlakeError
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Endpoints, Voter
-from replica.node.rpcs import TRANSLATIONS
 from replica.raft.messages import (
     AddVoterRequest,
     BeginQuorumEpochRequest,
@@ -27,11 +25,12 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     PeerRequest,
     RemoveVoterRequest,
+    UpdateFeaturesRequest,
     UpdateVoterRequest,
     VoteRequest,
 )
 from replica.wire.client import ClientConfig, Connection
-from tests.interop.conformance.exchanges import PARTITION
+from tests.interop.conformance.exchanges import ASKED, PARTITION
 
 _TIMEOUT_S = 3.0
 _STRANGER = ReplicaKey(99, "stranger" * 2 + "99999A")
@@ -119,6 +118,14 @@ def lasting(about: Target) -> Iterator[PeerRequest]:
     yield EndQuorumEpochRequest(cluster_id=cluster, epoch=epoch + 20, leader_id=peer.node_id,
                                 leader_endpoints=about.peer.endpoints)  # fmt: skip
     yield VoteRequest(cluster_id=cluster, epoch=2**30, candidate=peer, last_epoch=0, end_offset=0)
+
+
+def features() -> Iterator[PeerRequest]:
+    """About kraft.version: none of them changes it."""
+    for level in (0, 1, 2, -1):
+        yield UpdateFeaturesRequest(kraft_version=level, validate_only=True)
+    for level in (2, -1):
+        yield UpdateFeaturesRequest(kraft_version=level)
 
 
 def _votes(about: Target) -> tuple[VoteRequest, ...]:
@@ -279,7 +286,7 @@ def ask(port: int, request: PeerRequest) -> bool:
 
 
 async def _ask(port: int, request: PeerRequest) -> bool:
-    rpc = TRANSLATIONS[type(request)]
+    rpc = ASKED[type(request)]
     assert rpc.client is not None
     config = ClientConfig(timeout_s=_TIMEOUT_S)
     try:

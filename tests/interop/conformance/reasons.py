@@ -11,6 +11,7 @@ from replica.raft.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchSnapshotRequest,
+    UpdateFeaturesRequest,
     VoteRequest,
 )
 from tests.interop.conformance.exchanges import Exchange, Trace
@@ -152,6 +153,23 @@ def _resigned_leader(
     return has_ended and same and kafka.get("granted") is False
 
 
+def _asks_a_controller(
+    trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]
+) -> bool:
+    is_about_version = isinstance(exchange.request, UpdateFeaturesRequest)
+    is_refused = all(
+        answer["error"] in ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT") for answer in ours
+    )
+    return is_about_version and is_refused and kafka["error"] == "NOT_CONTROLLER"
+
+
+def _unregistered(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
+    """Explains it only for the version that is in force already."""
+    request = exchange.request
+    is_kept = isinstance(request, UpdateFeaturesRequest) and request.kraft_version == 0
+    return is_kept and kafka["error"] == "INVALID_UPDATE_VERSION" and _only(ours, error="NONE")
+
+
 REASONS: Mapping[str, Reason] = {
     "refused snapshots": Reason(
         _refused_snapshot,
@@ -227,6 +245,22 @@ REASONS: Mapping[str, Reason] = {
         "grants them",
         "the leader itself has ended, so that nobody has to wait for the fetch timeout "
         "(quorum_epochs.handle_end)",
+    ),
+    "a version asked of another node": Reason(
+        _asks_a_controller,
+        "NOT_CONTROLLER, also from a leader that isn't the active controller yet",
+        "NOT_LEADER_OR_FOLLOWER, or REQUEST_TIMED_OUT while nothing is committed in its epoch",
+        "in Kafka the controller above the core answers (QuorumController); kraftlake's node "
+        "forwards the request where its core doesn't lead (node/serve/forwarding.py)",
+    ),
+    "the version that is in force": Reason(
+        _unregistered,
+        "INVALID_UPDATE_VERSION until all controllers have registered "
+        "(FeatureControlManager.reasonNotSupported)",
+        "NONE, as nothing has to change",
+        "registrations are records of the metadata, which the core doesn't read; for a version "
+        "that would change it asks the voters' own UpdateRaftVoter "
+        "(leader/voter_changes.handle_update_features)",
     ),
 }
 """By name, as CONFORMANCE.md lists them."""

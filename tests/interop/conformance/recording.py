@@ -13,10 +13,10 @@ from pathlib import Path
 from replica.format.meta_properties import decode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.raft.messages import DescribeQuorumRequest, PeerRequest
+from replica.raft.messages import DescribeQuorumRequest, PeerRequest, UpdateFeaturesRequest
 from tests.interop.appending_clients import appending
 from tests.interop.conformance.exchanges import PARTITION, Replica, save
-from tests.interop.conformance.probes import Target, ask, harmless, lasting
+from tests.interop.conformance.probes import Target, ask, features, harmless, lasting
 from tests.interop.conformance.recorder import Recorder
 from tests.interop.kafka_node import LISTENER, Controller, run_tool
 from tests.interop.kraftlake_quorum import CLUSTER_ID
@@ -27,6 +27,10 @@ from tests.interop.partitioned_quorum import WITHIN_S, Node, PartitionedQuorum, 
 _SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
 """Small, so that a node that begins anew fetches a snapshot."""
 _BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
+_STARTS = 10
+"""Of a process that may end itself."""
+_HEARS_WITHIN_S = 15.0
+"""So long a new leader is asked while a voter is away."""
 _ENDS_WITHIN_S = 5.0
 """A process of Kafka's that a request ends has ended by then."""
 
@@ -78,9 +82,38 @@ def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
                 _wait_for_answers(quorum.nodes[follower])
 
 
+def record_features(folder: Path, trace: Path) -> None:
+    """Static voters are asked about kraft.version: by the leader and a follower, by a new leader
+    that hasn't heard of all voters yet, and again once they are dynamic."""
+    with _recorded(folder, trace, Voters(3, are_static=True)) as (quorum, _):
+        _ask_about_features(quorum)
+        epoch, leader_id = quorum.newest_election()
+        quorum.nodes[leader_id].kill()
+        to_one = UpdateFeaturesRequest(kraft_version=1, validate_only=True)
+        until = time.monotonic() + _HEARS_WITHIN_S
+        while time.monotonic() < until:
+            newer, leads = quorum.newest_election()
+            if newer > epoch and leads != leader_id:
+                ask(quorum.nodes[leads].advertised, to_one)
+            time.sleep(0.3)
+        quorum.start_again(quorum.nodes[leader_id])
+        quorum.wait_for_all()
+        _make_dynamic(quorum)
+        _ask_about_features(quorum)
+
+
+def _ask_about_features(quorum: PartitionedQuorum) -> None:
+    leader_id = quorum.newest_election()[1]
+    follower = next(each for each in quorum.nodes if each != leader_id)
+    for node_id in (leader_id, follower):
+        for request in features():
+            ask(quorum.nodes[node_id].advertised, request)
+
+
 def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
     """A node starts with an empty log, and fetches a snapshot. It keeps its epoch, and forgets its
-    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter."""
+    vote: Kafka doesn't start where that is for a node that its log doesn't name as a voter. Its
+    process ends itself where it asks the leader, whom its quorum-state names, before any other."""
     node = quorum.nodes[node_id]
     node.kill()
     for path in node.partition.iterdir():
@@ -91,7 +124,10 @@ def _lose_log(quorum: PartitionedQuorum, node_id: int) -> None:
     nobody = {"votedId": NO_NODE, "votedDirectoryId": ZERO_UUID}
     forgotten = {name: value for name, value in nobody.items() if name in fields}
     state.write_text(json.dumps(fields | forgotten))
-    quorum.start_again(node)
+    for _ in range(_STARTS):
+        quorum.start_again(node)
+        if not _has_ended(node):
+            break
     quorum.wait_for_all()
 
 

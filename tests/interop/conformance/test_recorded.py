@@ -2,7 +2,8 @@
 
 tests/golden/rpcs: `faults-3` is a quorum of three under faults, `probes-3` one that was asked what
 no node asks; so are `faults-static` and `probes-static`, whose voters were named by
-controller.quorum.voters (kraft.version 0). `python -m tests.interop.conformance` records longer
+controller.quorum.voters (kraft.version 0). `features-static` was asked about kraft.version before
+and after these became dynamic. `python -m tests.interop.conformance` records longer
 ones.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from replica.model.keys import ZERO_UUID
+from replica.raft.leader import voter_changes
 from tests.interop.conformance.exchanges import Trace, load
 from tests.interop.conformance.judge import Outcome, Verdict, accused, judged, watermarks
 from tests.interop.conformance.page import api_of
@@ -21,6 +23,7 @@ from tests.interop.conformance.reasons import REASONS
 from tests.interop.conformance.rules import check
 
 _GOLDEN = Path(__file__).parents[2] / "golden" / "rpcs"
+_STATIC = ("faults", "probes", "features")
 _SINGLE_STATE = 0.9
 
 
@@ -41,7 +44,7 @@ def probed() -> list[Verdict]:
 
 @pytest.fixture(scope="module")
 def static_voters() -> list[Verdict]:
-    recordings = (load(_GOLDEN / f"{name}-static.jsonl.gz") for name in ("faults", "probes"))
+    recordings = (load(_GOLDEN / f"{name}-static.jsonl.gz") for name in _STATIC)
     return [verdict for trace in recordings for verdict in judged(trace)]
 
 
@@ -67,6 +70,28 @@ def test_static_voters_become_dynamic_ones_in_the_recording(static_voters: list[
     asked = [each for each in static_voters if api_of(each) == "DescribeQuorum"]
     named = {ZERO_UUID in each.kafka for each in asked if "voters" in each.kafka}
     assert named == {False, True}
+
+
+def test_answers_about_kraft_version_are_judged(static_voters: list[Verdict]) -> None:
+    """By leaders that have heard of all voters, or not yet, and by a follower; before kraft.version
+    is raised, when it is, and afterwards."""
+    found = [each for each in static_voters if api_of(each) == "UpdateFeatures"]
+    agreed = (Outcome.SAME, Outcome.POSSIBLE)
+    errors = Counter(each.kafka for each in found if each.outcome in agreed)
+    assert errors["error NONE"] >= 2
+    assert errors["error INVALID_UPDATE_VERSION"] > 10
+    reasons = {each.reason for each in found if each.outcome is Outcome.ALLOWED}
+    assert reasons == {"a version asked of another node", "the version that is in force"}
+
+
+def test_a_core_that_raises_kraft_version_before_all_voters_have_told_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(voter_changes, "_learned_voters", lambda core: core.log.voters)
+    verdicts = judged(load(_GOLDEN / "features-static.jsonl.gz"))
+    wrong = [each for each in verdicts if each.outcome is Outcome.DIFFERS]
+    assert {api_of(each) for each in wrong} == {"UpdateFeatures"}
+    assert len(wrong) > 10
 
 
 def test_kafka_s_controllers_keep_the_invariants_under_faults(faults: Trace) -> None:
@@ -95,7 +120,7 @@ def test_what_ends_a_process_of_kafka_s_is_refused_by_ours(probed: list[Verdict]
         assert {text.split(",")[0] for text in each.ours} <= {"error INVALID_REQUEST"}
 
 
-@pytest.mark.parametrize("name", ["faults-3", "faults-static", "probes-static"])
+@pytest.mark.parametrize("name", ["faults-3", "faults-static", "probes-static", "features-static"])
 def test_no_request_of_kafka_s_nodes_is_illegal_to_the_core(name: str) -> None:
     assert accused(load(_GOLDEN / f"{name}.jsonl.gz")) == []
 

@@ -10,12 +10,11 @@ from replica.history.truncation import (
     TruncationBelowHighWatermarkError,
     checked_truncation_offset,
 )
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, EpochStart, OffsetAndEpoch
 from replica.model.epochs import UNDEFINED_EPOCH as NO_EPOCH
-from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
-from replica.model.log_facts import LogFacts, SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import LogFacts, SnapshotFacts
 from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.config import FOREVER
 from replica.raft.log_state import HistoryEntry, LogState, opened

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pipelines.bronze.new_records import KnownKeys, wanted_segments
 from replica.format.batch import BatchHeader
-from replica.format.segment import LocatedBatch, SegmentScan
+from replica.format.segment import SegmentScan
+from replica.format.walk import LocatedBatch
 from replica.model.keys import ReplicaId
 
 REPLICA = ReplicaId("cluster", 1, "directory")

@@ -216,6 +216,7 @@ def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
     assert write(spark, lake, rows(2), application="feed").version == 3
 
 
+@pytest.mark.slow
 def test_one_process_writes_the_same_rows_as_tasks(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:

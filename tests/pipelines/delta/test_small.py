@@ -88,7 +88,7 @@ def test_a_table_that_is_empty_and_stays_so_gets_no_commit(spark: SparkSession, 
     assert delta.read(spark, lake, EVENTS).isEmpty()
 
 
-@pytest.mark.parametrize("most", [0, 100])
+@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.slow), 100])
 def test_a_table_is_read_alike_whether_it_is_small_or_not(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -167,6 +167,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(
         delta.add_values(lake, EVENTS, values(1))
 
 
+@pytest.mark.slow
 def test_the_columns_with_statistics_are_those_that_spark_chooses(
     spark: SparkSession, lake: Lake
 ) -> None:

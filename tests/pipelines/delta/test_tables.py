@@ -91,6 +91,7 @@ def test_ensure_table_refuses_another_release_s_columns(spark: SparkSession, lak
         delta.ensure_table(lake, newer)
 
 
+@pytest.mark.slow
 def test_rows_are_overwritten_all_or_where_a_condition_holds(
     spark: SparkSession, lake: Lake
 ) -> None:
@@ -142,6 +143,7 @@ def test_merge_updates_the_columns_that_it_is_told_in_one_commit(
     assert (commit["operation"], commit["version"]) == ("MERGE", 2)
 
 
+@pytest.mark.slow
 def test_merge_matches_null_keys(spark: SparkSession, lake: Lake) -> None:
     delta.ensure_table(lake, RECORDS)
     source = records(spark, range(1)).selectExpr(
@@ -152,6 +154,7 @@ def test_merge_matches_null_keys(spark: SparkSession, lake: Lake) -> None:
     assert delta.read(spark, lake, RECORDS).count() == 1
 
 
+@pytest.mark.slow
 def test_merge_without_insert_only_updates(spark: SparkSession, lake: Lake) -> None:
     delta.ensure_table(lake, RECORDS)
     append(lake, RECORDS, records(spark, range(1)))

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.gold.health import health
-from pipelines.gold.rules.health import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING, looks
 from pipelines.in_memory import health as in_memory
+from pipelines.in_memory.health import looks
+from pipelines.in_memory.health_rules import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
 from pipelines.in_memory.metadata import metadata_history, state_ranges
+from pipelines.large.health import health
 from pipelines.tables.gold import METADATA_HISTORY
 from tests.pipelines.in_memory.record_rows import CLUSTER, branch, replayed
 from tests.pipelines.in_memory.test_health import capture, status

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.lake.redaction import FILE_NAME
-from replica.metadata.changes import CHANGES
-from replica.metadata.image import EMPTY, Image, Replay, orphan_topic_configs
+from replica.metadata.changes.catalogue import CHANGES
+from replica.metadata.image.image import EMPTY, Image, orphan_topic_configs
+from replica.metadata.image.replay import Replay
 from replica.metadata.redact import Redactor
 from tests.examples import examples
 from tests.replica.metadata.image.recorded import Logged, records_in

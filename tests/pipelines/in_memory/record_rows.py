@@ -17,11 +17,11 @@ from pipelines.in_memory.replay import replayed as replayed_log
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.codec import encode
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.variant import encode_variant
-from replica.metadata.writer import encode
 from replica.model.keys import ReplicaId
 
 Row = dict[str, Any]

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 
-from pipelines.gold.rules.health import looks
-from pipelines.in_memory.health import Health, health
+from pipelines.in_memory.health import Health, health, looks
 from pipelines.in_memory.metadata import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures

@@ -16,7 +16,7 @@ from pipelines.in_memory.snapshots import (
 )
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.in_memory.batch_rows import batches
 from tests.pipelines.in_memory.record_rows import (
@@ -200,8 +200,8 @@ def test_refused_records_of_several_runs_are_counted_together_with_the_first_one
     rows += branch([*bad, *bad], 3)
     compared = replayed(rows, [base[0]], base[1]).compared
     (found,) = refused_records(compared, committed(rows))
-    assert (found["refused"], found["first_refused"]["offset"]) == (3, 0)
-    assert found["leader_epoch"] == 1
+    assert (found["offset"], found["epoch"]) == (0, 1)
+    assert "2 more can't be applied" in found["message"]
     assert refused_records(compared, committed([])) == []
 
 

@@ -14,7 +14,7 @@ from pipelines.replay.plan import PlannedSnapshot, ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from replica.check.snapshots import compare_images
 from replica.format.control import KRaftVersion
-from replica.metadata.image import to_records
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import UnknownRecord, new_record
 from tests.pipelines.in_memory.record_rows import (
     Row,

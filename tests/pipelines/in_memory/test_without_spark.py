@@ -17,9 +17,7 @@ print(len(sys.modules))
 """
 
 
-@pytest.mark.parametrize(
-    "package", ["pipelines.in_memory", "pipelines.replay", "pipelines.gold.rules"]
-)
+@pytest.mark.parametrize("package", ["pipelines.in_memory", "pipelines.replay"])
 def test_no_module_of_the_package_imports_pyspark(package: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", _SCRIPT, package], capture_output=True, text=True, check=False

@@ -15,8 +15,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pipelines.lake import Lake
+from pipelines.lineage.events import rows_written
 from pipelines.lineage.job_events import job_events, wanted_transport
-from pipelines.lineage.lake import rows_written
 from replica.errors import UsageError
 
 
@@ -226,16 +226,19 @@ def test_an_openlineage_yml_beside_the_job_is_followed(tmp_path: Path, lake: str
     ],
 )
 def test_events_go_where_the_environment_says(
-    environment: dict[str, str], wanted: str | None
+    environment: dict[str, str], wanted: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert wanted_transport(environment) == wanted
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wanted_transport() == wanted
 
 
 def test_events_go_where_the_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kraftlake.toml").write_text('[lineage]\nfile = "f.jsonl"\n')
     monkeypatch.setenv("KRAFTLAKE_CONF", str(tmp_path))
-    assert wanted_transport({}) == "f.jsonl"
-    assert wanted_transport({"OPENLINEAGE_URL": "http://x"}) == ""
+    assert wanted_transport() == "f.jsonl"
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://x")
+    assert wanted_transport() == ""
 
 
 def test_a_merge_wrote_what_it_inserted_and_updated() -> None:

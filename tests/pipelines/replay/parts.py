@@ -11,9 +11,10 @@ from pipelines.replay.entries import SPREAD, bucket_of
 from pipelines.replay.parts import Part
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
 from replica.format.control import encode_control, type_name
-from replica.metadata.image import BROADCAST, ReplayedRecord, key_of
+from replica.metadata.codec import encode
+from replica.metadata.image.partitioning import BROADCAST, key_of
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, UnknownRecord
-from replica.metadata.writer import encode
 
 CLUSTER = "Lr3UIdBxT-GFPYE5uprmrg"
 SECOND = 1_000_000

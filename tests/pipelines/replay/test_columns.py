@@ -14,10 +14,10 @@ from pipelines.quality.admitted import Admitted
 from pipelines.replay.columns import RECORDS, RecordPlace, is_unknown, spread
 from pipelines.replay.entries import bucket_of, stored_record
 from pipelines.tables import bronze
-from replica.metadata.image import BROADCAST, KEY_FIELDS, key_of
+from replica.metadata.codec import encode
+from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, key_of
 from replica.metadata.json_text import json_text
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
-from replica.metadata.writer import encode
 
 BUCKETS = 5
 TOPIC = "AAAAAAAAQACAAAAAAAAAAQ"

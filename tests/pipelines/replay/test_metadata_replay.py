@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from pipelines.in_memory.replay import walk
 from pipelines.replay.plan import ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
-from replica.metadata.image import Image, Replay, ReplayedRecord, to_records
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import UnknownRecord
 from tests.examples import examples
 from tests.pipelines.replay.parts import Placed, of_snapshot, part, snapshot_id

@@ -17,7 +17,7 @@ from pipelines.replay.compared import REPLAYED
 from pipelines.replay.plan import ReplayRun
 from pipelines.replay.written import WRITTEN
 from replica.message.primitives import uuid_text
-from replica.metadata.image import ReplayedRecord
+from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import schema_named
 from replica.model.keys import ZERO_UUID

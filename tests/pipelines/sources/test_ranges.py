@@ -13,7 +13,8 @@ from pipelines.sources.files import SourceFile, log_files, snapshot_files
 from pipelines.sources.ranges import RangePartition, plan, read_range
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.file_names import METADATA_FOLDER
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from tests.examples import examples
 
 RECORDED = Path(__file__).parents[2] / "data"

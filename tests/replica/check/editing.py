@@ -14,10 +14,11 @@ from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.control import LeaderChange, LeaderVoter, encode_control
 from replica.format.discovery import discover
 from replica.format.record import Record, encode_records, records_of
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.message.primitives import uuid_bytes
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.severity import Severity
 from tests.replica.format.encoded import encode_batch
 from tests.replica.scan.damaging import with_right_crc

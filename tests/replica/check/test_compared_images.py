@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.check.snapshots import compare_images
-from replica.metadata.image import differences
+from replica.metadata.image.image import differences
 from replica.metadata.record import MetadataRecord, new_record
 from tests.replica.metadata.image.made import after, broker, config, topic
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replica.format.record import records_of
-from replica.format.segment import LocatedBatch
+from replica.format.walk import LocatedBatch
 from replica.severity import Severity
 from tests.replica.check.editing import (
     append,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.partition import PartitionKind, partition_named
-from replica.check.partition_folder import partition_at
+from replica.check.partition import PartitionKind, partition_at, partition_named
 from replica.model.topic import METADATA_TOPIC_ID
 from tests.replica.check.editing import findings, metadata
 

@@ -10,9 +10,8 @@ import pytest
 
 from replica.check.snapshots import Validity
 from replica.format.batch import HEADER
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from tests.replica.check.editing import (
     Place,
     append,

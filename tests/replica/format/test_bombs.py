@@ -17,8 +17,8 @@ from replica.format.control import ControlType, control_key, decode_control
 from replica.format.record import Record, RecordHeader, encode_records, records_of
 from replica.message.primitives import write_unsigned_varint, write_varint
 from replica.message.reader import MAX_ELEMENTS
+from replica.metadata.codec import decode
 from replica.metadata.log_record import UNREADABLE, LogRecordReader
-from replica.metadata.reader import decode
 from tests.replica.format.encoded import encode_batch
 
 _MIB = 1024 * 1024

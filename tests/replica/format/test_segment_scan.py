@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from replica.format.damage import DamageKind
 from replica.format.record import Record, encode_records
-from replica.format.segment import LocatedBatch, SegmentScan, scan
+from replica.format.segment import SegmentScan, scan
+from replica.format.walk import LocatedBatch
 from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
 

@@ -15,7 +15,7 @@ from replica.health.exposure import exposures
 from replica.health.judging import judge_health
 from replica.health.past import WATCHED, VisibleChange, look_back
 from replica.message.primitives import uuid_text
-from replica.metadata.image import VersionedReplay
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after

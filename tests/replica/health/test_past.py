@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Failure, exposures
 from replica.health.past import WATCHED, Beginning, Past, VisibleChange, does_harm, look_back
-from replica.metadata.image import VersionedReplay
+from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
 from tests.examples import examples

@@ -11,7 +11,7 @@ from replica.health.cluster import Cluster, ReassignmentStart
 from replica.health.exposure import exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.sizes import entity_counts, entity_sizes, topic_sizes
-from replica.metadata.image import image_of
+from replica.metadata.image.texts import image_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from tests.replica.health.clusters import a_partition, above_notes, healthy, judged

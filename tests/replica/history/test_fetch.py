@@ -189,33 +189,27 @@ READER_LOG = view(10, 30, (1, 10), snapshots=[(10, 1)])
     ],
 )
 def test_a_reader_is_served_to_the_high_watermark_and_told_why_not_further(offset, expected):
-    assert reader_fetch(READER_LOG, 20, 40, offset, 5) == expected
+    assert reader_fetch(READER_LOG, 20, 40, offset) == expected
 
 
 def test_a_reader_above_the_log_end_is_out_of_range_without_the_leaders_high_watermark():
-    assert reader_fetch(READER_LOG, 20, None, 31, 5) == OutOfRange(10, 20)
+    assert reader_fetch(READER_LOG, 20, None, 31) == OutOfRange(10, 20)
 
 
 def test_a_new_leader_serves_nothing_above_its_log_start_until_its_epoch_commits():
-    assert reader_fetch(READER_LOG, None, None, 10, 5) == CaughtUp()
-    assert reader_fetch(READER_LOG, None, None, 11, 5) == Uncommitted()
+    assert reader_fetch(READER_LOG, None, None, 10) == CaughtUp()
+    assert reader_fetch(READER_LOG, None, None, 11) == Uncommitted()
 
 
 def test_a_replica_that_knows_no_high_watermark_calls_nothing_out_of_range_but_what_is_gone():
-    assert reader_fetch(READER_LOG, None, None, 31, 5) == Unavailable()
-    assert reader_fetch(READER_LOG, None, 30, 31, 5) == OutOfRange(10, 10)
-    assert reader_fetch(READER_LOG, None, None, 9, 5) == OutOfRange(10, 10)
+    assert reader_fetch(READER_LOG, None, None, 31) == Unavailable()
+    assert reader_fetch(READER_LOG, None, 30, 31) == OutOfRange(10, 10)
+    assert reader_fetch(READER_LOG, None, None, 9) == OutOfRange(10, 10)
 
 
 def test_a_follower_behind_a_raw_high_watermark_serves_its_log_and_waits_at_its_end():
-    assert reader_fetch(READER_LOG, 50, 50, 12, 5) == Committed(30)
-    assert reader_fetch(READER_LOG, 50, 50, 30, 5) == CaughtUp()
-
-
-def test_a_reader_that_names_an_epoch_is_fenced_like_anybody():
-    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 4) is ErrorCode.FENCED_LEADER_EPOCH
-    assert reader_fetch(READER_LOG, 20, 20, 9, 5, 6) is ErrorCode.UNKNOWN_LEADER_EPOCH
-    assert reader_fetch(READER_LOG, 20, 20, 12, 5, 5) == Committed(20)
+    assert reader_fetch(READER_LOG, 50, 50, 12) == Committed(30)
+    assert reader_fetch(READER_LOG, 50, 50, 30) == CaughtUp()
 
 
 @pytest.mark.parametrize(
@@ -237,4 +231,4 @@ def test_a_reader_that_names_an_epoch_is_fenced_like_anybody():
 )
 def test_a_reader_diverges_only_by_what_is_committed(offset, epoch, expected):
     log = view(10, 30, (2, 10), (4, 16), (6, 22))
-    assert reader_fetch(log, 20, 40, offset, 9, last_fetched_epoch=epoch) == expected
+    assert reader_fetch(log, 20, 40, offset, epoch) == expected

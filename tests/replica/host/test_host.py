@@ -12,11 +12,10 @@ from replica.format.whole_batch import value_batch
 from replica.host.host import Host, LogPlace
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.model.control import KRaftVersion, KRaftVoters
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
 from replica.raft.inputs import Append, Proposal, Propose, Request, Response

@@ -3,8 +3,8 @@
 import pytest
 
 from replica.machines.metadata import MetadataMachine
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.control import KRaftVersion
 from replica.model.epochs import OffsetAndEpoch
 from tests.replica.machines.batches import leader_change, snapshot, values

@@ -25,10 +25,9 @@ from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.message.primitives import uuid_text
 from replica.message.schema import Value
+from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text
-from replica.metadata.reader import decode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.keys import ZERO_UUID
 from tests.replica.format.encoded import encode_batch
 

@@ -14,11 +14,10 @@ from pyspark.sql.types import VariantVal
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.message.json_text import Plain
+from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text, to_plain
-from replica.metadata.reader import decode
 from replica.metadata.redact import Redactor, holds_secret
 from replica.metadata.variant import encode_variant
-from replica.metadata.writer import encode
 
 RECORDED = 101_342
 CONTROL = 432

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from replica.message.json_text import double_text, quote
 from replica.message.schema import Value
+from replica.metadata.codec import decode
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.programs import programs
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from tests.replica.metadata.strategies import records
 

@@ -19,10 +19,10 @@ from replica.format.control import (
 )
 from replica.format.record import Record
 from replica.message.schema import UnknownTags
+from replica.metadata.codec import encode
 from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.writer import encode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from tests.secret_log import PLAIN_CONFIGS, batch, config, control_batch, plain, secret_values

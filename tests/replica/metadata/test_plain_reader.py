@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.metadata.json_text import json_text
-from replica.metadata.plain_reader import from_plain
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
+from replica.metadata.json_text import from_plain, json_text
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.redact import Redactor
 from tests.replica.metadata.strategies import records

@@ -16,11 +16,10 @@ from replica.errors import (
     UnsupportedDataError,
 )
 from replica.message.program import Program
+from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text
 from replica.metadata.programs import programs
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord
-from replica.metadata.writer import encode
 from tests.replica.metadata.strategies import records
 
 TOPIC = b"\x01\x02\x00"

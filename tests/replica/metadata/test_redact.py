@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from replica.message.schema import Value
+from replica.metadata.codec import decode
 from replica.metadata.json_text import json_text, to_plain
-from replica.metadata.reader import decode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from replica.metadata.records import RECORDS, schema_named
 from replica.metadata.redact import (

@@ -7,10 +7,9 @@ from hypothesis import given
 
 from replica.errors import CorruptDataError
 from replica.message.schema import Value
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.writer import encode
 from tests.replica.metadata.strategies import records
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 from replica.errors import UnreachablePeerError
 from replica.format.whole_batch import value_batch
-from replica.host.host import Host, LogPlace, as_it_arrives
+from replica.host.host import Host, LogPlace, as_received
 from replica.machines.opaque import OpaqueMachine
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
@@ -55,7 +55,7 @@ class Quorum:
                 raise UnreachablePeerError(f"node {peer}", "lost")
             if {node_id, peer} & self.cut or peer not in self.drivers:
                 raise UnreachablePeerError(f"node {peer}", "cut off")
-            return as_it_arrives(await self.drivers[peer].ask(send.message))
+            return as_received(await self.drivers[peer].ask(send.message))
 
         driver = self.drivers[node_id] = Driver(host, call, clock, self.policy)
         self.running[node_id] = asyncio.create_task(driver.run())

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from replica.machines.metadata import MetadataMachine
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog

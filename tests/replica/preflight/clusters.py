@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from replica.health.cluster import Cluster
 from replica.message.schema import Value
-from replica.metadata.image import Image, Replay
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import new_record
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAFQ"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replica.format.control import KRaftVersion
 from replica.health.cluster import Cluster
-from replica.metadata.image import Replay
+from replica.metadata.image.replay import Replay
 from replica.preflight.answer import ChangeSafety, Preflight
 from replica.preflight.upgrading import upgrade
 from replica.preflight.voters import add_voter, remove_voter, to_dynamic

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from replica.history.epochs import assign
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import LogFacts, SnapshotFacts
-from replica.model.snapshot_id import BOOTSTRAP_SNAPSHOT
+from replica.model.stored import ElectionState, LogFacts, SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Send, SnapshotPart

@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.model.voters import Endpoint, Voter, voter_set
 
 

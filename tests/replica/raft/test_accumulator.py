@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.format.batch_size import batch_size
+from replica.format.record import batch_size
 from replica.format.whole_batch import value_batch
 from replica.raft.config import FOREVER
 from replica.raft.leader.accumulator import Accumulated, BatchAccumulator, BufferAllocationError

@@ -4,7 +4,7 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.format.batch_size import batch_size
+from replica.format.record import batch_size
 from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode

@@ -3,9 +3,9 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import (
     EndQuorumEpochRequest,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replica.model.election_state import ElectionState
+from replica.model.stored import ElectionState
 from replica.raft.inputs import Clean
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
 from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, fetch

@@ -3,9 +3,9 @@
 import pytest
 
 from replica.model.control import LeaderChange
-from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState
 from replica.raft.config import FOREVER
 from replica.raft.inputs import Shutdown
 from replica.raft.messages import (

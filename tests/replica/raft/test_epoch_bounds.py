@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from replica.format import quorum_state
 from replica.model.control import KRaftVoters
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
 from replica.raft.messages import (
     EndQuorumEpochRequest,

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import EpochStart
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import without_directories
 from replica.raft.inputs import Flushed, Proposal, Propose, Request
 from replica.raft.messages import (

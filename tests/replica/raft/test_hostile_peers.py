@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.model.voters import Voter
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Request, Response

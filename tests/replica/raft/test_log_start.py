@@ -3,7 +3,7 @@
 import pytest
 
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.raft.inputs import Clean, SnapshotFrozen
 from replica.raft.log_start import start_by_lag, start_by_retention
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch

@@ -7,7 +7,7 @@ import pytest
 from replica.errors import UsageError
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import EpochStart, OffsetAndEpoch
-from replica.model.log_facts import LogFacts, SnapshotFacts
+from replica.model.stored import LogFacts, SnapshotFacts
 from replica.raft.config import Config
 from replica.raft.log_state import opened
 from tests.replica.raft.host import batch, voter, voters

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.raft.messages import FetchRequest, FetchResponse
-from tests.replica.raft.host import Disk, Host, batch, begin, bootstrapped, config, dynamic
+from replica.raft.roles import Follower, Unattached
+from tests.replica.raft.host import Disk, Host, batch, begin, bootstrapped, config, dynamic, voter
 from tests.replica.raft.quorum import Quorum
 
 
@@ -180,3 +182,20 @@ def test_an_observer_asks_the_voters_of_its_log_too_for_bootstrap_servers_may_be
             host.fail(send)
         host.after(20)
     assert asked == {-2, 5}
+
+
+def test_a_leader_whose_endpoints_are_unknown_is_followed_once_its_own_answer_names_them():
+    """The log is lost and quorum-state is not; a bootstrap server is the leader itself. Kafka's
+    process ends itself there (KafkaRaftClient.handleFetchResponse expects a follower)."""
+    lost = Disk(state=ElectionState(5, 3))
+    host = Host(dynamic(config(9, bootstrap_ids=(-2,))), lost)
+    assert isinstance(host.raft.role, Unattached)
+    answer = FetchResponse(epoch=5, leader_id=3, batches=(batch(0, 0, 5),))
+    host.answer(host.take(FetchRequest)[0], answer)
+    assert host.take(FetchRequest) == [], "who learns nothing new doesn't spin"
+    host.after(20)
+    named = replace(answer, leader_endpoints=voter(3).endpoints)
+    host.answer(host.take(FetchRequest)[0], named)
+    assert (type(host.raft.role), host.raft.role.leader_id) == (Follower, 3)
+    assert host.raft.log.log_end == 1
+    assert host.take(FetchRequest)[0].node_id == 3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.raft.messages import (
     EndQuorumEpochRequest,
     FetchRequest,

@@ -3,9 +3,9 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.raft.config import FOREVER
 from replica.raft.effects import Stopped
 from replica.raft.inputs import Resign, Shutdown

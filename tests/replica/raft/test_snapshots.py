@@ -4,10 +4,9 @@ G)."""
 import pytest
 
 from replica.errors import UsageError
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import ElectionState, SnapshotFacts
 from replica.raft.effects import SnapshotRead
 from replica.raft.inputs import Clean, Request, SnapshotFetched
 from replica.raft.messages import (

@@ -8,10 +8,9 @@ from hypothesis import given
 from replica.errors import DataError
 from replica.format.control import UnknownControl, decode_control
 from replica.format.record import Record, RecordHeader
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.writer import encode
 from replica.redacted.records import RecordRedactor
 from tests.replica.metadata.strategies import records
 

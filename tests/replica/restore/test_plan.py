@@ -11,7 +11,8 @@ from replica.errors import UsageError
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.message.schema import Value
-from replica.metadata.image import Image, Replay, meaning
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Replay, meaning
 from replica.metadata.record import new_record
 from replica.model.keys import ZERO_UUID
 from replica.restore.checkpoint import checkpoint

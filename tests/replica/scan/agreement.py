@@ -8,7 +8,8 @@ from typing import Any
 
 from replica.errors import DataError
 from replica.format.record import records_of
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import UNREADABLE, LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.metadata.variant import encode_variant

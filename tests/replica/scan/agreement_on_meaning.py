@@ -11,8 +11,9 @@ from replica.errors import DataError
 from replica.format.batch import BatchHeader
 from replica.format.byte_source import byte_source
 from replica.format.record import Record, records_of
-from replica.format.segment import LocatedBatch, scan
-from replica.metadata.image import Refusal, Replay, meaning
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
+from replica.metadata.image.replay import Refusal, Replay, meaning
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.bulk_replay import BulkReplay

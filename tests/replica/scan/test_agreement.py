@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from replica.format.compression import GZIP, NONE, compress
 from replica.format.record import Record, encode_records
 from replica.message.schema import Value
+from replica.metadata.codec import encode
 from replica.metadata.log_record import UNREADABLE
 from replica.metadata.record import new_record
 from replica.metadata.redact import Redactor
-from replica.metadata.writer import encode
 from replica.scan import frames
 from tests.examples import examples
 from tests.replica.format.encoded import encode_batch

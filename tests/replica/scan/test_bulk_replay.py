@@ -14,10 +14,11 @@ from replica.errors import DataError
 from replica.format.byte_source import byte_source
 from replica.format.record import Record, encode_records
 from replica.message.primitives import uuid_text
-from replica.metadata.image import EMPTY, Image, Refusal, Replay, meaning
+from replica.metadata.codec import encode
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, Replay, meaning
 from replica.metadata.image.state import TABLES, State
 from replica.metadata.record import MetadataRecord
-from replica.metadata.writer import encode
 from replica.model.keys import ZERO_UUID
 from replica.scan.bulk_replay import BulkReplay
 from replica.scan.regions import Chunk, Regions

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from replica.message.schema import Field, Kind, Value
+from replica.metadata.codec import encode
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.programs import programs
@@ -24,7 +25,6 @@ from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS
 from replica.metadata.redact import SECRET_FIELDS, is_secret_config
 from replica.metadata.variant import encode_variant
-from replica.metadata.writer import encode
 from replica.scan import tables
 from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.columns import microseconds

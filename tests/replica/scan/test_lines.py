@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.scan.lines import LineScan, ScalarRecord
 from replica.scan.native import Longs
 from tests.bench.segments import batches

@@ -16,7 +16,8 @@ from replica.format import byte_source
 from replica.format.byte_source import OpenFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.resync import CREDIT_BYTES
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.scan import window
 from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.regions import Regions

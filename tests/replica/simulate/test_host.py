@@ -50,14 +50,14 @@ def test_a_machine_shows_committed_batches_and_loaded_snapshots_until_the_next_s
     node, seen = only_node(workload), []
 
     def watch(host, effects):
-        seen.extend(batch.base_offset for batch in host.machine.committed)
-        seen.extend(snapshot_id for snapshot_id, _ in host.machine.loaded)
+        seen.extend(batch.base_offset for batch in host.observed.committed)
+        seen.extend(snapshot_id for snapshot_id, _ in host.observed.loaded)
 
     host = lead(started(node, watch=watch))
     list(host.snapshot(6000))
     end = host.machine.next_offset
     assert seen == [0]
-    assert not host.machine.committed
+    assert not host.observed.committed
     host.log.close()
     host = started(node, now=6000, watch=watch)
     list(host.tick(6000))

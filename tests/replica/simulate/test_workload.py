@@ -5,10 +5,9 @@ from random import Random
 import pytest
 
 from replica.machines.metadata import MetadataMachine
-from replica.metadata.image import Replay
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.simulate.workload import METADATA, OPAQUE
 from tests.replica.machines.batches import values
 

@@ -16,9 +16,9 @@ from random import Random
 
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog

@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from replica.errors import DataError, FileSystemError
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState
 from replica.simulate.disk import DiskFaults, PowerLossError, SimulatedDisk
 from replica.storage.batches import bytes_of
 from replica.storage.log import FileLog

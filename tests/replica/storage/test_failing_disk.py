@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from replica.errors import UnreadableFileError, UnwritableFileError
-from replica.model.election_state import ElectionState
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import ElectionState
 from replica.simulate.disk import DiskFaults, SimulatedDisk
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile

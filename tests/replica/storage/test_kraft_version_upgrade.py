@@ -10,8 +10,8 @@ import pytest
 
 from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters, LeaderChange
-from replica.model.election_state import ElectionState
 from replica.model.kafka_errors import ErrorCode
+from replica.model.stored import ElectionState
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.inputs import Request
 from replica.raft.messages import UpdateFeaturesRequest, UpdateVoterRequest

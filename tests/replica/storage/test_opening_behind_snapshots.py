@@ -13,13 +13,13 @@ import pytest
 from replica.errors import CorruptDataError
 from replica.format.file_names import FileKind
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.log_facts import LogFacts
+from replica.model.stored import LogFacts
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig, scan_segment
-from replica.storage.segment_files import segment_path
+from replica.storage.segment_files import SegmentFiles
 from tests.replica.storage.content import batch, leader_change
 
 FOLDER = "__cluster_metadata-0"
@@ -113,7 +113,7 @@ def test_opening_from_the_snapshot_on_gives_the_same_log_as_reading_everything(s
     config, _ = random_log(part, random)
     whole = deepcopy(part)
     for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):  # without them all is read
-        whole.remove(segment_path(FOLDER, newest(whole), kind))
+        whole.remove(SegmentFiles(whole, FOLDER, newest(whole)).path(kind))
     appended = [random.randint(1, 300) for _ in range(20)]
     facts = [carried_on(disk, appended, config) for disk in (part, whole)]
     assert facts[0] == facts[1]
@@ -141,7 +141,9 @@ def test_of_most_such_logs_a_part_is_left_out() -> None:
     for seed in range(60):
         disk = SimulatedDisk(Random(1))
         config, snapshot_id = random_log(disk, Random(seed))
-        scanned = scan_segment(disk, FOLDER, newest(disk), config, covered=snapshot_id.offset)
+        scanned = scan_segment(
+            SegmentFiles(disk, FOLDER, newest(disk)), config, covered=snapshot_id.offset
+        )
         if scanned.trusted is not None:
             assert scanned.segment.base_offset < scanned.read_from <= snapshot_id.offset
             left_out += 1

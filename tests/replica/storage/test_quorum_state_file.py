@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replica.errors import DataError, UsageError
-from replica.model.election_state import ElectionState
 from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
+from replica.model.stored import ElectionState
 from replica.storage.identity import read_identity, write_identity
 from replica.storage.quorum_state_file import QuorumStateFile
 from tests.replica.storage.conftest import Place

@@ -24,7 +24,7 @@ from replica.simulate.disk import SimulatedDisk
 from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
 from replica.storage.segment import LogConfig, scan_segment
-from replica.storage.segment_files import KINDS, segment_path
+from replica.storage.segment_files import SegmentFiles
 from tests.examples import examples
 from tests.replica.storage.content import FIRST_TIME, leader_change
 
@@ -60,7 +60,7 @@ def by_single_batches(disk: SimulatedDisk, config: LogConfig, epoch: int) -> Fou
     """The rules of Kafka's LogSegment.append, a batch at a time."""
     found = Found()
     since, largest, offset_of_largest = 0, -1, 0
-    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with SegmentFiles(disk, FOLDER, BASE).open() as log:
         try:
             for frame, _ in walk(log, expected_offset=BASE, epoch=epoch):
                 relative = frame.last_offset - BASE
@@ -90,7 +90,7 @@ def by_runs(disk: SimulatedDisk, config: LogConfig, epoch: int, piece_bytes: int
         note(found, run)
 
     scanned = scan_segment(
-        disk, FOLDER, BASE, config, epoch=epoch, visit=visit, piece_bytes=piece_bytes
+        SegmentFiles(disk, FOLDER, BASE), config, epoch=epoch, visit=visit, piece_bytes=piece_bytes
     )
     with closing(scanned.segment) as segment:
         found.offsets, found.times = bytes(segment.index.offsets), bytes(segment.index.times)
@@ -226,7 +226,7 @@ def written(made: list[Made], epoch: int, damage: Damaging, seed: int) -> Simula
     data = bytearray(b"".join(batches))
     damage(data, Place(sum(map(len, batches[:number])), len(batches[number]), random))
     disk.make_directory(FOLDER)
-    with disk.create(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with disk.create(SegmentFiles(disk, FOLDER, BASE).path()) as log:
         log.write(0, bytes(data))
     return disk
 
@@ -255,7 +255,7 @@ def test_opening_finds_the_same_batches_indexes_and_damage_as_reading_one_batch_
 
 def read_one_by_one(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> bytes | str:
     """What a read of the log's beginning gives, or the damage that ends it."""
-    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with SegmentFiles(disk, FOLDER, BASE).open() as log:
         first, _ = next(walk(log, expected_offset=None, check_crc=False))
         data = log.read(0, max(first.size, max_bytes))
         used, offset, epoch = 0, BASE, -1
@@ -272,7 +272,7 @@ def read_one_by_one(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> byt
 
 
 def read_by_runs(disk: SimulatedDisk, max_bytes: int, end_offset: int) -> bytes | str:
-    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with SegmentFiles(disk, FOLDER, BASE).open() as log:
         asked = {"max_bytes": max_bytes, "end_offset": end_offset, "start_offset": BASE}
         try:
             piece = read_batches(log, size=log.size(), search_from=0, **asked)
@@ -294,7 +294,7 @@ def test_a_read_gives_the_same_batches_or_error_as_reading_one_batch_after_anoth
     damage: Damaging, made: list[Made], seed: int, max_bytes: int, end_offset: int
 ) -> None:
     disk = written(made, 1, damage, seed)
-    with disk.open(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with SegmentFiles(disk, FOLDER, BASE).open() as log:
         header = log.read(0, 61)
     assume(len(header) == 61 and int.from_bytes(header[:8], "big") == BASE)
     try:
@@ -310,7 +310,7 @@ def test_a_length_below_a_header_is_damage_also_where_the_crc_fits_it() -> None:
     forged[17:21] = crc32c(bytes(forged[21:32])).to_bytes(4, "big")
     disk = SimulatedDisk(Random(1))
     disk.make_directory(FOLDER)
-    with disk.create(segment_path(FOLDER, BASE, KINDS[0])) as log:
+    with disk.create(SegmentFiles(disk, FOLDER, BASE).path()) as log:
         log.write(0, bytes(forged))
     found = by_runs(disk, LogConfig(), 1, 1000)
     assert found.damage is not None

@@ -13,7 +13,7 @@ from replica.format.whole_batch import messages_in
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.storage import snapshot_writer
 from replica.storage.snapshots import SnapshotFiles

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.node.observer.recorder import opened_recorder
 from replica.watching.watch import Watch
 from tests.replica.metadata.image.made import topic

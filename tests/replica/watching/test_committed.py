@@ -3,8 +3,8 @@
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.record import Record
 from replica.format.whole_batch import record_batch, value_batch
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.batch import Batch
 from replica.watching.committed import OTHERS, CommittedReplay
 from tests.replica.metadata.image.made import topic

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from replica.check.catalogue.health import RULES
+from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.node import readiness
 from replica.watching import judged, watch
 from tests.replica.consumer.quorum import running as quorum_running

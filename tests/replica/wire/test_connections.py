@@ -19,7 +19,7 @@ from replica.wire.connections import (
     address_of,
 )
 from replica.wire.limits import ListenerLimits, NodeLimits
-from replica.wire.sharing import Shared
+from replica.wire.server import Shared
 from replica.wire.turns import Turns
 from tests.replica.wire.loopback import HOST, connected, running
 

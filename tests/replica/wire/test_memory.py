@@ -10,7 +10,7 @@ from replica.wire.frame import framed
 from replica.wire.header import WireRequest, encode_request
 from replica.wire.limits import NodeLimits
 from replica.wire.memory import FREE_BYTES, STALLED, Memory, MemoryShare
-from replica.wire.sharing import Shared
+from replica.wire.server import Shared
 from tests.replica.wire.loopback import HOST, connected, running
 
 MIB = 1024 * 1024

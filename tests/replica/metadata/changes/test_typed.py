@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 
 from replica.format.control import KRaftVersion
-from replica.metadata.changes import CHANGES, ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.changes.catalogue import CHANGES
 from replica.metadata.changes.releases import RELEASES
-from replica.metadata.image import KINDS, ReplayedRecord, VersionedReplay
+from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay
 from tests.replica.metadata.image.made import (
     DIRECTORY,
     OTHER_TOPIC,

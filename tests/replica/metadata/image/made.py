@@ -7,7 +7,8 @@ from typing import Any
 
 from replica.message.primitives import uuid_text
 from replica.message.schema import Value
-from replica.metadata.image import Image, Refusal, Replay
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal, Replay
 from replica.metadata.record import MetadataRecord, new_record
 
 TOPIC = uuid_text(b"topic-of-orders.")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from replica.format.record import records_of
 from replica.format.segment import scan
-from replica.metadata.image import EMPTY, Image, Refusal, Replay
-from replica.metadata.image.replay import ReplayedRecord
+from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from replica.metadata.image import EMPTY, differences, dropped_configs, orphan_topic_configs
+from replica.metadata.image.image import EMPTY, differences, dropped_configs, orphan_topic_configs
 from replica.metadata.record import MetadataRecord
 from tests.replica.metadata.image.made import TOPIC, after, broker, config, partition, topic
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.format.control import KRaftVersion, KRaftVoters, LeaderChange
-from replica.metadata.image import BROADCAST, PartitionKey, key_of, owner_of
+from replica.metadata.image.partitioning import BROADCAST, PartitionKey, key_of, owner_of
 from replica.metadata.record import new_record
 from replica.metadata.records import RECORDS_BY_NAME
 from tests.replica.metadata.image.made import (

@@ -10,25 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.metadata.image import (
-    BROADCAST,
-    Entity,
-    Image,
-    PartitionKey,
-    Refusal,
-    Replay,
-    ReplayedRecord,
-    entity_of,
-    key_of,
-    owner_of,
-    to_records,
-)
-from replica.metadata.image.kind import compact
-from replica.metadata.image.snapshot import ELR_VERSION
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
+from replica.metadata.image.image import Image
+from replica.metadata.image.kind import Entity, compact
+from replica.metadata.image.partitioning import BROADCAST, PartitionKey, key_of, owner_of
+from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord
+from replica.metadata.image.snapshot import ELR_VERSION, to_records
+from replica.metadata.image.texts import entity_of
 from replica.metadata.record import MetadataRecord
 from replica.metadata.records import RECORDS
-from replica.metadata.writer import encode
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from tests.replica.metadata.image.made import ABORT, TOPIC, feature

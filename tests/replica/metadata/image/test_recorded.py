@@ -9,7 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.metadata.image import EMPTY, Image, differences, orphan_topic_configs, to_records
+from replica.metadata.image.image import EMPTY, Image, differences, orphan_topic_configs
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord
 from tests.replica.metadata.image.canonical import canonical
 from tests.replica.metadata.image.recorded import Logged, records_in, replayed

@@ -9,7 +9,8 @@ from replica.format.control import (
     SnapshotFooter,
     SnapshotHeader,
 )
-from replica.metadata.image import EMPTY, Replay
+from replica.metadata.image.image import EMPTY
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import UnknownRecord, new_record
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter

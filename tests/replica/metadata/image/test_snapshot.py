@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.metadata.image import EMPTY, to_records
+from replica.metadata.image.image import EMPTY
+from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord, new_record
 from tests.replica.metadata.image.made import (
     DIRECTORY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.errors import CorruptDataError
-from replica.metadata.image import entity_of, image_of
+from replica.metadata.image.texts import entity_of, image_of
 
 
 @pytest.mark.parametrize(

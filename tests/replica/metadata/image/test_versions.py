@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 
 from replica.format.control import KRaftVersion
-from replica.metadata.image import Replay, ReplayedRecord, VersionedReplay, Write
+from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay, Write
 from tests.replica.metadata.image.made import ABORT, BEGIN, END, config, partition, topic
 from tests.replica.metadata.image.test_properties import SEEDS, VOTERS, drawn
 

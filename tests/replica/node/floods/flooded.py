@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 
+from replica.errors import PeerError
 from replica.format.quorum_state import decode
-from replica.wire.client import ClientConfig
+from replica.wire.client import ClientConfig, Connection
 from tests.kraftlake_process import started
 from tests.process_status import status_of
 from tests.replica.node.running import TOPIC
@@ -118,3 +122,41 @@ def strangers(ports, count, sent=b""):
                     stranger.sendall(sent)
                     found.append(stranger)
         yield found
+
+
+@dataclass
+class Guesses:
+    """entered: the configs that were let in. refused: how many guesses were answered so."""
+
+    entered: list[ClientConfig] = field(default_factory=list)
+    refused: int = 0
+
+
+@contextmanager
+def guessing(ports, count, configs):
+    """`count` strangers at each port, in a thread of their own, who log in by one of the configs
+    after the other for as long as the block lasts."""
+    over, found = threading.Event(), Guesses()
+
+    async def guess(port):
+        for config in itertools.cycle(configs):
+            if over.is_set():
+                return
+            try:
+                connection = await Connection.connect(HOST, port, config)
+            except PeerError:
+                found.refused += 1
+                continue
+            found.entered.append(config)
+            await connection.close()
+
+    async def guess_all():
+        await asyncio.gather(*(guess(port) for port in ports for _ in range(count)))
+
+    thread = threading.Thread(target=asyncio.run, args=(guess_all(),))
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()

@@ -1,19 +1,14 @@
 """The same of listeners with TLS and passwords: before anybody has said who they are."""
 
-import asyncio
-import itertools
 import socket
 import ssl
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from replica.errors import PeerError
 from replica.node.security.scram_file import line_for
-from replica.wire.client import Connection
-from tests.replica.node.floods.flooded import FILES, HOST, flooded, strangers
+from tests.replica.node.floods.flooded import FILES, HOST, flooded, guessing, strangers
 from tests.replica.node.security.quorum import (
     SASL_SSL,
     config_of,
@@ -57,35 +52,6 @@ def shaken_hands(port, count, sent):
         yield
 
 
-@contextmanager
-def guessing(ports, count, configs):
-    """`count` strangers at each port, in a thread of their own, who log in by one of the configs
-    after the other for as long as the block lasts. A list of those that logged in."""
-    over, entered = threading.Event(), []
-
-    async def guess(port):
-        for config in itertools.cycle(configs):
-            if over.is_set():
-                return
-            try:
-                connection = await Connection.connect(HOST, port, config)
-            except PeerError:
-                continue
-            entered.append(config)
-            await connection.close()
-
-    async def guess_all():
-        await asyncio.gather(*(guess(port) for port in ports for _ in range(count)))
-
-    thread = threading.Thread(target=asyncio.run, args=(guess_all(),))
-    thread.start()
-    try:
-        yield entered
-    finally:
-        over.set()
-        thread.join()
-
-
 def test_a_quorum_commits_while_strangers_guess_passwords_and_none_is_let_in(secure, admin):
     """Each guess waits a second for its answer, so a connection has one guess a second."""
     before, refused = secure.epoch_and_leader(1, 2, 3), secure.refused("SASL")
@@ -99,14 +65,14 @@ def test_a_quorum_commits_while_strangers_guess_passwords_and_none_is_let_in(sec
         )
     ]
     took, began = [], time.monotonic()
-    with guessing(secure.ports.values(), GUESSERS, guesses) as entered:
+    with guessing(secure.ports.values(), GUESSERS, guesses) as tried:
         while time.monotonic() < began + 4:
             start = time.monotonic()
             secure.append(admin, b"while strangers guess")
             took.append(time.monotonic() - start)
     lasted = time.monotonic() - began
     guessed = secure.refused("SASL") - refused
-    assert entered == []
+    assert tried.entered == []
     assert max(took) < 3
     assert GUESSERS * len(secure.ports) < guessed <= GUESSERS * len(secure.ports) * (lasted + 1)
     assert secure.epoch_and_leader(1, 2, 3) == before

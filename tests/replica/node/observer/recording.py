@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 
 from replica.format.file_names import METADATA_FOLDER
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.node.observer.recorder import Observation, opened_recorder
 from replica.wire.client import ClientConfig
 from tests.replica.metadata.image.made import topic

@@ -3,7 +3,7 @@
 import pytest
 
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.node.observer.conflict import RECENT_MS, conflict, may_be_alive
+from replica.node.observer.guard import RECENT_MS, conflict, may_be_alive
 from replica.raft.messages import DescribeQuorumResponse, ReplicaState
 
 OURS, THEIRS = "4nHfNbFbTIWzYIQBhTuVDA", "sZ3XTpIORUSvUTLyzXIrrQ"

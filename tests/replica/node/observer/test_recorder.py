@@ -2,7 +2,7 @@
 
 import asyncio
 
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.recorder import opened_recorder
 from replica.raft.roles import Leader

@@ -7,8 +7,8 @@ import pytest
 
 from replica.errors import AuthenticationError, UsageError
 from replica.model.kafka_errors import ErrorCode
+from replica.node.assembly import check_open_listeners
 from replica.node.local_processes import sockets
-from replica.node.open_listeners import check_open_listeners
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT
 from replica.wire.apis.membership import (
     ADD_RAFT_VOTER,

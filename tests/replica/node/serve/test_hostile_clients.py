@@ -7,7 +7,7 @@ import pytest
 from replica.errors import PeerError
 from replica.format.whole_batch import value_batch
 from replica.model.kafka_errors import ErrorCode
-from replica.node.serve.quorum import LONGEST_WAIT_MS
+from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.raft.messages import FetchRequest
 from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH, FETCH_SNAPSHOT, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH

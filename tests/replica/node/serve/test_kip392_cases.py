@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from replica.metadata.writer import encode
+from replica.metadata.codec import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.inputs import Clean
 from replica.raft.messages import FetchRequest

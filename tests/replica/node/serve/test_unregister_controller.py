@@ -7,9 +7,8 @@ import pytest
 
 from replica.format.batch import decode_header
 from replica.format.record import records_of
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode, encode
 from replica.metadata.record import new_record
-from replica.metadata.writer import encode
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis.membership import UNREGISTER_CONTROLLER
 from tests.replica.node.running import append, caught_up, client_of, leads, running

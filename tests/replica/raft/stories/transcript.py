@@ -13,11 +13,10 @@ from enum import Enum
 
 from replica.model.batch import Batch
 from replica.model.control import LeaderChange
-from replica.model.election_state import ElectionState, LeaderAndEpoch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.model.log_facts import SnapshotFacts
+from replica.model.stored import ElectionState, LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import Endpoint, Voter, VoterSet
 from replica.raft.config import FOREVER
 from replica.raft.effects import Effects, Reply, Send

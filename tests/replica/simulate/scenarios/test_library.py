@@ -18,7 +18,7 @@ from replica.check.catalogue import RULES_BY_ID
 from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of
-from replica.metadata.reader import decode
+from replica.metadata.codec import decode
 from replica.metadata.record import MetadataRecord
 from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pipelines.gold.rules.health import (
+from pipelines.in_memory.health_rules import (
     HISTORY,
     JUDGED,
     JUDGEMENT,
@@ -34,7 +34,7 @@ _Row = dict[str, Any]
 def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
     """The rows of JUDGEMENT. Persist them, because two tables read them.
 
-    history: gold.metadata_history; looks: of pipelines.gold.rules.health.
+    history: gold.metadata_history; looks: of pipelines.in_memory.health.
     """
     ends = [(look["cluster_id"], look["from_offset"], look["end_offset"]) for look in looks]
     known = history.sparkSession.createDataFrame(

@@ -1,7 +1,9 @@
-"""Broker registrations (Kafka: ClusterDelta, BrokerRegistration).
+"""Registrations of brokers and controllers (Kafka: ClusterDelta, BrokerRegistration).
 
-A change or a fencing is refused unless it has the broker epoch of the registration in force. An
-unregistration may have any epoch.
+A change or a fencing of a broker is refused unless it has the broker epoch of the registration in
+force. An unregistration may have any epoch. Up to Kafka 4.3 nothing removes a controller's
+registration (KIP-919); from metadata.version 4.4-IV2 on the controller writes
+UNREGISTER_CONTROLLER_RECORD for it.
 """
 
 from __future__ import annotations
@@ -11,19 +13,21 @@ from typing import Any
 from replica.metadata.image.kind import EntityKind, by_name, filled
 from replica.metadata.image.state import Fields, Handler, Refused, State
 
-_REGISTRATION = "REGISTER_BROKER_RECORD"
+_BROKER, _CONTROLLER = "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD"
+_SECURITY_PROTOCOLS = range(4)
+"""PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL (SecurityProtocol)."""
 _FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
 """`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
 _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
 """`inControlledShutdown` of a change: none, begun. Only a new registration ends a shutdown."""
 
 
-def _register(state: State, offset: int, fields: Fields) -> Refused | None:
+def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
     """Registers a broker. A listener without a name is refused; its security protocol may be any
     number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
-    registration = filled(_REGISTRATION, fields)
+    registration = filled(_BROKER, fields)
     registration["endPoints"] = by_name(fields["endPoints"])
     registration["features"] = by_name(fields["features"])
     registration["logDirs"] = tuple(sorted(registration["logDirs"]))
@@ -40,7 +44,7 @@ def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if directories is None else tuple(sorted(directories))
 
 
-def _unregister(state: State, offset: int, fields: Fields) -> Refused | None:
+def _unregister_broker(state: State, offset: int, fields: Fields) -> Refused | None:
     """Removes the registration. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
@@ -91,11 +95,33 @@ def _update(
     return None
 
 
+def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Registers a controller. Unlike a broker's, its listeners must have a known security
+    protocol."""
+    for listener in fields["endPoints"]:
+        if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
+            return f"there is no security protocol {listener['securityProtocol']}", ()
+    registration = filled(_CONTROLLER, fields)
+    registration["endPoints"] = by_name(fields["endPoints"])
+    registration["features"] = by_name(fields["features"])
+    state.controllers.put(fields["controllerId"], registration, offset)
+    return None
+
+
+def _unregister_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Removes the registration. A controller that is not registered is no error."""
+    state.controllers.drop(fields["controllerId"])
+    return None
+
+
 HANDLERS: dict[str, Handler] = {
-    _REGISTRATION: _register,
-    "UNREGISTER_BROKER_RECORD": _unregister,
+    _BROKER: _register_broker,
+    "UNREGISTER_BROKER_RECORD": _unregister_broker,
     "FENCE_BROKER_RECORD": _fence,
     "UNFENCE_BROKER_RECORD": _unfence,
     "BROKER_REGISTRATION_CHANGE_RECORD": _change,
+    _CONTROLLER: _register_controller,
+    "UNREGISTER_CONTROLLER_RECORD": _unregister_controller,
 }
-KINDS = (EntityKind("broker", "brokers", _REGISTRATION),)
+BROKER = EntityKind("broker", "brokers", _BROKER)
+CONTROLLER = EntityKind("controller", "controllers", _CONTROLLER)

@@ -1,13 +1,11 @@
 """The health of a cluster, and what failures would take away: replica.health on rows of
-gold.metadata_history; and the capture that shows a cluster's newest state, and whether that state
-is complete."""
+gold.metadata_history."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,7 +18,8 @@ from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.past import WATCHED, Past, VisibleChange, look_back
-from replica.metadata.image import KINDS, entity_of, image_of
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import entity_of, image_of
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
@@ -84,8 +83,7 @@ WATCHED_ENTITIES = tuple(_TABLES)
 
 
 def told(look: _Row, history: Iterable[_Row]) -> Iterator[_Row]:
-    """The rows of JUDGEMENT of one cluster. look: of pipelines.gold.rules.health. history: rows of
-    HISTORY."""
+    """The rows of JUDGEMENT of one cluster. look: of health.looks. history: rows of HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
     assert what == STATE, "a cluster that is looked at has a state"
@@ -184,67 +182,3 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
             "end_offset": cluster.end_offset,
             "min_isr_unknown": unknown,
         }
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-_NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
-
-
-def looks(
-    status: Sequence[_Row], captures: Iterable[_Row], ranges: Iterable[_Row], epochs: Iterable[_Row]
-) -> Iterator[_Row]:
-    """A row about the newest state of a cluster; no row where the lake knows no state of it.
-
-    status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
-    gold.state_ranges and gold.leader_epoch_history.
-
-    The row has cluster_id, end_offset (of the state, exclusive), from_offset (where the replay that
-    gives it begins), is_whole (whether the agreed branch ends there), voters (node ids, of the
-    newest leader's epoch) and now_ms (the time of the log's last record). It names one capture by
-    node_id, directory_id, capture_id and source: the capture that reaches furthest into that state.
-    Where several reach as far, it is the newest of them, and then the one with the lowest node id.
-    """
-    known = max(ranges, key=itemgetter("to_offset"), default=None)
-    if known is None or not status:
-        return
-    end = known["to_offset"]
-    chosen = max(status, key=lambda row: _preference(row, end))
-    at = chosen["last_append_time"]
-    yield {
-        **{name: chosen[name] for name in _NAMES},
-        "source": _places(captures)[chosen["capture_id"]],
-        "end_offset": end,
-        "from_offset": known["from_offset"],
-        "is_whole": max(map(_agreed_end, status)) <= end,
-        "voters": _voters(epochs, end),
-        "now_ms": None if at is None else (at - _EPOCH) // timedelta(milliseconds=1),
-    }
-
-
-def _places(captures: Iterable[_Row]) -> dict[str, str]:
-    """The place from which each capture was first ingested."""
-    ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
-    return {row["capture_id"]: row["source"] for row in ordered}
-
-
-def _agreed_end(row: _Row) -> int:
-    """The end (exclusive) of the agreed branch in the capture's log or newest snapshot."""
-    return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
-
-
-def _preference(row: _Row, end: int) -> tuple[int, datetime, int, str]:
-    return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
-
-
-def _voters(epochs: Iterable[_Row], end: int) -> list[int]:
-    """The voters of the newest epoch below the end whose voters are known."""
-    named = [
-        row
-        for row in epochs
-        if row["voters"] and row["start_offset"] is not None and row["start_offset"] < end
-    ]
-    if not named:
-        return []
-    newest = max(named, key=lambda row: row["epoch"])
-    return sorted(voter["voter_id"] for voter in newest["voters"])

@@ -1,8 +1,10 @@
-"""A record's value -> MetadataRecord (Kafka: MetadataRecordSerde over AbstractApiMessageSerde).
+"""A record's value -> MetadataRecord, and back (Kafka: MetadataRecordSerde over
+AbstractApiMessageSerde).
 
 The value begins with an envelope of three unsigned varints: the frame version 1, the api key and
 the record's version. Then comes the record. replica.message.reader says where it is stricter than
-Kafka.
+Kafka. A decoded record gives back the bytes it came from, also where these are not the usual
+encoding.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from __future__ import annotations
 from functools import cache
 
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.message.primitives import Buffer
+from replica.message.primitives import Buffer, write_unsigned_varint
 from replica.message.reader import Notes, StructReader, left_over, read_varint, record_reader
 from replica.message.schema import RecordSchema
+from replica.message.writer import StructWriter, record_writer
 from replica.metadata.programs import by_key
 from replica.metadata.record import FRAME_VERSION, MetadataRecord, UnknownRecord
 
@@ -53,3 +56,29 @@ def _int16_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[
     if value > _MAX_INT16:
         raise CorruptDataError(f"{what} {value} is above {_MAX_INT16}", position)
     return value, end
+
+
+def encode(record: MetadataRecord | UnknownRecord) -> bytes:
+    """The value's bytes, with the envelope.
+
+    Raises CorruptDataError for a field whose value does not fit its type, such as a secret that
+    was redacted.
+    """
+    if record.original is not None:
+        return record.original
+    out = bytearray()
+    write_unsigned_varint(out, FRAME_VERSION)
+    write_unsigned_varint(out, record.api_key)
+    write_unsigned_varint(out, record.version)
+    if isinstance(record, UnknownRecord):
+        if isinstance(record.body, str):
+            raise CorruptDataError(f"{record.type} can't be encoded: its body was redacted")
+        return bytes(out) + record.body
+    write = _writers()[record.api_key, record.version]
+    write(out, record.fields, (), dict(record.unknown_tags))
+    return bytes(out)
+
+
+@cache
+def _writers() -> dict[tuple[int, int], StructWriter]:
+    return by_key(record_writer)

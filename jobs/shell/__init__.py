@@ -1,1 +1,0 @@
-"""What makes kraftlake easy to type in a shell."""

@@ -1,0 +1,93 @@
+"""What is set for a cluster: dynamic configs, feature levels, the next producer id, and how far the
+migration from ZooKeeper has come."""
+
+from __future__ import annotations
+
+from replica.metadata.image.kind import EntityKind, compact
+from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
+from replica.model.control import KRAFT_VERSION
+
+METADATA_VERSION = "metadata.version"
+
+
+def _set_config(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Sets or removes a dynamic config (Kafka: ConfigurationsDelta).
+
+    A null value removes the config; the empty text is a value. A topic or broker may have configs
+    before it exists, and an unregistered broker keeps its configs.
+    """
+    resource_type, resource, name = fields["resourceType"], fields["resourceName"], fields["name"]
+    key = resource_type, resource, name
+    if fields["value"] is None:
+        state.configs.drop(key)
+        if resource_type == TOPIC_RESOURCE:
+            state.topic_configs.get(resource, set()).discard(name)
+        return None
+    state.configs.put(key, fields["value"], offset)
+    if resource_type == TOPIC_RESOURCE:
+        state.topic_configs.setdefault(resource, set()).add(name)
+    return None
+
+
+def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Finalizes a feature's level (KIP-584; Kafka: FeaturesDelta).
+
+    Level 0 removes a feature, except for metadata.version. kraft.version is no feature of the
+    image: the Raft layer keeps it in a control record.
+    """
+    name, level = fields["name"], fields["featureLevel"]
+    if name == KRAFT_VERSION:
+        return None
+    if level == 0 and name != METADATA_VERSION:
+        state.features.drop(name)
+    else:
+        state.features.put(name, level, offset)
+    return None
+
+
+def _set_producer_id(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Sets the next producer id that a broker will get (KIP-730; Kafka: ProducerIdsDelta). An id
+    below 0 means that there is none."""
+    if fields["nextProducerId"] < 0:
+        state.producer_ids.drop("")
+    else:
+        state.producer_ids.put("", fields["nextProducerId"], offset)
+    return None
+
+
+def _set_migration(state: State, offset: int, fields: Fields) -> Refused | None:
+    """Sets how far the migration from ZooKeeper is (KIP-866; Kafka 3.4 to 3.9: FeaturesDelta)."""
+    state.zk_migration.put("", fields["zkMigrationState"], offset)
+    return None
+
+
+def _config_fields(key: tuple[int, str, str], value: str) -> dict[str, object]:
+    return {"resourceType": key[0], "resourceName": key[1], "name": key[2], "value": value}
+
+
+def _producer_fields(_: str, next_id: int) -> dict[str, object]:
+    """The broker that asked last is not part of the state: a snapshot names broker -1 and epoch
+    -1."""
+    return {"brokerId": -1, "brokerEpoch": -1, "nextProducerId": next_id}
+
+
+HANDLERS: dict[str, Handler] = {
+    "CONFIG_RECORD": _set_config,
+    "FEATURE_LEVEL_RECORD": _set_level,
+    "PRODUCER_IDS_RECORD": _set_producer_id,
+    "ZK_MIGRATION_STATE_RECORD": _set_migration,
+}
+CONFIG = EntityKind("config", "configs", "CONFIG_RECORD", _config_fields, compact)
+FEATURE = EntityKind(
+    "feature",
+    "features",
+    "FEATURE_LEVEL_RECORD",
+    lambda name, level: {"name": name, "featureLevel": level},
+)
+PRODUCER_IDS = EntityKind("producer_ids", "producer_ids", "PRODUCER_IDS_RECORD", _producer_fields)
+ZK_MIGRATION = EntityKind(
+    "zk_migration_state",
+    "zk_migration",
+    "ZK_MIGRATION_STATE_RECORD",
+    lambda _, reached: {"zkMigrationState": reached},
+)

@@ -1,0 +1,92 @@
+"""Whether what clients have read of one log was committed, judged by the log that is there in the
+end.
+
+A session is one client that reads on from offset to offset, of any replica, also of one that lags:
+reads needn't be newest. But what it has read must be a part of the log in the end, without a gap
+and without a repetition; a committed offset never holds anything else later. Nothing is read above
+the high watermark of the replica that gives it, and no append is read before it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A batch: its offsets (the end is exclusive), and a digest of all its bytes."""
+
+    base_offset: int
+    end_offset: int
+    digest: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.base_offset} to {self.end_offset}"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one answer gave a session. node: who gave it, and as what (a label). start: the offset
+    that was asked for. ended: s of the clock of the appends. high_watermark: as the answer tells
+    it (exclusive)."""
+
+    session: str
+    node: str
+    start: int
+    ended: float
+    high_watermark: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Appended:
+    """An append that is in the log, and when it began."""
+
+    value: str
+    began: float
+
+
+def contradictions_of_reads(
+    reads: Sequence[Read], log: Sequence[Piece], appends: Mapping[int, Appended]
+) -> list[str]:
+    """A sentence for each that contradicts it. reads: those of one session in their order. log: all
+    batches that are committed in the end. appends: by their offsets in the log."""
+    return [*_of_the_log(reads, log), *_on_and_on(reads), *_in_time(reads, appends)]
+
+
+def _of_the_log(reads: Sequence[Read], log: Sequence[Piece]) -> Iterator[str]:
+    known = {piece.base_offset: piece for piece in log}
+    for read in reads:
+        for piece in read.pieces:
+            where = f"session {read.session} read {piece.place} of {read.node}"
+            if piece.base_offset not in known:
+                yield f"{where}, and the log has no batch that begins there"
+            elif known[piece.base_offset] != piece:
+                yield f"{where}, and the log has another batch there"
+            if piece.end_offset > read.high_watermark:
+                yield f"{where}, above the high watermark {read.high_watermark}"
+
+
+def _on_and_on(reads: Sequence[Read]) -> Iterator[str]:
+    ends: dict[str, int] = {}
+    for read in reads:
+        end = ends.get(read.session, read.start)
+        for piece in read.pieces:
+            where = f"session {read.session} read {piece.place} of {read.node}"
+            if piece.base_offset < end:
+                yield f"{where}, and had read up to {end}: it went back"
+            if piece.base_offset > end:
+                yield f"{where}, and had read up to {end}: it left something out"
+            end = piece.end_offset
+        ends[read.session] = end
+
+
+def _in_time(reads: Sequence[Read], appends: Mapping[int, Appended]) -> Iterator[str]:
+    for read in reads:
+        for piece in read.pieces:
+            for offset in range(piece.base_offset, piece.end_offset):
+                found = appends.get(offset)
+                if found is not None and read.ended < found.began:
+                    yield f"session {read.session} read {found.value} before its append began"

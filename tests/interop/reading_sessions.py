@@ -1,0 +1,160 @@
+"""Clients that read a quorum's log while it is under faults, and keep what each answer gave them.
+
+A reader of kraftlake's replicas is a consumer, which leader and followers serve. Kafka's
+controllers serve no consumers: of these a reader is an observer without an id, which the leader
+alone answers, and takes nothing above the high watermark. Who leads is told by the disks, so a node
+that was cut off may be asked for as long as its own disk calls it the leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from replica.errors import KraftlakeError
+from replica.format.segment import LocatedBatch, scan
+from replica.model.kafka_errors import ErrorCode
+from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
+from replica.wire.apis.fetching import FETCH
+from replica.wire.client import ClientConfig, Connection
+from replica.wire.schema import Message
+from tests.interop.kraftlake_quorum import CLUSTER_ID
+from tests.interop.mixed_quorum import OURS
+from tests.interop.partitioned_quorum import Node, PartitionedQuorum
+from tests.interop.read_history import Piece, Read
+
+READERS = 3
+_PAUSE_S = 0.05
+_TIMEOUT_S = 3.0
+_OF_THE_LEADER = 0.4
+"""In so many of the reads the newest leader is asked, otherwise any node."""
+_ANEW = 0.03
+"""After so many of the reads a session ends, and the next one reads from the beginning."""
+_MAX_WAIT_MS = 100
+_MAX_BYTES = 64 * 1024
+"""Of an answer: small, so that a session that reads from the beginning goes on over a fault."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next offset to read, and the epoch of the batch before it."""
+
+    offset: int = 0
+    epoch: int = 0
+
+
+@dataclass
+class Readers:
+    """history: all answers that gave something, of any session. refused: how many gave an error, or
+    nothing because none came."""
+
+    quorum: PartitionedQuorum
+    seed: int
+    history: list[Read] = field(default_factory=list)
+    refused: int = 0
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def live(self, reader_id: int) -> None:
+        asyncio.run(self._read(reader_id))
+
+    def end(self) -> None:
+        self._is_over.set()
+
+    async def _read(self, reader_id: int) -> None:
+        choice, number, position = random.Random(f"{self.seed} reads {reader_id}"), 0, Position()
+        while not self._is_over.is_set():
+            leader = self.quorum.newest_election()[1]
+            node = self.quorum.nodes.get(leader)
+            if node is None or choice.random() > _OF_THE_LEADER:
+                node = choice.choice(list(self.quorum.nodes.values()))
+            try:
+                answer = await _fetched(node, position)
+            except KraftlakeError:
+                answer = None
+            if answer is None:
+                self.refused += 1
+            else:
+                session = f"{reader_id}-{number}"
+                position = self._keep(session, node, position, answer)
+            if choice.random() < _ANEW:
+                number, position = number + 1, Position()
+            await asyncio.sleep(_PAUSE_S)
+
+    def _keep(self, session: str, node: Node, position: Position, answer: Message) -> Position:
+        """The position after what the answer gave."""
+        ended, end = time.monotonic(), int(answer["highWatermark"])
+        role = "leader" if node.election[1] == node.node_id else "follower"
+        data = bytes(answer["records"] or b"")
+        pieces = []
+        for batch in scan(data).batches:
+            header = batch.header
+            if node.kind != OURS and header.next_offset > end:
+                break  # what Kafka's leader gives its observers isn't all committed
+            pieces.append(_piece(data, batch))
+            epoch = header.leader_epoch
+        if not pieces:
+            return position
+        label = f"{node.kind}'s {role}, node {node.node_id}"
+        self.history.append(Read(session, label, position.offset, ended, end, tuple(pieces)))
+        return Position(pieces[-1].end_offset, epoch)
+
+
+def pieces_of(log: bytes) -> list[Piece]:
+    """All batches of whole segments."""
+    return [_piece(log, batch) for batch in scan(log).batches]
+
+
+def _piece(data: bytes, batch: LocatedBatch) -> Piece:
+    raw = data[batch.position : batch.position + batch.header.size_bytes]
+    digest = hashlib.sha256(raw).hexdigest()[:16]
+    return Piece(batch.header.base_offset, batch.header.next_offset, digest)
+
+
+async def _fetched(node: Node, position: Position) -> Message | None:
+    """The partition of the answer; None where that is an error, or tells something else than
+    records."""
+    asked: Message = {
+        "partition": 0,
+        "fetchOffset": position.offset,
+        "partitionMaxBytes": _MAX_BYTES,
+    }
+    request: Message = {"replicaId": -1, "maxWaitMs": _MAX_WAIT_MS, "minBytes": 1}
+    if node.kind != OURS:
+        request["clusterId"] = CLUSTER_ID
+        asked["currentLeaderEpoch"] = node.election[0]
+        asked["lastFetchedEpoch"] = position.epoch
+    request["maxBytes"] = _MAX_BYTES
+    request["topics"] = [
+        {"topic": METADATA_TOPIC, "topicId": METADATA_TOPIC_ID, "partitions": [asked]}
+    ]
+    config = ClientConfig(timeout_s=_TIMEOUT_S)
+    connection = await Connection.connect("127.0.0.1", node.advertised, config)
+    try:
+        answer = (await connection.call(FETCH, request)).message
+    finally:
+        await connection.close()
+    if answer["errorCode"]:
+        return None
+    (found,) = answer["responses"][0]["partitions"]
+    return found if found["errorCode"] == ErrorCode.NONE else None
+
+
+@contextmanager
+def reading(quorum: PartitionedQuorum, seed: int) -> Iterator[Readers]:
+    """Readers in threads of their own; all reads have ended behind it."""
+    readers = Readers(quorum, seed)
+    threads = [threading.Thread(target=readers.live, args=(each,)) for each in range(READERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield readers
+    finally:
+        readers.end()
+        for thread in threads:
+            thread.join()
