@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.check.directory import DirectoryFacts
-from replica.check.newest import cluster_id_of, is_among, tells_newest
-from replica.check.role import stated_voters
+from replica.check.newest import cluster_id_of, is_among, newest_directories, stated_voters
 from replica.history.voters import is_voter
 from replica.model.voters import VoterKeys
 
 
 @dataclass(frozen=True, slots=True)
 class LookedAtQuorum:
-    """The quorum of one cluster in a group of directories. voters: as role.stated_voters, of the
+    """The quorum of one cluster in a group of directories. voters: as stated_voters, of the
     directory whose log an election would prefer. missing: the voters whose directory is not in the
     group. nodes: the node ids of the cluster's directories in the group."""
 
@@ -28,7 +27,7 @@ class LookedAtQuorum:
 def looked_at_quorums(group: Sequence[DirectoryFacts]) -> tuple[LookedAtQuorum, ...]:
     """The quorum of each cluster, in the order of the directories. A cluster whose id or voters no
     file tells is left out."""
-    telling = tells_newest([facts.examined for facts in group])
+    telling = newest_directories([facts.examined for facts in group])
     chosen = [facts for facts in group if is_among(facts.examined, telling)]
     quorums = (_quorum(facts, group) for facts in chosen)
     return tuple(quorum for quorum in quorums if quorum is not None)
