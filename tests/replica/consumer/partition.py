@@ -165,10 +165,7 @@ class Partition:
             node.high_watermark,
             node.leaders_high_watermark,
             offset,
-            node.epoch,
-            ask.leader_epoch,
         )
-        assert not isinstance(decision, ErrorCode)
         facts = {"high_watermark": node.high_watermark, "log_start": node.log_start}
         if isinstance(decision, OutOfRange):
             return Fetched(ErrorCode.OFFSET_OUT_OF_RANGE, **facts)
