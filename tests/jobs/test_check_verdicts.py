@@ -13,6 +13,12 @@ from tests.jobs.conftest import Kraftlake
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 DYNAMIC_ID, STATIC_ID = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 METADATA = "__cluster_metadata-0"
+VOTERS = [
+    {"node_id": 1, "directory_id": "w1rJ2UULXXXZu6RS0Vk1kg"},
+    {"node_id": 2, "directory_id": "vVWAweqkRhqksC9dk42J8Q"},
+    {"node_id": 3, "directory_id": "YabyXINkS7WFoc_9PzSg0w"},
+]
+"""The voters of the recorded dynamic quorum at its end."""
 
 
 @pytest.fixture
@@ -115,6 +121,9 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
             }
         ],
         "health": [],
+        "quorums": [
+            {"cluster_id": DYNAMIC_ID, "voters": VOTERS, "not_checked": VOTERS},
+        ],
     }
 
 
