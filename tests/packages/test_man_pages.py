@@ -32,7 +32,7 @@ def test_every_command_has_a_page_that_its_group_names(pages: dict[str, str]) ->
 def test_a_page_has_the_options_examples_and_exit_codes_of_the_help(pages: dict[str, str]) -> None:
     page = pages["kraftlake-check.1"]
     assert r"\fB\-\-fail\-on S\fR" in page
-    assert "kraftlake check /var/kafka/metadata\n" in page
+    assert "kraftlake check node1/ node2/ node3/\n" in page
     assert ".SH EXIT CODES\n0 no finding of the severity" in page
 
 
