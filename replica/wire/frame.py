@@ -10,9 +10,11 @@ from replica.message.primitives import Buffer
 
 _SIZE_BYTES = 4
 _RECEIVED_BYTES = 64 * 1024
+_JOINED_BYTES = 64 * 1024
+"""Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
-"""Larger than _RECEIVED_BYTES because each part that is sent costs a round of the event loop. What
-the socket doesn't take at once is copied by asyncio, at most so many bytes for a connection."""
+"""The largest part. Each part costs a round of the event loop. asyncio copies what the socket does
+not take at once, at most a part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -89,20 +91,19 @@ async def send(
 
 
 def _parts(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
-    """The bytes of the pieces in parts of at most _SENT_BYTES. Small pieces share a part, because
-    each part is a call of the system, and may wake the reader."""
+    """The bytes of the pieces in parts of at most _SENT_BYTES. Small pieces are copied into one
+    part, because each part is a call of the system and may wake the reader. Of a large piece, no
+    more than its last _JOINED_BYTES are copied."""
     joined = bytearray()
     for piece in pieces:
         view = memoryview(piece)
-        if len(joined) + len(view) <= _SENT_BYTES:
-            joined += view
-            continue
-        if joined:
+        if joined and len(joined) + len(view) > _JOINED_BYTES:
             yield joined
-        whole = len(view) - len(view) % _SENT_BYTES
-        for at in range(0, whole, _SENT_BYTES):
-            yield view[at : at + _SENT_BYTES]
-        joined = bytearray(view[whole:])
+            joined = bytearray()
+        while len(view) > _JOINED_BYTES:
+            yield view[:_SENT_BYTES]
+            view = view[_SENT_BYTES:]
+        joined += view
     if joined:
         yield joined
 
