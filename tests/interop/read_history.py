@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tests.interop.append_history import Append
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -28,9 +30,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Read:
-    """What one answer gave a session. node: who gave it, and as what (a label). start: the offset
-    that was asked for. ended: s of the clock of the appends. high_watermark: as the answer tells
-    it (exclusive)."""
+    """What one answer gave a session. node: a label of the node that answered, with its role. start:
+    the offset that was asked for. ended: when the answer had come, in s of the appends' clock.
+    high_watermark: that of the answer (exclusive)."""
 
     session: str
     node: str
@@ -40,19 +42,12 @@ class Read:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True)
-class Appended:
-    """An append that is in the log, and when it began."""
-
-    value: str
-    began: float
-
-
 def contradictions_of_reads(
-    reads: Sequence[Read], log: Sequence[Piece], appends: Mapping[int, Appended]
+    reads: Sequence[Read], log: Sequence[Piece], appends: Mapping[int, Append]
 ) -> list[str]:
-    """A sentence for each that contradicts it. reads: those of one session in their order. log: all
-    batches that are committed in the end. appends: by their offsets in the log."""
+    """A sentence for each read that contradicts the log. reads: those of one session in their
+    order. log: all batches that are committed in the end. appends: the clients' appends by their
+    offsets in the log."""
     return [*_of_the_log(reads, log), *_on_and_on(reads), *_in_time(reads, appends)]
 
 
@@ -83,7 +78,7 @@ def _on_and_on(reads: Sequence[Read]) -> Iterator[str]:
         ends[read.session] = end
 
 
-def _in_time(reads: Sequence[Read], appends: Mapping[int, Appended]) -> Iterator[str]:
+def _in_time(reads: Sequence[Read], appends: Mapping[int, Append]) -> Iterator[str]:
     for read in reads:
         for piece in read.pieces:
             for offset in range(piece.base_offset, piece.end_offset):

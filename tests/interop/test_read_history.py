@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.interop.read_history import Appended, Piece, Read, contradictions_of_reads
+from tests.interop.append_history import Append, Outcome
+from tests.interop.read_history import Piece, Read, contradictions_of_reads
 
 LOG = (Piece(0, 1, "a"), Piece(1, 4, "b"), Piece(4, 5, "c"), Piece(5, 9, "d"))
-APPENDS = {4: Appended("x", 10.0)}
+APPENDS = {4: Append("x", 10.0, 11.0, Outcome.ACKNOWLEDGED)}
 
 
 def read(start: int, *pieces: Piece, session: str = "1", ended: float = 20.0, hw: int = 9) -> Read:
