@@ -130,7 +130,7 @@ class Rounds:
 
     def judge(self, readers: Readers) -> int:
         """All end; the records (exclusive end) that all of them hold alike. AssertionError where
-        logs differ, the appends are not linearizable, or something was read that is not so."""
+        logs differ, the appends are not linearizable, or a read contradicts the log."""
         end = self.quorum.wait_for_all()
         for node in self.quorum.nodes.values():
             node.kill()
@@ -156,7 +156,7 @@ def _all_ways(quorum: PartitionedQuorum) -> frozenset[Way]:
 
 
 def _read_by(readers: Readers) -> str:
-    """Sessions, and the records read of each kind of node in each role."""
+    """How many sessions there were, and how many records each kind of node gave in each role."""
     sessions = {read.session for read in readers.history}
     counts: Counter[str] = Counter()
     for read in readers.history:

@@ -30,9 +30,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Read:
-    """What one answer gave a session. node: a label of the node that answered, with its role. start:
-    the offset that was asked for. ended: when the answer had come, in s of the appends' clock.
-    high_watermark: that of the answer (exclusive)."""
+    """What one answer gave a session. node: a label of the node that answered, with its role.
+    start: the offset that was asked for. ended: when the answer had come, in s of the appends'
+    clock. high_watermark: that of the answer (exclusive)."""
 
     session: str
     node: str

@@ -33,9 +33,9 @@ READERS = 3
 _PAUSE_S = 0.05
 _TIMEOUT_S = 3.0
 _OF_THE_LEADER = 0.4
-"""In so many of the reads the newest leader is asked, otherwise any node."""
+"""The share of the reads that ask the newest leader. The other reads ask any node."""
 _ANEW = 0.03
-"""After so many of the reads a session ends, and the next one reads from the beginning."""
+"""The share of the reads after which a session ends. The next session reads from offset 0."""
 _MAX_WAIT_MS = 100
 _MAX_BYTES = 64 * 1024
 """Of an answer: small, so that a session that reads from the beginning goes on over a fault."""
@@ -51,8 +51,8 @@ class Position:
 
 @dataclass
 class Readers:
-    """history: all answers that gave something, of any session. refused: how many gave an error, or
-    nothing because none came."""
+    """history: the answers with batches, of all sessions. refused: how many requests got an error
+    or no answer."""
 
     quorum: PartitionedQuorum
     seed: int
@@ -87,7 +87,7 @@ class Readers:
             await asyncio.sleep(_PAUSE_S)
 
     def _keep(self, session: str, node: Node, position: Position, answer: Message) -> Position:
-        """The position after what the answer gave."""
+        """Keep the answer's batches. Returns the position after them."""
         ended, end = time.monotonic(), int(answer["highWatermark"])
         role = "leader" if node.election[1] == node.node_id else "follower"
         data = bytes(answer["records"] or b"")
@@ -106,7 +106,7 @@ class Readers:
 
 
 def pieces_of(log: bytes) -> list[Piece]:
-    """All batches of whole segments."""
+    """All batches in the bytes of whole segments."""
     return [_piece(log, batch) for batch in scan(log).batches]
 
 
@@ -117,8 +117,7 @@ def _piece(data: bytes, batch: LocatedBatch) -> Piece:
 
 
 async def _fetched(node: Node, position: Position) -> Message | None:
-    """The partition of the answer; None where that is an error, or tells something else than
-    records."""
+    """The answer's partition; None where that, or the whole answer, has an error."""
     asked: Message = {
         "partition": 0,
         "fetchOffset": position.offset,
@@ -147,7 +146,7 @@ async def _fetched(node: Node, position: Position) -> Message | None:
 
 @contextmanager
 def reading(quorum: PartitionedQuorum, seed: int) -> Iterator[Readers]:
-    """Readers in threads of their own; all reads have ended behind it."""
+    """Readers, each in a thread of its own. All of them have ended when the block is left."""
     readers = Readers(quorum, seed)
     threads = [threading.Thread(target=readers.live, args=(each,)) for each in range(READERS)]
     for thread in threads:

@@ -4,15 +4,16 @@
 
 It records quorums of three and of five of Kafka's controllers while faults strike, and one of three
 that is asked what no node asks; then the same of three whose voters are static, and one that is
-asked about kraft.version. It keeps the traces
-in build/conformance, judges them all, and with --write makes the page's tables anew. Recording
-needs Java and the network once. --judge judges what the last recording has left, without Java.
+asked about kraft.version. It keeps the traces in build/conformance, judges them all, and with
+--write makes the page's tables anew. Recording needs Java and the network once. --judge judges what
+the last recording has left, without Java.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.interop.conformance.exchanges import load
@@ -34,7 +35,6 @@ _PROBES = {
     "three voters, probes": ("probes-3", Voters(3)),
     "three static voters, probes": ("probes-static", Voters(3, are_static=True)),
 }
-
 _FEATURES = {"three static voters, kraft.version": ("features-static", Voters(3, are_static=True))}
 
 
@@ -61,15 +61,12 @@ def main() -> None:
 
 def _record(seeds: range, within_s: float) -> None:
     _KEPT.mkdir(parents=True, exist_ok=True)
-    for file, voters in _FAULTS.values():
-        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
-            record_faults(Path(folder), _path(file), voters, seeds, within_s)
-    for file, voters in _PROBES.values():
-        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
-            record_probes(Path(folder), _path(file), voters)
-    for file, _ in _FEATURES.values():
-        with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
-            record_features(Path(folder), _path(file))
+    under_faults = partial(record_faults, seeds=seeds, within_s=within_s)
+    kinds = ((_FAULTS, under_faults), (_PROBES, record_probes), (_FEATURES, record_features))
+    for recordings, record in kinds:
+        for file, voters in recordings.values():
+            with tempfile.TemporaryDirectory(prefix="kraftlake-conformance-") as folder:
+                record(Path(folder), _path(file), voters)
 
 
 def _path(file: str) -> Path:

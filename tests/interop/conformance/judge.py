@@ -87,8 +87,9 @@ def _verdict(trace: Trace, case: Case) -> Verdict:
 
 
 def _with_learned(trace: Trace, exchange: Exchange, state: State) -> Iterator[State]:
-    """For a request about kraft.version: the state with the voters that have told this leader their
-    directory and versions, and with those too that it may just be hearing."""
+    """The states in which a request is judged. A request about kraft.version also depends on the
+    voters that have told the leader their directory and versions: those whose message was answered
+    before the request, and perhaps those too that had sent one before the request was answered."""
     role = state.role
     if not isinstance(exchange.request, UpdateFeaturesRequest) or not isinstance(role, Leader):
         yield state

@@ -28,9 +28,9 @@ _SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 5_000}
 """Small, so that a node that begins anew fetches a snapshot."""
 _BOOTSTRAP = "00000000000000000000-0000000000.checkpoint"
 _STARTS = 10
-"""Of a process that may end itself."""
+"""How often a process is started that may end itself."""
 _HEARS_WITHIN_S = 15.0
-"""So long a new leader is asked while a voter is away."""
+"""How long a new leader is asked while a voter is away."""
 _ENDS_WITHIN_S = 5.0
 """A process of Kafka's that a request ends has ended by then."""
 
@@ -82,10 +82,10 @@ def record_probes(folder: Path, trace: Path, voters: Voters) -> None:
                 _wait_for_answers(quorum.nodes[follower])
 
 
-def record_features(folder: Path, trace: Path) -> None:
+def record_features(folder: Path, trace: Path, voters: Voters) -> None:
     """Static voters are asked about kraft.version: by the leader and a follower, by a new leader
     that hasn't heard of all voters yet, and again once they are dynamic."""
-    with _recorded(folder, trace, Voters(3, are_static=True)) as (quorum, _):
+    with _recorded(folder, trace, voters) as (quorum, _):
         _ask_about_features(quorum)
         epoch, leader_id = quorum.newest_election()
         quorum.nodes[leader_id].kill()

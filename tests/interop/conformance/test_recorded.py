@@ -3,8 +3,7 @@
 tests/golden/rpcs: `faults-3` is a quorum of three under faults, `probes-3` one that was asked what
 no node asks; so are `faults-static` and `probes-static`, whose voters were named by
 controller.quorum.voters (kraft.version 0). `features-static` was asked about kraft.version before
-and after these became dynamic. `python -m tests.interop.conformance` records longer
-ones.
+and after these became dynamic. `python -m tests.interop.conformance` records longer ones.
 """
 
 from __future__ import annotations
