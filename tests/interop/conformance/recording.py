@@ -93,7 +93,7 @@ def record_features(folder: Path, trace: Path, voters: Voters) -> None:
         until = time.monotonic() + _HEARS_WITHIN_S
         while time.monotonic() < until:
             newer, leads = quorum.newest_election()
-            if newer > epoch and leads != leader_id:
+            if newer > epoch and leads not in (NO_NODE, leader_id):
                 ask(quorum.nodes[leads].advertised, to_one)
             time.sleep(0.3)
         quorum.start_again(quorum.nodes[leader_id])
