@@ -4,7 +4,8 @@
     python -m tests.replica.simulate.compiled tests.bench.simulate --seeds 50
     python -m tests.replica.simulate.compiled tests.replica.simulate.campaign --minutes 60 --write
 
-build/simulator is a copy of replica/, which nothing else looks into. `build` compiles the modules
-on the way of an event in it; `values` writes out their value classes first, because mypyc compiles
-a dataclass, but leaves its __init__, __eq__ and __hash__ to Python.
+build/simulator is a copy of replica/, which nothing else looks into. In this copy, `build` compiles
+the modules that run in an event of the simulator. Before that, `values` writes out their
+dataclasses as plain classes, because mypyc leaves a dataclass's __init__, __eq__ and __hash__ to
+Python.
 """

@@ -2,10 +2,10 @@
 
     python -m tests.replica.simulate.compiled.build [--folder FOLDER]
 
-It needs a C compiler and Python's headers, 2 GB of memory and two minutes of one core. The copy
-holds the compiled module beside each source; Python imports the former. What mypyc 2.4 compiles
-wrongly in the sources is mended on the way (see `values`), or is written otherwise in the source: a
-lambda as a generator's default, `in (*several, one)`, a named slice of bytes.
+It needs a C compiler and Python's headers, 2 GB of memory and two minutes of one core. In the copy,
+a compiled module lies beside its source, and Python imports the compiled one. mypyc 2.4 compiles
+some phrases wrongly. `values` rewrites most of them in the copy. The sources themselves avoid the
+others: a lambda as a generator's default, `in (*several, one)`, a named slice of bytes.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ HOT = (
     "replica/metadata/*reader.py", "replica/metadata/record.py", "replica/metadata/writer.py",
     "replica/metadata/image/*.py",
 )  # fmt: skip
-"""The modules to compile: those on the way of an event."""
+"""The modules to compile: those that run in an event of the simulator."""
 _COLD = (
     "__init__.py", "directory_lock.py", "guided.py", "json_text.py", "kafka_errors.py",
     "variant_reader.py",
 )  # fmt: skip
-"""Modules that no event needs; and ErrorCode, an IntEnum, of which mypyc 2.4 makes wrong C."""
+"""Files that stay Python: modules that no event needs, and that of ErrorCode, an IntEnum, of which
+mypyc 2.4 makes wrong C."""
 _STAMP = "made-from"
 _CONFIG = "[mypy]\nignore_errors = True\nfollow_imports = silent\n"
-"""What was written out isn't checked again."""
+"""mypyc runs mypy, which needn't check again what was checked before it was written out."""
 _FLAGS = "-w -Wno-misleading-indentation"
 """With its warnings gcc spends most of its time on the indentation of mypyc's C."""
 _SETUP = """from setuptools import setup

@@ -18,15 +18,17 @@ _HEAD = f"from typing import Any as _Any\n{_UNSET}: _Any = object()\n"
 _REDUCED = """def __reduce__(self):
     return ({name}, tuple([getattr(self, name) for name in self.__dataclass_fields__]))
 """
-"""How another process gets a frozen value: a compiled one can't be filled after it was made."""
+"""How pickle makes a frozen value in another process: by default it sets the fields of a value that
+is made already, and a compiled frozen value refuses that."""
 _MEMORYVIEW = "from builtins import memoryview\n"
-"""mypyc 2.4 looks for the type of a field of a named tuple among the module's names alone."""
+"""mypyc 2.4 looks for the type of a named tuple's field among the names of the module alone."""
 
 
 @dataclass
 class Field:
-    """A field. default: of the parameter. made_by: the call that makes the default anew; None for
-    none. The others are dataclasses.field's."""
+    """A field of a dataclass, in pieces of source. default: the parameter's default value, if there
+    is one. made_by: the call that makes a new default for each instance, if there is one. The
+    other attributes are those of dataclasses.field."""
 
     name: str
     annotation: str
@@ -45,24 +47,26 @@ class Field:
 
     @property
     def argument(self) -> str:
-        """The field's value for a parameter of the same name."""
+        """What __init__ sets the field to."""
         if self.made_by is None:
             return self.name
         return f"{self.made_by} if {self.name} is {_UNSET} else {self.name}"
 
     @property
     def replaced(self) -> str:
-        """The argument with which `replaced_` calls the constructor."""
+        """The argument by which `replaced_` hands the field to the constructor."""
         value = f"self.{self.name} if {self.name} is {_UNSET} else {self.name}"
         return f"{self.name}={value}" if self.kw_only else value
 
 
 Known = dict[str, list[Field]]
-"""The fields of the dataclasses that were seen, by the class's name, for those that extend one."""
+"""The fields of each dataclass that was seen, by the class's name: a class that extends a dataclass
+has these fields too."""
 
 
 def written_out(source: str, known: Known) -> str:
-    """A module's source with its dataclasses, but not KEPT, written out. Adds them to `known`."""
+    """A module's source with its dataclasses written out, except those in KEPT. Adds the fields of
+    these dataclasses to `known`."""
     tree = ast.parse(source)
     found = False
     for node in tree.body:
@@ -82,7 +86,8 @@ def written_out(source: str, known: Known) -> str:
 
 
 def _taken_options(node: ast.ClassDef) -> dict[str, bool] | None:
-    """Remove the decorator, and return its arguments; None for a class that has none."""
+    """Remove the decorator @dataclass from a class. Returns the decorator's arguments, or None if
+    the class has no such decorator."""
     for each in node.decorator_list:
         called = each.func if isinstance(each, ast.Call) else each
         if isinstance(called, ast.Name) and called.id == "dataclass":
@@ -93,7 +98,7 @@ def _taken_options(node: ast.ClassDef) -> dict[str, bool] | None:
 
 
 def _after_future(tree: ast.Module) -> int:
-    """Where a module's own statements begin."""
+    """The index of the first statement behind the module's `from __future__ import`."""
     return 1 + next(
         index
         for index, node in enumerate(tree.body)
@@ -102,10 +107,15 @@ def _after_future(tree: ast.Module) -> int:
 
 
 class _Phrases(ast.NodeTransformer):
-    """replace(value, ...) as value.replaced_(...). A | B in isinstance as (A, B), because mypyc
-    makes the union anew at each call. `case _ as name` as `case name`, in which mypyc 2.4 sets the
-    name. (one,) = several() as (one,) = tuple(several()), for else mypyc 2.4 takes an error of an
-    iterator for its end."""
+    """Rewrites four kinds of phrases:
+
+    - replace(value, ...) becomes value.replaced_(...).
+    - isinstance(value, A | B) becomes isinstance(value, (A, B)): mypyc makes the union anew at each
+      call.
+    - `case _ as name` becomes `case name`: mypyc 2.4 doesn't set the name in the first.
+    - (one,) = several() becomes (one,) = tuple(several()): in the first, mypyc 2.4 takes an error
+      of the iterator for its end.
+    """
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         self.generic_visit(node)
@@ -142,7 +152,7 @@ def _members(union: ast.expr) -> Iterator[ast.expr]:
 
 
 class _Settings(ast.NodeTransformer):
-    """object.__setattr__(self, "name", value) as self.name = value."""
+    """object.__setattr__(self, "name", value) becomes self.name = value."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         call = node.value
@@ -193,7 +203,8 @@ def _field(node: ast.AnnAssign, kw_only: bool) -> Field:
 
 
 def _set_default(field: Field, value: ast.expr | None) -> None:
-    """mypyc 2.4 fails for a lambda as default, so that is made in the constructor."""
+    """Set the field's default. mypyc 2.4 fails for a lambda as a parameter's default, so the
+    constructor makes that."""
     if value is None:
         return
     has_lambda = any(isinstance(each, ast.Lambda) for each in ast.walk(value))
