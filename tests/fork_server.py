@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from jobs import cli
 
 MOST_BYTES = 1 << 17
-"""Of a request."""
+"""How many bytes a request may have."""
 _MODULES = (
     "jobs.directories.check",
     "jobs.directories.recover",
@@ -43,16 +43,16 @@ _RIGHTS_OF_ROOT = 0b1110
 
 
 class Request(NamedTuple):
-    """A command to run. wanted: a tests.forked.Wanted as JSON. files: its standard input, output
-    and error, and where its end is told."""
+    """A command to run. wanted: a tests.forked.Wanted as JSON. files: the command's standard input,
+    output and error, and the socket to which this process writes the command's id and its end."""
 
     wanted: dict[str, Any]
     files: list[int]
 
 
 def _serve(asked_at: socket.socket) -> Request:
-    """Forks for every request. Returns in the forked process. This process ends once nobody can ask
-    any more."""
+    """Forks for every request. Only the forked process returns. The server itself ends when the
+    socket has no other end any more."""
     ended, on_end = os.pipe2(os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(on_end)
@@ -92,7 +92,8 @@ def _tell_ends(told_at: dict[int, int]) -> None:
 
 
 def _become(request: Request) -> None:
-    """Gives this process what a process that was started for the request would have."""
+    """Gives the forked process what a newly started one would have: its standard streams, folder,
+    environment, limits and rights."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for place, file in enumerate(request.files[:3]):
@@ -116,7 +117,7 @@ def _become(request: Request) -> None:
 
 
 def _text(file: int, mode: str, errors: str) -> Any:
-    """A standard stream, as Python makes it: stderr, and a terminal, are written line by line."""
+    """A standard stream as Python makes it, which writes line by line to stderr or a terminal."""
     buffering = 1 if file == 2 or os.isatty(file) else -1
     return open(file, mode, buffering, "utf-8", errors, closefd=False)
 

@@ -28,17 +28,17 @@ _WITHOUT_THREADS = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""Variables of the server alone, whose imports would start threads, which a fork loses."""
+"""Variables of the server alone. Without them its imports start threads, which a fork loses."""
 _PIPE_BYTES = 1 << 16
-"""What a pipe takes while nobody reads it."""
+"""How many bytes a pipe takes while nobody reads from it."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """arguments: behind `kraftlake`. variables: the whole environment. limits: resource, soft and
-    hard limit of each, as setrlimit(2) takes them. is_bound_by_modes: whether the modes of files
-    hold for it although root starts it. opened_to: a file that is told of each path that it
-    opens."""
+    """arguments: those behind `kraftlake`. variables: the whole environment. limits: for each
+    resource its number, soft and hard limit, as setrlimit(2) takes them. is_bound_by_modes: whether
+    the modes of files hold for the process also if root starts it. opened_to: a file into which
+    the process writes each path that it opens."""
 
     arguments: tuple[str, ...]
     folder: str
@@ -89,14 +89,14 @@ class Forked:
         return self.returncode
 
     def _number(self) -> int:
-        """What the server tells next: first the process's id, then how it ended."""
+        """The next number from the server: first the process's id, then its exit code."""
         told = self._told.recv(32)
         assert told, "the server of forks has ended"
         return int(told)
 
 
 def completed(wanted: Wanted, text: str, within_s: float) -> subprocess.CompletedProcess[str]:
-    """What subprocess.run returns of a process with `text` as its standard input."""
+    """What subprocess.run would return for the command with `text` as its standard input."""
     deadline = time.monotonic() + within_s
     given = text.encode()
     assert len(given) <= _PIPE_BYTES
@@ -139,7 +139,8 @@ def _read_to_the_end(files: tuple[int, ...], deadline: float) -> list[bytes] | N
 
 
 def _ready(files: Iterable[int], seconds: float | None) -> list[int]:
-    """Those that can be read, or have ended, as soon as there is one; none after the seconds."""
+    """The files that can be read or have ended, as soon as there is one; none when the seconds are
+    over."""
     waiting = select.poll()  # select.select fails for a file of a number above 1023
     for file in files:
         waiting.register(file, select.POLLIN)
@@ -147,7 +148,7 @@ def _ready(files: Iterable[int], seconds: float | None) -> list[int]:
 
 
 def _umask() -> int:
-    """There is no asking without setting it."""
+    """This process's umask. Only setting another one tells it."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
@@ -155,8 +156,8 @@ def _umask() -> int:
 
 @cache
 def _server(*, has_arrow: bool) -> socket.socket:
-    """Where to ask the server, which is started for this process when it is needed first.
-    has_arrow: whether it has imported Arrow too, which takes memory of all that it forks."""
+    """The socket for requests to a server, which the first call starts. has_arrow: whether the
+    server also imports Arrow, which takes memory in every process that it forks."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         process = subprocess.Popen(

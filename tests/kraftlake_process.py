@@ -25,7 +25,8 @@ WITHIN_S = 150.0
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 Process = subprocess.Popen[bytes] | Forked
 _READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENLINEAGE_")
-"""What the names of variables begin with that are read before a command begins."""
+"""Beginnings of the names of variables that are read when Python or a module starts, and so not by
+a forked command."""
 
 
 def command_line(*arguments: object) -> list[str]:

@@ -1,5 +1,5 @@
-"""Processes that are bound by the modes of files also where root runs the tests, who reads and
-writes whatever a file's mode says."""
+"""Processes that are bound by the modes of files, also where root runs the tests. Otherwise root
+may read and write every file."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ needs_linux = pytest.mark.skipif(
 def python(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
-    """The interpreter with these arguments, bound by the modes of files, from REPOSITORY.
-    variables: of its environment, besides ours."""
+    """Run the interpreter with these arguments in REPOSITORY, bound by the modes of files.
+    variables: those of its environment besides ours."""
     first = ["-c", _WITHOUT_ROOTS_RIGHTS] if os.geteuid() == 0 else []
     return subprocess.run(
         [sys.executable, *first, *map(str, words)],
@@ -56,7 +56,7 @@ def python(
 def kraftlake(
     *words: object, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.CompletedProcess[str]:
-    """The command, likewise."""
+    """Run the command `kraftlake` in the same way."""
     if may_fork(variables):
         bound = replace(wanted(words, variables), is_bound_by_modes=True)
         return completed(bound, "", WITHIN_S)

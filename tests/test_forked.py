@@ -1,4 +1,4 @@
-"""A forked command is what one that is started anew is."""
+"""A forked command does what a command in a new process does."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
         if is_raft and name not in tables.configs and name not in known.UNREAD:
             yield (
                 f"config {name}: a replica does not read it, and it is not left out by choice "
-                + (f"(UNREAD in tests/drift/known.py); default {row['default']}")
+                f"(UNREAD in tests/drift/known.py); default {row['default']}"
             )
         elif name in tables.configs and name not in known.OTHERWISE:
             kafka, ours = _as_text(row["default"]), tables.configs[name]

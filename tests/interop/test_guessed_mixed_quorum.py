@@ -15,17 +15,17 @@ from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.mixed_quorum import KAFKAS, OURS, MixedQuorum
 from tests.replica.node.floods.flooded import guessing
 from tests.replica.node.security.files import PLAIN, SCRAM
-from tests.replica.node.security.quorum import client_file, config_of
+from tests.replica.node.security.quorum import config_of, with_password
 
 pytestmark = pytest.mark.slow
 
 GUESSERS = 5
-"""At each voter."""
+"""Strangers who guess passwords at each voter."""
 MECHANISMS = ("PLAIN", "SCRAM-SHA-512")
 
 
 def properties(folder: Path) -> dict[str, object]:
-    """Of all voters, which log in to each other by PLAIN."""
+    """The properties of all voters, which log in to each other by PLAIN."""
     listener = "listener.name.controller"
     return {
         "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT",
@@ -43,12 +43,7 @@ def properties(folder: Path) -> dict[str, object]:
 
 
 def login(folder: Path, user: str, password: str, mechanism: str) -> ClientConfig:
-    module = PLAIN if mechanism == "PLAIN" else SCRAM
-    lines = (
-        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\n"
-        f'sasl.jaas.config={module} required username="{user}" password="{password}";\n'
-    )
-    return config_of(client_file(folder, f"{user}-{password}-{mechanism}", lines))
+    return config_of(with_password(folder, user, password, mechanism, authority=None))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +59,7 @@ def quorum(folder: Path, request: pytest.FixtureRequest) -> Iterator[MixedQuorum
     class_path_or_skip()
     # Elections here are the guesses' fault, so a busy machine must not cause any.
     with MixedQuorum(
-        folder / f"{request.param} of ours".replace(" ", "-"),
+        folder / f"{request.param}-of-ours",
         request.param,
         fetch_timeout_ms=10_000,
         properties=properties(folder),
@@ -77,8 +72,8 @@ def quorum(folder: Path, request: pytest.FixtureRequest) -> Iterator[MixedQuorum
 def test_a_mixed_quorum_commits_while_strangers_guess_passwords_and_none_is_let_in(
     quorum: MixedQuorum, folder: Path
 ) -> None:
-    """Of the users that there are, and of others; each guess waits for its answer, which
-    kraftlake's voters give after a second and Kafka's after 0.1 s."""
+    """The guesses are for users that there are and for others. Each guess waits for its answer:
+    kraftlake's voters answer after a second, and Kafka's after 0.1 s."""
     assert {voter.kind for voter in quorum.voters.values()} == {OURS, KAFKAS}
     guesses = [
         login(folder, user, "guessed", mechanism)
@@ -100,7 +95,7 @@ def test_a_mixed_quorum_commits_while_strangers_guess_passwords_and_none_is_let_
 
 
 def test_a_new_leader_is_elected_while_strangers_guess(quorum: MixedQuorum, folder: Path) -> None:
-    """Last of its quorum: a leader has ended."""
+    """The last test of its quorum, because it ends a leader."""
     lost = quorum.leader()
     guesses = [login(folder, "voter", "guessed", mechanism) for mechanism in MECHANISMS]
     ports = [voter.port for voter in quorum.running if voter is not lost]

@@ -15,7 +15,8 @@ from pipelines.tables.contract import Contract
 
 
 def rows(lake: Path, query: str) -> list[Any]:
-    """Each with an attribute for each column; a struct is a dictionary, a VARIANT its content."""
+    """The rows of a query, each with an attribute for every column. A struct is a dictionary, and a
+    VARIANT is its content."""
     return [SimpleNamespace(**row) for row in named_rows(Lake(lake), query)]
 
 
@@ -26,7 +27,7 @@ def rows_of(lake: Path, contract: Contract, where: str = "true") -> list[Any]:
 
 
 def names_of_captures(lake: Path) -> dict[str, str]:
-    """By capture_group, which of the recorded captures it is: live, split or final."""
+    """The name of each recorded capture (live, split or final), by its capture_group."""
     found = {}
     for row in rows_of(lake, bronze.CAPTURES):
         name = re.search("/(live|split|final)/", row.source)

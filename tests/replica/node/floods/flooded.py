@@ -126,7 +126,7 @@ def strangers(ports, count, sent=b""):
 
 @dataclass
 class Guesses:
-    """entered: the configs that were let in. refused: how many guesses were answered so."""
+    """entered: the configs that were let in. refused: how many guesses were refused."""
 
     entered: list[ClientConfig] = field(default_factory=list)
     refused: int = 0
@@ -134,8 +134,8 @@ class Guesses:
 
 @contextmanager
 def guessing(ports, count, configs):
-    """`count` strangers at each port, in a thread of their own, who log in by one of the configs
-    after the other for as long as the block lasts."""
+    """`count` strangers at each port, in a thread of their own, who try to log in by one
+    config after the other for as long as the block lasts."""
     over, found = threading.Event(), Guesses()
 
     async def guess(port):

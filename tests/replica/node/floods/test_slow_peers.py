@@ -17,17 +17,17 @@ from tests.replica.node.running import TOPIC, at
 
 MIB = 1024 * 1024
 SMALL = 8 * 1024
-"""Of a socket's buffers: each answer of some size is sent in many parts."""
+"""The size of a socket's buffers, so small that a large answer is sent in many parts."""
 ANSWERS = 4 * MIB
 SMALL_BUFFERS = f"""socket.send.buffer.bytes={SMALL}
 socket.receive.buffer.bytes={SMALL}
 kraftlake.queued.max.response.bytes={ANSWERS}
 """
 SLOW = 60
-"""Peers of each kind."""
+"""How many slow peers of each kind there are."""
 READ_BYTES = 900_000
 MOST_GROWTH = 24 * MIB
-"""Of a process, where SLOW readers would hold 50 MiB without the limit ANSWERS."""
+"""How far a process may grow. Without the limit ANSWERS, SLOW readers would hold 50 MiB."""
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,8 @@ def test_a_request_that_comes_byte_by_byte_is_answered_as_any_other(quorum, last
 def test_others_are_served_while_many_peers_are_slow_and_memory_stays_bounded(quorum):
     asked = {"topics": [{"name": TOPIC}]}
     metadata = framed(encode_request(WireRequest(METADATA, 9, 1, None, asked)))
-    before, leader = quorum.epoch_and_leader(1, 2, 3), quorum.epoch_and_leader(1, 2, 3)[1]
+    before = quorum.epoch_and_leader(1, 2, 3)
+    leader = before[1]
     resident = quorum.resident_kib(leader)
     with by_bytes(quorum.ports.values(), metadata, 0.01), ExitStack() as stack:
         for _ in range(SLOW):

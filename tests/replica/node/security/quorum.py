@@ -188,13 +188,16 @@ def with_certificate(folder, name):
 
 
 def with_password(folder, user, password, mechanism, authority="ca"):
-    """A client's properties for SASL_SSL."""
+    """A client's properties for SASL_SSL, or for SASL_PLAINTEXT if `authority` is None."""
     module = PLAIN if mechanism == "PLAIN" else SCRAM
+    protocol = "SASL_PLAINTEXT\n"
+    if authority is not None:
+        truststore = f"ssl.truststore.location={folder}/{authority}.pem\n"
+        protocol = f"SASL_SSL\nssl.truststore.type=PEM\n{truststore}"
     return client_file(
         folder,
         f"{user}-{password}-{mechanism}",
-        "security.protocol=SASL_SSL\nssl.truststore.type=PEM\n"
-        f"ssl.truststore.location={folder}/{authority}.pem\nsasl.mechanism={mechanism}\n"
+        f"security.protocol={protocol}sasl.mechanism={mechanism}\n"
         f'sasl.jaas.config={module} required username="{user}" password="{password}";\n',
     )
 
