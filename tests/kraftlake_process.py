@@ -61,7 +61,7 @@ def started(
     variables: Mapping[str, str] = NO_VARIABLES,
     open_files: tuple[int, int] | None = None,
 ) -> Process:
-    """Left to go on, until whoever started it ends it; what it says goes to the end of `output`.
+    """Start the command and leave it running. What it writes is appended to `output`.
     open_files: how many files it may open at first, and at most (`ulimit -Sn`, `ulimit -Hn`)."""
     if may_fork(variables):
         with output.open("ab") as out:
@@ -110,7 +110,7 @@ _OURS = _read_at_the_start(os.environ)
 
 
 def wanted(arguments: tuple[object, ...], variables: Mapping[str, str] = NO_VARIABLES) -> Wanted:
-    """What tests.forked is asked for."""
+    """A command with these arguments, as tests.forked takes it."""
     return Wanted(
         arguments=tuple(map(str, arguments)),
         folder=str(REPOSITORY),

@@ -163,7 +163,8 @@ def _levels(facts: Facts, tables: Tables) -> Iterator[str]:
 
 
 def _questions(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
-    """What each level of metadata.version is and may. Lines with the file to edit."""
+    """What each level of metadata.version is and may. Each line begins with the file to
+    edit."""
     levels = _by_level(facts)
     answers = dict(tables.answers)
     answers["didMetadataChange"] = {level: level in known.METADATA_CHANGES for level in levels}

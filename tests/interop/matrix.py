@@ -60,8 +60,8 @@ def _cells(line: str) -> list[str]:
 
 
 def _rewrite(cells: dict[str, dict[str, str]]) -> None:
-    """Write the table with a column for each of VERSIONS and a line for each of ROWS. What nobody
-    saw yet is an empty cell."""
+    """Write the table with a column for each of VERSIONS and a line for each of ROWS. A cell
+    that no test has seen yet is empty."""
     lines = _lines()
     at = [number for number, line in enumerate(lines) if line.startswith("|")]
     rows = [["", *VERSIONS]]

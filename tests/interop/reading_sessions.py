@@ -38,7 +38,7 @@ _ANEW = 0.03
 """The share of the reads after which a session ends. The next session reads from offset 0."""
 _MAX_WAIT_MS = 100
 _MAX_BYTES = 64 * 1024
-"""Of an answer: small, so that a session that reads from the beginning goes on over a fault."""
+"""The size of an answer: so small that a session from offset 0 still reads when a fault comes."""
 
 
 @dataclass(frozen=True)

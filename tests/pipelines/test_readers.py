@@ -19,7 +19,7 @@ from tests.pipelines.checksums import checksum
 
 TABLES = (*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS)
 QUICK = (LOG_RECORDS, REPLICA_STATE)
-"""Between them they have columns of each kind."""
+"""Together these tables have columns of each kind."""
 WITH_VARIANT = {"bronze.log_records", "bronze.snapshot_records"}
 
 pytestmark = pytest.mark.spark

@@ -72,7 +72,7 @@ _BY_KEY: dict[int, Translation] = {
     for each in ASKED.values()
     if each.client is not None and each.request is not ApiVersionsRequest
 }
-"""By the API's key, without requests that aren't the quorum's."""
+"""The translations by the API's key, without that of ApiVersions, which no quorum decides about."""
 
 
 @dataclass(frozen=True, slots=True)

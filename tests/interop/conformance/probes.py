@@ -121,7 +121,7 @@ def lasting(about: Target) -> Iterator[PeerRequest]:
 
 
 def features() -> Iterator[PeerRequest]:
-    """About kraft.version: none of them changes it."""
+    """Requests about kraft.version, none of which changes it."""
     for level in (0, 1, 2, -1):
         yield UpdateFeaturesRequest(kraft_version=level, validate_only=True)
     for level in (2, -1):

@@ -164,7 +164,7 @@ def _asks_a_controller(
 
 
 def _unregistered(trace: Trace, exchange: Exchange, kafka: Answer, ours: Sequence[Answer]) -> bool:
-    """Explains it only for the version that is in force already."""
+    """Whether the request names the version that is in force already, and Kafka refuses it."""
     request = exchange.request
     is_kept = isinstance(request, UpdateFeaturesRequest) and request.kraft_version == 0
     return is_kept and kafka["error"] == "INVALID_UPDATE_VERSION" and _only(ours, error="NONE")

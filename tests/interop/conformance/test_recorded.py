@@ -72,8 +72,8 @@ def test_static_voters_become_dynamic_ones_in_the_recording(static_voters: list[
 
 
 def test_answers_about_kraft_version_are_judged(static_voters: list[Verdict]) -> None:
-    """By leaders that have heard of all voters, or not yet, and by a follower; before kraft.version
-    is raised, when it is, and afterwards."""
+    """The answers are those of leaders that have heard of all voters, of one that has not yet, and
+    of a follower; before kraft.version is raised, when it is, and afterwards."""
     found = [each for each in static_voters if api_of(each) == "UpdateFeatures"]
     agreed = (Outcome.SAME, Outcome.POSSIBLE)
     errors = Counter(each.kafka for each in found if each.outcome in agreed)

@@ -88,7 +88,6 @@ class Disk:
 
     state: ElectionState | None = None
     log_start: int = 0
-    restarted_at: OffsetAndEpoch | None = None
     batches: list[Batch] = field(default_factory=list)
     flushed: int = 0
     snapshots: dict[OffsetAndEpoch, bytes] = field(default_factory=dict)

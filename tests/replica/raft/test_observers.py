@@ -94,7 +94,7 @@ def test_an_observer_without_bootstrap_servers_finds_the_leader_that_follows_a_d
 
 
 def test_a_static_voter_without_a_leader_asks_the_other_voters_who_leads():
-    """In Kafka it also asks itself."""
+    """A voter of Kafka's also asks itself."""
     host = Host(config(1, 1, 2, 3))
     asked = set()
     for _ in range(2):
@@ -113,7 +113,7 @@ def test_a_static_voter_asks_its_bootstrap_servers_where_it_has_any():
 
 
 def test_a_static_voter_on_an_empty_disk_follows_the_leader_before_its_election_timeout():
-    """The leader has told it of the epoch once, and doesn't know that its disk is another one."""
+    """The leader told the voter of the epoch when it had its former disk, and won't do so again."""
     quorum = Quorum(1, 2, 3)
     for host in list(quorum.hosts.values()):
         host.config = replace(host.config, bootstrap_ids=())

@@ -120,7 +120,7 @@ def test_an_answer_that_is_taken_byte_by_byte_has_the_bytes_of_any_other(quorum)
     "lasts_s", [1, pytest.param(25, marks=pytest.mark.slow)], ids=["a second", "most of 30 s"]
 )
 def test_a_request_that_comes_byte_by_byte_is_answered_as_any_other(quorum, lasts_s):
-    """After a first request; one frame may take 30 s."""
+    """The slow request comes after a quick one. A server waits 30 s for one frame."""
     port = quorum.ports[quorum.epoch_and_leader(1, 2, 3)[1]]
     with connected(port) as peer:
         peer.sendall(fetch(1))
