@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from replica.admin.appending import (
     Appender,
@@ -29,6 +30,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.topic import METADATA_TOPIC
 from replica.wire.apis.configs import INCREMENTAL_ALTER_CONFIGS
 from replica.wire.client import ClientConfig, Connection
+from tests.in_threads import in_threads
 from tests.interop.append_history import Append, Outcome
 from tests.interop.mixed_quorum import OURS
 from tests.interop.partitioned_quorum import Node, PartitionedQuorum
@@ -50,7 +52,7 @@ class Clients:
     quorum: PartitionedQuorum
     seed: int
     history: list[Append] = field(default_factory=list)
-    _is_over: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def acknowledged(self) -> int:
         return sum(each.outcome is Outcome.ACKNOWLEDGED for each in self.history)
@@ -58,12 +60,9 @@ class Clients:
     def live(self, client_id: int) -> None:
         asyncio.run(self._append(client_id))
 
-    def end(self) -> None:
-        self._is_over.set()
-
     async def _append(self, client_id: int) -> None:
         choice, number = random.Random(f"{self.seed} {client_id}"), 0
-        while not self._is_over.is_set():
+        while not self.is_over.is_set():
             nodes = self.quorum.nodes
             node = nodes.get(self.quorum.newest_election()[1])
             if node is None or choice.random() < _ANY_NODE:
@@ -115,14 +114,7 @@ async def _altered(node: Node, value: str) -> Outcome:
 
 @contextmanager
 def appending(quorum: PartitionedQuorum, seed: int) -> Iterator[Clients]:
-    """Clients in threads of their own; all appends have ended behind it."""
+    """Clients, each in a thread of its own. All appends have ended when the block is left."""
     clients = Clients(quorum, seed)
-    threads = [threading.Thread(target=clients.live, args=(each,)) for each in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    try:
+    with in_threads(clients.is_over, (partial(clients.live, each) for each in range(CLIENTS))):
         yield clients
-    finally:
-        clients.end()
-        for thread in threads:
-            thread.join()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from replica.errors import KraftlakeError
 from replica.format.segment import LocatedBatch, scan
@@ -24,6 +25,7 @@ from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis.fetching import FETCH
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.schema import Message
+from tests.in_threads import in_threads
 from tests.interop.kraftlake_quorum import CLUSTER_ID
 from tests.interop.mixed_quorum import OURS
 from tests.interop.partitioned_quorum import Node, PartitionedQuorum
@@ -58,17 +60,14 @@ class Readers:
     seed: int
     history: list[Read] = field(default_factory=list)
     refused: int = 0
-    _is_over: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def live(self, reader_id: int) -> None:
         asyncio.run(self._read(reader_id))
 
-    def end(self) -> None:
-        self._is_over.set()
-
     async def _read(self, reader_id: int) -> None:
         choice, number, position = random.Random(f"{self.seed} reads {reader_id}"), 0, Position()
-        while not self._is_over.is_set():
+        while not self.is_over.is_set():
             leader = self.quorum.newest_election()[1]
             node = self.quorum.nodes.get(leader)
             if node is None or choice.random() > _OF_THE_LEADER:
@@ -146,14 +145,7 @@ async def _fetched(node: Node, position: Position) -> Message | None:
 
 @contextmanager
 def reading(quorum: PartitionedQuorum, seed: int) -> Iterator[Readers]:
-    """Readers, each in a thread of its own. All of them have ended when the block is left."""
+    """Readers, each in a thread of its own. All reads have ended when the block is left."""
     readers = Readers(quorum, seed)
-    threads = [threading.Thread(target=readers.live, args=(each,)) for each in range(READERS)]
-    for thread in threads:
-        thread.start()
-    try:
+    with in_threads(readers.is_over, (partial(readers.live, each) for each in range(READERS))):
         yield readers
-    finally:
-        readers.end()
-        for thread in threads:
-            thread.join()

@@ -9,10 +9,12 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from replica.errors import PeerError
 from replica.format.quorum_state import decode
 from replica.wire.client import ClientConfig, Connection
+from tests.in_threads import in_threads
 from tests.kraftlake_process import started
 from tests.process_status import status_of
 from tests.replica.node.running import TOPIC
@@ -99,15 +101,8 @@ def asking(ports, count, frame):
                         break
                     asking.recv(size, socket.MSG_WAITALL)
 
-    threads = [threading.Thread(target=ask, args=(port,)) for port in ports for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    try:
+    with in_threads(over, (partial(ask, port) for port in ports for _ in range(count))):
         yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
 
 
 @contextmanager
@@ -153,10 +148,5 @@ def guessing(ports, count, configs):
     async def guess_all():
         await asyncio.gather(*(guess(port) for port in ports for _ in range(count)))
 
-    thread = threading.Thread(target=asyncio.run, args=(guess_all(),))
-    thread.start()
-    try:
+    with in_threads(over, [lambda: asyncio.run(guess_all())]):
         yield found
-    finally:
-        over.set()
-        thread.join()

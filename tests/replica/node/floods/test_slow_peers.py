@@ -12,6 +12,7 @@ from replica.wire.apis.cluster import METADATA
 from replica.wire.apis.fetching import FETCH
 from replica.wire.frame import framed
 from replica.wire.header import WireRequest, decode_response, encode_request
+from tests.in_threads import in_threads
 from tests.replica.node.floods.flooded import CLIENT, HOST, LINES, flooded
 from tests.replica.node.running import TOPIC, at
 
@@ -94,13 +95,8 @@ def by_bytes(ports, frame, pause_s):
                         continue
                 number += 1
 
-        thread = threading.Thread(target=go_on)
-        thread.start()
-        try:
+        with in_threads(over, [go_on]):
             yield
-        finally:
-            over.set()
-            thread.join()
 
 
 def test_an_answer_that_is_taken_byte_by_byte_has_the_bytes_of_any_other(quorum):
