@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from replica.simulate.simulation import run
-from tests.replica.simulate.compiled.build import ROOT, copy, main
+from tests.replica.simulate.compiled.build import COLD, HOT, ROOT, copy, main
 from tests.replica.simulate.compiled.values import written_out
 
 SOURCE = """
@@ -87,6 +87,12 @@ def test_values_written_out_behave_as_the_dataclasses_do(tmp_path):
     assert shown(written) == shown(plain)
     assert written.Result.__dataclass_fields__, "others ask for its fields"
     assert pickle.loads(pickle.dumps(written.Result(1))) == written.Result(1)  # noqa: S301
+
+
+def test_every_pattern_of_what_is_compiled_or_left_out_finds_a_module():
+    found = {pattern: [path.name for path in ROOT.glob(pattern)] for pattern in HOT}
+    assert [pattern for pattern, names in found.items() if not names] == []
+    assert set(COLD) <= {name for names in found.values() for name in names}
 
 
 def test_a_seed_s_run_is_the_same_with_all_values_written_out(tmp_path):

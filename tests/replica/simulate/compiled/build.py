@@ -32,19 +32,18 @@ HOT = (
     "replica/host/*.py",
     "replica/machines/metadata.py", "replica/machines/opaque.py",
     "replica/storage/*.py",
-    "replica/format/batch.py", "replica/format/batch_size.py", "replica/format/checksum.py",
+    "replica/format/batch.py", "replica/format/checksum.py",
     "replica/format/control.py", "replica/format/control_records.py",
     "replica/format/file_names.py", "replica/format/frames.py", "replica/format/index.py",
     "replica/format/leader_epoch_checkpoint.py", "replica/format/quorum_state.py",
     "replica/format/record.py", "replica/format/runs.py", "replica/format/whole_batch.py",
     "replica/message/*.py",
-    "replica/metadata/*reader.py", "replica/metadata/record.py", "replica/metadata/writer.py",
+    "replica/metadata/codec.py", "replica/metadata/record.py",
     "replica/metadata/image/*.py",
 )  # fmt: skip
 """The modules to compile: those that run in an event of the simulator."""
-_COLD = (
+COLD = (
     "__init__.py", "directory_lock.py", "guided.py", "json_text.py", "kafka_errors.py",
-    "variant_reader.py",
 )  # fmt: skip
 """Files that stay Python: modules that no event needs, and that of ErrorCode, an IntEnum, of which
 mypyc 2.4 makes wrong C."""
@@ -103,7 +102,7 @@ def copy(folder: Path) -> list[str]:
 def hot(folder: Path) -> Iterator[Path]:
     """The files of the modules to compile."""
     for pattern in HOT:
-        yield from (path for path in sorted(folder.glob(pattern)) if path.name not in _COLD)
+        yield from (path for path in sorted(folder.glob(pattern)) if path.name not in COLD)
 
 
 def compile_in(folder: Path, files: Iterable[str], level: str) -> int:
