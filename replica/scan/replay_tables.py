@@ -73,7 +73,9 @@ KEPT = -1
 EMPTY = -2
 """The reference to an empty list."""
 NOBODY = -1
+"""Stands in the place of a slot where there is none."""
 NOWHERE_YET = -1
+"""Stands in the place of an offset where there is none yet."""
 
 (
     STATE_SLOTS,
