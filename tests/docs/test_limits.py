@@ -81,7 +81,8 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"a record {MAX_ELEMENTS:,} elements and tagged fields, "
         f"a control record {MAX_CONTROL_BYTES >> 20} MiB",
         f"At most {MAX_COMPARED} logs of a cluster are compared pair by pair",
-        f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps and one hour of",
+        f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps "
+        "and one hour of",
         f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds in memory twice, "
         f"and {MAX_REHEARSED:,} seeds at most",
         f"the copy in `TMPDIR` has {live_state.MAX_BYTES >> 30} GiB at most",
