@@ -152,8 +152,8 @@ INDEX_WITHOUT_SEGMENT = info(
 )
 LEFTOVER = info(
     "leftover",
-    "Kafka will delete this file: it is marked .deleted, or is a .part snapshot that is or was "
-    "being written.",
+    "The file is marked .deleted, or is a .part snapshot that is or was being written: Kafka "
+    "won't keep it.",
     "Deletes such files soon after, or at the next start.",
     "Nothing. `kraftlake ingest` keeps their records.",
     ("mojaloop/project#4259",),
