@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import (
+from replica.simulate.records import (
     begin,
     change_leader,
     create_topic,
@@ -12,6 +11,7 @@ from replica.simulate.scenarios.records import (
     remove_topic,
     topic_config,
 )
+from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (
     move_newest_snapshot,
