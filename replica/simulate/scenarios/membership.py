@@ -189,7 +189,7 @@ SCENARIOS = (
     NamedScenario(
         "joined-voter",
         "A voter's disk is replaced, and its node joins the voters by itself: it has its older "
-        "self removed, then adds itself (controller.quorum.auto.join.enable).",
+        "directory removed, then adds itself (controller.quorum.auto.join.enable).",
         ("KIP-853", "KIP-1186", "KAFKA-19078"),
         _joined_voter,
     ),
