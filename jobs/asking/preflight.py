@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from jobs.asking.about import asked_cluster
+from jobs.asking.cluster_source import Wanted
+from jobs.asking.state_of_cluster import source_of
+from jobs.commands.planning import PlanOptions
+from jobs.directories.broker_defaults import defaults_in
 from jobs.option_files import text_in
 from jobs.outcome import SAFETY_CODES
 from jobs.output import complain, write_json, write_line
@@ -24,70 +28,58 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 Check = Callable[[Cluster], Preflight]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes that were asked about. Others are None or False."""
-
-    reassignment: str | None = None
-    stop_broker: str | None = None
-    stop_rack: str | None = None
-    remove_voter: int | None = None
-    add_voter: int | None = None
-    upgrade: str | None = None
-    to_dynamic: bool = False
-
-    def checks(self) -> list[Check]:
-        """The checks of these changes. Raises UsageError for a wrong file or list."""
-        found: list[Check] = []
-        if self.reassignment is not None:
-            assignments = assignments_in(
-                text_in("--reassignment", self.reassignment, _MAX_FILE_BYTES), self.reassignment
-            )
-            found.append(lambda cluster: reassign(cluster, assignments))
-        if self.stop_broker is not None:
-            brokers = _ids(self.stop_broker)
-            found.append(lambda cluster: stop_brokers(cluster, brokers))
-        if (rack := self.stop_rack) is not None:
-            if not rack.strip():
-                raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
-            found.append(lambda cluster: stop_rack(cluster, rack))
-        if (removed := self.remove_voter) is not None:
-            found.append(lambda cluster: remove_voter(cluster, removed))
-        if (added := self.add_voter) is not None:
-            found.append(lambda cluster: add_voter(cluster, added))
-        if (release := self.upgrade) is not None:
-            found.append(lambda cluster: upgrade(cluster, release))
-        if self.to_dynamic:
-            found.append(to_dynamic)
-        return found
-
-
-def run(
-    look: Callable[[], Cluster],
-    changes: Changes,
-    *,
-    limit: int,
-    wait_s: float | None = None,
-    json_output: bool = False,
-) -> int:
+def run(options: PlanOptions) -> int:
     """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
-    Raises KraftlakeError.
-
-    look: gives the present state, of directories, a lake or a running quorum. limit: how many
-    reasons of a change are shown in text. wait_s: seconds after which to look again, until every
-    change is safe; None to look once.
-    """
-    checks = changes.checks()
+    Raises KraftlakeError."""
+    checks = _checks(options)
     if not checks:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
+    defaults = defaults_in(options.broker_config)
+    if options.bootstrap is not None:
+        from jobs.engine.live_state import live_quorum
+
+        with live_quorum(options.bootstrap, options.timeout_s, options.command_config) as live:
+            return _judge(lambda: live.cluster(defaults), checks, options)
+    asked = asked_cluster(options, "plan")
+    return _judge(lambda: source_of(asked, defaults, Wanted()).cluster, checks, options)
+
+
+def _checks(options: PlanOptions) -> list[Check]:
+    """The checks of the changes that were asked about. Raises UsageError for a wrong file or
+    list."""
+    found: list[Check] = []
+    if (path := options.reassignment) is not None:
+        assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
+        found.append(lambda cluster: reassign(cluster, assignments))
+    if options.stop_broker is not None:
+        brokers = _ids(options.stop_broker)
+        found.append(lambda cluster: stop_brokers(cluster, brokers))
+    if (rack := options.stop_rack) is not None:
+        if not rack.strip():
+            raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
+        found.append(lambda cluster: stop_rack(cluster, rack))
+    if (removed := options.remove_voter) is not None:
+        found.append(lambda cluster: remove_voter(cluster, removed))
+    if (added := options.add_voter) is not None:
+        found.append(lambda cluster: add_voter(cluster, added))
+    if (release := options.upgrade) is not None:
+        found.append(lambda cluster: upgrade(cluster, release))
+    if options.to_dynamic:
+        found.append(to_dynamic)
+    return found
+
+
+def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOptions) -> int:
+    """Judge the changes once, or with --while until all are safe. look: gives the present state,
+    of directories, a lake or a running quorum."""
     while True:
         cluster = look()
         found = [_held(check(cluster), cluster) for check in checks]
-        _show(found, cluster, limit, json_output=json_output)
+        _show(found, cluster, options.limit, json_output=options.json_output)
         code = _code(found)
-        if wait_s is None or code == 0:
+        if options.while_s is None or code == 0:
             return code
-        time.sleep(wait_s)
+        time.sleep(options.while_s)
 
 
 def _held(found: Preflight, cluster: Cluster) -> Preflight:

@@ -17,7 +17,9 @@ from jobs.asking.query_result import QueryError, QueryResult, write_answer
 from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, LakeQuery, SqlRequest
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
-from jobs.moments import NOW
+from jobs.commands.asking import SqlOptions
+from jobs.commands.combinations import form_of
+from jobs.moments import NOW, asked_moment
 from jobs.output import complain
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
@@ -32,9 +34,21 @@ _MISSING_TABLE = re.compile(
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
-def ask(request: SqlRequest) -> int:
+def ask(options: SqlOptions) -> int:
     """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
     Returns 0."""
+    request = SqlRequest(
+        lake=options.lake,
+        query=options.query,
+        file=options.file,
+        engine=options.engine,
+        form=form_of(options.json_output, options.csv, options.plain_csv),
+        tables=options.tables,
+        moment=asked_moment(options.at_offset, options.at_time),
+        cluster=options.cluster,
+        question=options.question,
+        questions=options.questions,
+    )
     given = (request.query, request.file, request.question, request.tables, request.questions)
     is_asked = any(one not in (None, False) for one in given)
     if is_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -23,9 +23,6 @@ from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
 from replica.severity import Severity
 
-SHOWN_SUBJECTS = 5
-"""How many partitions, nodes and so on of one rule are named in text. --json names all."""
-
 
 @dataclass(frozen=True, slots=True)
 class Families:

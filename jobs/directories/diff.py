@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from jobs.commands.directories import DiffOptions
 from jobs.directories.offsets_text import log_range, snapshot_text
 from jobs.output import complain, counted, ms_text, one_line, write_json, write_line
 from jobs.record_lines import opaque_text
@@ -119,19 +120,17 @@ def examine_one(path: str) -> Examined:
 _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
-def run(
-    a: str, b: str, *, json_output: bool, keep_secrets: bool, show_configs: Sequence[str] = ()
-) -> int:
+def run(options: DiffOptions) -> int:
     """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
-    redactor = make_redactor(keep_secrets, None, show_configs)
+    redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(LOOKS):
-        difference = compare_directories(examine_one(a), examine_one(b))
+        difference = compare_directories(examine_one(options.a), examine_one(options.b))
         if not (difference.a.changed or difference.b.changed):
             break
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
             complain(str(damage))
-    if json_output:
+    if options.json_output:
         write_json(as_row(difference))
     else:
         reader = LogRecordReader(redactor)

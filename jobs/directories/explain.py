@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from jobs.choices import named
+from jobs.commands.directories import ExplainOptions
 from jobs.output import write_json, write_line, write_table
 from replica.check.catalogue import RULES, RULES_BY_ID
 from replica.check.rule import Rule
 
 
-def run(rule_id: str | None, *, json_output: bool) -> int:
+def run(options: ExplainOptions) -> int:
     """Print one rule, or the list of all."""
-    if rule_id is not None:
-        rule = named(rule_id, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
-        if json_output:
+    if options.rule is not None:
+        rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
+        if options.json_output:
             write_json(_plain(rule))
         else:
             _describe(rule)
-    elif json_output:
+    elif options.json_output:
         for rule in RULES:
             write_json(_plain(rule))
     else:
