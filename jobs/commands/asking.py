@@ -8,9 +8,10 @@ from typing import Annotated
 from jobs.commands import cluster_options, options
 from jobs.commands.combinations import alone, exclusive, needs, unless
 from jobs.commands.parameters import Text, argument, command, option
+from jobs.moments import Moment, asked_moment
 from replica.errors import UsageError
 
-_DELTA_RS = "delta-rs"
+DELTA_RS, DUCKDB, SPARK = ENGINES = ("delta-rs", "duckdb", "spark")
 
 Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
 QueryFile = Annotated[Text, option("-f, --file FILE", "Read the query from a file.")]
@@ -62,7 +63,7 @@ class SqlOptions:
     lake: options.Lake
     query: Query = None
     file: QueryFile = None
-    engine: Engine = _DELTA_RS
+    engine: Engine = DELTA_RS
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False
@@ -78,10 +79,15 @@ class SqlOptions:
         of_a_query = {
             **of_views,
             "--at-time": self.at_time,
-            "--engine": unless(_DELTA_RS, self.engine),
+            "--engine": unless(DELTA_RS, self.engine),
         }
         for name, value in (("--tables", self.tables), ("--questions", self.questions)):
             alone(name, value, of_a_query)
+
+    @property
+    def moment(self) -> Moment:
+        """The moment whose state the views show."""
+        return asked_moment(self.at_offset, self.at_time)
 
 
 @command("asking.state:run", "Show a cluster's metadata at an offset or a moment.")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jobs.asking import sql
 from jobs.asking.questions import DEMO
-from jobs.asking.sql_request import SqlRequest
+from jobs.commands.asking import SqlOptions
 from jobs.commands.lake import DemoOptions, IngestOptions
 from jobs.lake import ingest
 from jobs.output import complain, write_line, write_text
@@ -54,7 +54,7 @@ def run(options: DemoOptions) -> int:
         return _FAILED
     for question in DEMO:
         write_text(f"\n# {question.title}\n{question.sql};\n\n")
-        sql.run(SqlRequest(lake=lake, query=question.sql))
+        sql.run(SqlOptions(lake, question.sql), "text")
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
     write_line("")
     write_line(f"The lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")

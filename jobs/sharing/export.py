@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.asking.query_result import QueryError
+from jobs.asking.query_result import LakeQuery, QueryError
 from jobs.asking.questions import question
 from jobs.asking.sql import explained
 from jobs.asking.sql_text import check_reads_only, tables_named
@@ -116,7 +116,6 @@ def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
     """The table as a stream from the lake."""
     from jobs.asking.sql_delta_rs import read
-    from jobs.asking.sql_request import LakeQuery
     from jobs.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain
 

@@ -78,9 +78,8 @@ def run(options: ReportOptions) -> int:
 def source(lake: Lake) -> ReportSource:
     """The lake behind the report's port. Raises UsageError where there is no lake, or one of
     another schema version."""
-    from jobs.asking.query_result import QueryError
+    from jobs.asking.query_result import LakeQuery, QueryError
     from jobs.asking.sql_delta_rs import answer
-    from jobs.asking.sql_request import LakeQuery
     from pipelines.report.source import ReportSource
 
     tables = tables_of(lake)
