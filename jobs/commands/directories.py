@@ -91,9 +91,7 @@ class DiffOptions:
     show_config: options.ShowConfig = None
 
 
-@command(
-    "jobs.directories.check:run", "Check directories: what is wrong, in which file, what to do."
-)
+@command("directories.check:run", "Check directories: what is wrong, in which file, what to do.")
 class CheckOptions:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 

@@ -30,9 +30,7 @@ OfPrincipal = Annotated[
 OfConfig = Annotated[Text, option("--config NAME", "Only this config, of all resources.")]
 
 
-@command(
-    "jobs.directories.timeline:run", "List events by clock time; elections with probable causes."
-)
+@command("directories.timeline:run", "List events by clock time; elections with probable causes.")
 class TimelineOptions:
     """List events by clock time: elections and their probable causes, voters, brokers.
 

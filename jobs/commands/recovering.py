@@ -47,9 +47,7 @@ PlanSeeds = Annotated[
 ]
 
 
-@command(
-    "jobs.directories.rehearse:run", "Simulate a start of captured directories: leader, losses."
-)
+@command("directories.rehearse:run", "Simulate a start of captured directories: leader, losses.")
 class RehearseOptions:
     """Rehearse what a quorum's controllers will do with the directories that are left.
 
@@ -131,9 +129,7 @@ Formatted = Annotated[
 ]
 
 
-@command(
-    "jobs.directories.restore:run", "Make a checkpoint that boots a new cluster as the old one."
-)
+@command("directories.restore:run", "Make a checkpoint that boots a new cluster as the old one.")
 class RestoreOptions:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
 
