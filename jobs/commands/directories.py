@@ -56,7 +56,8 @@ class DumpOptions:
 
     def __post_init__(self) -> None:
         exclusive({"--logs-only": self.logs_only, "--snapshots-only": self.snapshots_only})
-        exclusive({"--type": self.types, "--batches": self.batches})
+        if self.types and self.batches:
+            raise UsageError("--type selects records, --batches shows none: drop one")
 
 
 @command("directories.diff:run", "Compare two directories: where they diverge, what is lost.")

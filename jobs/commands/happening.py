@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import needs
+from jobs.commands.combinations import exclusive, needs
 from jobs.commands.parameters import Number, Text, Texts, command, option
 
 Zone = Annotated[
@@ -118,6 +118,7 @@ class HistoryOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake})
         of_directories = {
             "--order": self.order,
             "--keep-secrets": self.keep_secrets,
