@@ -143,5 +143,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+def submitted(command: str) -> NoReturn:
+    """Run the command of a file that spark-submit started."""
+    main([command, *sys.argv[1:]])
+
+
 if __name__ == "__main__":
     main()

@@ -28,7 +28,7 @@ from replica.errors import UnwritableFileError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.sharing.export_targets import Exported, ExportTarget
+    from jobs.sharing.export_targets import Exported, Write
 
 FORMS = {
     "duckdb": (".duckdb",),
@@ -45,6 +45,8 @@ ANSWER = "answer"
 
 def run(request: ExportOptions) -> int:
     """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
+    from jobs.sharing.export_targets import target_of, write_views  # These load pyarrow.
+
     query = request.query if request.question is None else question(request.question).sql
     form = _form(request)
     in_lake = tables_of(request.lake)
@@ -55,8 +57,6 @@ def run(request: ExportOptions) -> int:
                 f"-o {request.output}: views are of tables, not of an answer: leave --query and "
                 "--question out, or name another form"
             )
-        from jobs.sharing.export_targets import write_views
-
         with _replaced(request) as draft:
             return _told(request, write_views(draft, request.lake, tuple(queries)))
     is_one_file = request.output.lower().endswith(FORMS[form])
@@ -66,11 +66,14 @@ def run(request: ExportOptions) -> int:
             "name one table, or a folder"
         )
     counts = {}
-    with _replaced(request) as draft, _opened(form, draft, is_one_file) as target:
-        for name, query in queries.items():
+    with (
+        _replaced(request) as draft,
+        target_of(form, draft, is_one_file=is_one_file) as write,
+    ):
+        for name, sql in queries.items():
             if len(queries) > 1:
                 complain(f"export: {name}")
-            counts[name] = _written(target, name, _table(request.lake, name, query, in_lake))
+            counts[name] = _written(write, _table(request.lake, name, sql, in_lake))
     return _told(request, counts)
 
 
@@ -128,27 +131,16 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
     return Exported(name, batches, json_columns(batches.schema))
 
 
-def _written(target: ExportTarget, name: str, table: Exported) -> int:
+def _written(write: Write, table: Exported) -> int:
     """Write a table. Errors of the database and of the disk become one line."""
     try:
-        return target.write(table)
+        return write(table)
     except OSError as error:
-        raise UnwritableFileError(name, error.strerror or str(error)) from error
+        raise UnwritableFileError(table.name, error.strerror or str(error)) from error
     except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
-            raise QueryError(f"{name}: {' '.join(str(error).split())}") from error
+            raise QueryError(f"{table.name}: {' '.join(str(error).split())}") from error
         raise
-
-
-@contextmanager
-def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[ExportTarget]:
-    from jobs.sharing.export_targets import target_of
-
-    target = target_of(form, draft, is_one_file=is_one_file)
-    try:
-        yield target
-    finally:
-        target.close()
 
 
 @contextmanager
