@@ -4,7 +4,7 @@ give."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobs.asking.about import asked_cluster
 from jobs.asking.cluster_source import Wanted
@@ -13,7 +13,7 @@ from jobs.commands.planning import PlanOptions
 from jobs.directories.broker_defaults import defaults_in
 from jobs.option_files import text_in
 from jobs.outcome import SAFETY_CODES
-from jobs.output import complain, write_json, write_line
+from jobs.output import complain, more_line, write_either
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.preflight.answer import ChangeSafety, Preflight, unknown
@@ -105,28 +105,29 @@ def _code(found: Sequence[Preflight]) -> int:
 def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
     name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
     complain(f"plan: cluster {name} at offset {cluster.end_offset}")
-    for one in found:
-        if json_output:
-            write_json(
-                {
-                    "action": one.action,
-                    "answer": one.answer.value,
-                    "end_offset": cluster.end_offset,
-                    "reasons": [reason._asdict() for reason in one.reasons],
-                    "needs": list(one.needs),
-                }
-            )
-            continue
-        write_line(f"{one.answer.value.upper():8}{one.action}")
-        for reason in one.reasons[:limit]:
-            mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
-            at = "" if reason.offset is None else f" (offset {reason.offset})"
-            write_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}")
-        if len(one.reasons) > limit:
-            more = len(one.reasons) - limit
-            write_line(f"  ... and {more} more; --limit {len(one.reasons)} or --json lists all")
-        for need in one.needs:
-            write_line(f"  needs   {need}")
+    rows = (_row(one, cluster.end_offset) for one in found)
+    lines = (line for one in found for line in _described(one, limit))
+    write_either(rows, lines, json_output=json_output)
+
+
+def _row(one: Preflight, end_offset: int) -> dict[str, object]:
+    return {
+        "action": one.action,
+        "answer": one.answer.value,
+        "end_offset": end_offset,
+        "reasons": [reason._asdict() for reason in one.reasons],
+        "needs": list(one.needs),
+    }
+
+
+def _described(one: Preflight, limit: int) -> Iterator[str]:
+    yield f"{one.answer.value.upper():8}{one.action}"
+    for reason in one.reasons[:limit]:
+        mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+        at = "" if reason.offset is None else f" (offset {reason.offset})"
+        yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
+    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    yield from (f"  needs   {need}" for need in one.needs)
 
 
 def _ids(text: str) -> tuple[int, ...]:

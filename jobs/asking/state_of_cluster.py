@@ -13,7 +13,7 @@ from jobs.asking.about import AskedCluster
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.commands.asking import StateOptions
 from jobs.directories.broker_defaults import defaults_in
-from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
+from jobs.output import complain, counted, more_line, ms_text, write_json, write_line, write_table
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -195,8 +195,8 @@ def _section(
     ]
     write_line(f"{title}:")
     write_table(columns, _cells(held[:limit], columns))
-    if total > limit:
-        write_line(f"... and {total - limit} more; --limit {total} or --json lists all")
+    for line in more_line(limit, total):
+        write_line(line)
 
 
 def _between(number: int) -> None:

@@ -31,7 +31,7 @@ from jobs.directories.check_text import (
     severity_of,
     summary,
 )
-from jobs.output import ProgressLine, write_json, write_line
+from jobs.output import ProgressLine, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
@@ -98,13 +98,8 @@ class _Checking:
             shown_file = member.examined.shown_file
             named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
             shown = self._counted(named)
-            if self.options.json_output:
-                self._as_json(shown)
-                continue
-            if not self.families.files:
-                continue
-            for line in describe_member(member, shown, self.least):
-                write_line(line)
+            lines = describe_member(member, shown, self.least) if self.families.files else ()
+            write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
 
     def _quorums(self, judged: JudgedGroup) -> None:
         """Print which voters were not checked. It doesn't change the exit code."""
@@ -117,11 +112,8 @@ class _Checking:
         """Print findings that belong to no directory."""
         found = sorted(findings, key=by_severity)
         shown = self._counted(found)
-        if self.options.json_output:
-            self._as_json(shown)
-        else:
-            for line in describe_group(title, shown):
-                write_line(line)
+        lines = describe_group(title, shown)
+        write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
 
     def _cluster(self, health: ClusterHealth) -> None:
         """Print the health of one cluster. It decides about the exit code where it was asked
@@ -134,12 +126,9 @@ class _Checking:
         if not self.families.health_counts:
             least = min(least, Severity.WARNING, key=lambda severity: severity.rank)
         shown = [one for one in health.findings if one.severity.rank <= least.rank]
-        if self.options.json_output:
-            for finding in shown:
-                write_json(health_row(health, finding))
-            return
-        for line in describe_health(health, shown, self.options.limit):
-            write_line(line)
+        rows = (health_row(health, finding) for finding in shown)
+        lines = describe_health(health, shown, self.options.limit)
+        write_either(rows, lines, json_output=self.options.json_output)
 
     def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
         """Count findings about files. Returns those to show."""
@@ -151,10 +140,6 @@ class _Checking:
             if finding.severity.rank <= self.least.rank:
                 shown.append(finding)
         return shown
-
-    def _as_json(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            write_json(finding_row(finding))
 
     def end(self) -> int:
         """Print the last line. Returns the exit code."""

@@ -14,7 +14,7 @@ from jobs.directories.check_text import (
     severities,
     severity_counts,
 )
-from jobs.output import coloured, counted, one_line
+from jobs.output import coloured, counted, more_line, one_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject
 from replica.errors import UsageError
@@ -135,5 +135,4 @@ def _named(subjects: Sequence[Subject], limit: int) -> Iterator[str]:
     for subject in subjects[:limit]:
         offset = "" if subject.offset is None else f", offset {subject.offset}"
         yield f"{subject.name}{offset}: {subject.what}"
-    if len(subjects) > limit:
-        yield f"... and {len(subjects) - limit} more; --limit {len(subjects)} or --json lists all"
+    yield from more_line(limit, len(subjects))

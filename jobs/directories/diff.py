@@ -10,7 +10,7 @@ from typing import Any
 
 from jobs.commands.directories import DiffOptions
 from jobs.directories.offsets_text import log_range, snapshot_text
-from jobs.output import complain, counted, ms_text, one_line, write_json, write_line
+from jobs.output import complain, counted, ms_text, one_line, write_either
 from jobs.record_lines import opaque_text
 from jobs.redacting import make_redactor
 from replica.check.examined import Examined, examine, replica_log
@@ -130,12 +130,8 @@ def run(options: DiffOptions) -> int:
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
             complain(str(damage))
-    if options.json_output:
-        write_json(as_row(difference))
-    else:
-        reader = LogRecordReader(redactor)
-        for line in describe(difference, reader):
-            write_line(line)
+    lines = describe(difference, LogRecordReader(redactor))
+    write_either([as_row(difference)], lines, json_output=options.json_output)
     hidden = difference.a.hides_entries or difference.b.hides_entries
     return 0 if difference.divergence.relation in _AGREEING and not hidden else 1
 

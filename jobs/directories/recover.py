@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from jobs.commands.directories import RecoverOptions
 from jobs.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
 from jobs.directories.offsets_text import pairs
 from jobs.directories.recover_text import describe
-from jobs.output import ProgressLine, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_either
 from jobs.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, replica_log
@@ -48,11 +49,8 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
         from jobs.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds)
-    if json_output:
-        _write_rows(plan, by_key, rehearsed)
-    else:
-        for line in (*describe(plan, by_key), *(rehearsed.lines() if rehearsed else ())):
-            write_line(line)
+    lines = chain(describe(plan, by_key), rehearsed.lines() if rehearsed else ())
+    write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
 
@@ -141,9 +139,9 @@ def _refuse_copies(members: Sequence[Examined]) -> None:
             )
 
 
-def _write_rows(
+def _rows(
     plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
-) -> None:
+) -> Iterator[dict[str, Any]]:
     for rank, standing in enumerate(plan.ranking, start=1):
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
@@ -173,7 +171,7 @@ def _write_rows(
         }
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)
-        write_json(row)
+        yield row
 
 
 def _key(examined: Examined) -> ReplicaKey:

@@ -10,7 +10,7 @@ from jobs.directories.rehearse_text import describe, rows
 from jobs.directories.rehearsed import rehearsed_quorum
 from jobs.option_files import text_in
 from jobs.outcome import SAFETY_CODES
-from jobs.output import ProgressLine, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_either
 from jobs.seeds import MAX_REHEARSED, seeds_in
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
@@ -45,12 +45,9 @@ def run(options: RehearseOptions) -> int:
             place = stack.enter_context(destination_at(options.output))
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
         answer, reasons = judge(rehearsal, rehearsed.doubts)
-        if options.json_output:
-            for row in rows(rehearsal, answer, reasons, search):
-                write_json(row)
-        else:
-            for line in describe(rehearsal, answer, reasons, search, options.paths):
-                write_line(line)
+        lines = describe(rehearsal, answer, reasons, search, options.paths)
+        found = rows(rehearsal, answer, reasons, search)
+        write_either(found, lines, json_output=options.json_output)
         if place is not None and options.output is not None:
             _write(rehearsal, search, place, options.output)
     return SAFETY_CODES[answer.value]

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from jobs.commands.options import lake_unless
 from jobs.commands.recovering import RestoreOptions
 from jobs.directories.recover import examined_nodes, plan_of
 from jobs.moments import Moment, asked_moment
-from jobs.output import ProgressLine, complain, counted, write_json, write_line
+from jobs.output import ProgressLine, complain, counted, write_either, write_line
 from pipelines.capture.destination import destination_at
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
@@ -131,23 +132,21 @@ def _tell(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> Non
         RestoreDifference(kind, count, why) for kind, count in sorted(source.redacted.items())
     ]
     kinds = {name: count for name, count in entity_counts(plan.image).items() if count}
-    if json_output:
-        for name, count in kinds.items():
-            write_json({"kind": "restored", "entity": name, "number": count})
-        for one in (*withheld, *plan.changes):
-            write_json({"kind": "change", **one._asdict()})
-        return
-    write_line(f"from {source.shown}, up to offset {source.end_offset}")
-    for name, count in kinds.items():
-        write_line(f"  {name}: {count}")
-    write_line("different in the new cluster:")
-    for one in (*withheld, *plan.changes):
-        shown = f" ({', '.join(one.examples)}{_more(one)})" if one.examples else ""
-        write_line(f"  {one.entity}: {one.number}: {one.detail}{shown}")
+    restored = ({"kind": "restored", "entity": name, "number": kinds[name]} for name in kinds)
+    changes = [*withheld, *plan.changes]
+    rows = chain(restored, ({"kind": "change", **one._asdict()} for one in changes))
+    lines = (
+        f"from {source.shown}, up to offset {source.end_offset}",
+        *(f"  {name}: {count}" for name, count in kinds.items()),
+        "different in the new cluster:",
+        *(f"  {one.entity}: {one.number}: {one.detail}{_examples(one)}" for one in changes),
+    )
+    write_either(rows, lines, json_output=json_output)
 
 
-def _more(one: RestoreDifference) -> str:
-    return ", ..." if one.number > len(one.examples) else ""
+def _examples(one: RestoreDifference) -> str:
+    more = ", ..." if one.number > len(one.examples) else ""
+    return f" ({', '.join(one.examples)}{more})" if one.examples else ""
 
 
 def _write(path: Path, content: bytes) -> None:

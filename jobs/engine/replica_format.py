@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.commands.engine import FormatOptions
-from jobs.output import write_json, write_line
+from jobs.output import write_either
 from replica.node.formatting import Formatted, format_node
 from replica.node.properties import read_properties
 from replica.node.settings import NodeSettings, settings_in
@@ -21,10 +21,8 @@ def run(options: FormatOptions) -> int:
         initial_controllers=options.initial_controllers,
         ignore_formatted=options.ignore_formatted,
     )
-    if options.json_output:
-        write_json(_row(settings, formatted))
-    else:
-        write_line(_text(settings, formatted))
+    row, line = _row(settings, formatted), _text(settings, formatted)
+    write_either([row], [line], json_output=options.json_output)
     return 0
 
 
