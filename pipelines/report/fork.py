@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from pipelines.report.partings import ForkBranch, Parting
 from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
-from pipelines.report.words import Names, counted, listed
+from pipelines.report.words import Names, counted
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
@@ -63,6 +63,5 @@ def _words(
         committed = max(one.committed for one in losing)
         fate = f"loses {counted(max(one.records for one in losing), 'record')}"
         fate += f", {committed} committed" if committed else ""
-    who = listed([names.name(one) for one in branch.replicas], limit=4)
-    noun = "node" if len(branch.replicas) == 1 else "nodes"
-    return f"epoch {branch.epoch}{led}{end}", f"{noun} {who}: {fate}"
+    who = names.nodes(branch.replicas, limit=4)
+    return f"epoch {branch.epoch}{led}{end}", f"{who}: {fate}"

@@ -11,7 +11,7 @@ from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
 from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
-from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
+from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, named, span
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.metadata.records import NEWEST_KAFKA
 
@@ -189,8 +189,7 @@ def _where(loss: LostRecordCount) -> str:
         where = span(loss.first, loss.first + loss.records)
     else:
         where = f"from offset {loss.first} on"
-    noun = "epoch" if len(loss.epochs) == 1 else "epochs"
-    where = f"{where}, {noun} {listed([str(one) for one in loss.epochs], limit=5)}"
+    where = f"{where}, {named('epoch', [str(one) for one in loss.epochs], limit=5)}"
     times = None if loss.effect is None else loss.effect.written_ms
     return where if times is None else f"{where}, written {ms_range_text(*times)}"
 
