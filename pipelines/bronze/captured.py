@@ -1,7 +1,7 @@
 """Looks at directories with their place in the lake: a group, a time and a number; and for which
 offsets a look proves that a missing batch is really gone.
 
-Damage may hide offsets. These are not covered: a batch that is missing there may still exist.
+Offsets that damage may hide are not covered: a batch that is missing there may still exist.
 
 A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
 without Spark whether a lake has all that an ingest has looked at.
@@ -9,7 +9,7 @@ without Spark whether a lake has all that an ingest has looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,6 +39,15 @@ class Uncovered:
 
     start: int
     end: int | None
+
+    def has(self, offset: int) -> bool:
+        """Whether the offset is one of them."""
+        return self.start <= offset and (self.end is None or offset < self.end)
+
+
+def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
+    """The column `uncovered` of a row of bronze.captures."""
+    return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
 
 
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
@@ -115,7 +124,7 @@ class Captured:
     number of its round.
 
     previous_at: captured_at of the replica's capture just before, None without one. now: the
-    clock's time at the ingest. later: the replica's captures after it.
+    clock's time at the ingest. later: the replica's captures with later times, in their order.
     """
 
     look: Look
@@ -125,11 +134,6 @@ class Captured:
     previous_at: datetime | None
     now: datetime
     later: tuple[KnownCapture, ...]
-
-    @property
-    def next_at(self) -> datetime | None:
-        """captured_at of the replica's capture just after, None without one."""
-        return self.later[0].at if self.later else None
 
     @property
     def clock_is_behind(self) -> bool:
@@ -150,7 +154,7 @@ def known_captures(lake: delta.Lake) -> list[KnownCapture]:
             row["captured_at"],
             row["ingest_seq"],
             row["log_start_offset"],
-            tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"]),
+            ranges_of(row),
         )
         for row in delta.values(lake, CAPTURES, columns)
     ]
