@@ -58,7 +58,8 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
 
 
 def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
-    """Offsets between batches that follow each other, and between a name and its first batch."""
+    """Offsets that lack between two batches, or between the base offset of a segment's name and the
+    segment's first batch."""
     gaps = []
     expected: int | None = None
     for segment in segments:

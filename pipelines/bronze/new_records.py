@@ -273,7 +273,7 @@ def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
 
 
 def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
-    """For each key whether the table has it for a batch with a secret, whose CRC is keyed there."""
+    """For each key whether the table has the batch as one with a secret, with its keyed CRC."""
     found = np.zeros(keys.shape[1], np.bool_)
     if redactor is None or not seen.shape[1]:
         return found

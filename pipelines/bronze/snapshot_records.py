@@ -1,8 +1,5 @@
-"""The records of snapshots that bronze.snapshot_records lacks: each snapshot is a task, or they
-come one after the other in this process.
-
-bronze.snapshots is updated by the driver, because there are few rows.
-"""
+"""The records of snapshots that bronze.snapshot_records lacks: one task reads each snapshot. The
+driver itself updates bronze.snapshots, which has few rows."""
 
 from __future__ import annotations
 

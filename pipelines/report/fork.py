@@ -15,8 +15,8 @@ _ROW, _LINE = 62, 15
 
 
 def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Markup:
-    """The drawing. leaders: epoch -> the leader's node id, where known. It is not to scale: only
-    the order is right."""
+    """The drawing. It shows the order of offsets, not their distances. leaders: epoch -> the
+    leader's node id, where known."""
     branches = parting.branches[:MAX_BRANCHES]
     height = _ROW * len(branches) + 8
     middle = height / 2

@@ -1,4 +1,4 @@
-"""What the page says of one cluster, ready for the template: evidence put into words and rows."""
+"""The content of the page for one cluster, ready for the template: evidence as words and rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class RuleView(RuleCount):
 
 @dataclass(frozen=True)
 class HealthView:
-    """One rule of health that holds. subjects: the first of those for which it does, each with name
-    and what; rule: None for one of another release."""
+    """A rule of health that found something. subjects: the first entities with the finding, each
+    with `name` and `what`. rule: None for a rule of another release."""
 
     id: str
     severity: str
@@ -77,10 +77,8 @@ class TruncatedView:
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One cluster. identity: what ids in the page begin with. next_steps: (rule, what to do).
-
-    Drawings are None where there is nothing to draw, and travel where nothing is told.
-    """
+    """One cluster. identity: the beginning of its ids in the page. next_steps: (rule, what to do).
+    Drawings are None where there is nothing to draw; travel is None without a history."""
 
     identity: str
     evidence: Evidence

@@ -37,11 +37,8 @@ class MomentJudgement:
 def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
-    """The judgement of replica.health on the state at the moment. Raises KraftlakeError.
-
-    It doesn't ask since when a reassignment runs, so no reassignment counts as one that takes too
-    long.
-    """
+    """The judgement of replica.health on the state at the moment. No reassignment counts as too
+    long, because the starts of reassignments aren't asked. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,
