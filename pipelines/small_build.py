@@ -16,12 +16,16 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import compute, members, neighbours, parts_of, table_of
+from pipelines.clusters.computing import (
+    compute,
+    findings_between,
+    neighbours,
+    parts_of,
+    table_of,
+)
 from pipelines.clusters.digests import digests_of
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
-from pipelines.in_memory.judgements import without_repetitions
-from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import Building, LastBuild, StepProgress, last_build, nobody_asks
 from pipelines.quality.small_gate import SmallGate
@@ -224,7 +228,6 @@ class _Building(Building):
 
     def _findings(self, pieces: Iterable[ClusterRows]) -> pa.Table:
         """All findings: those between clusters may change where one of the clusters does."""
-        between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)
         kept = f"rule NOT IN ({rules}) AND {of_clusters(self.inputs.kept)}"
         version = delta.size(self.lake, FINDINGS).version
@@ -232,6 +235,6 @@ class _Building(Building):
             [
                 delta.rows_where(self.lake, FINDINGS, kept, version),
                 *(piece.read() for piece in pieces),
-                table_of(FINDINGS, between),
+                table_of(FINDINGS, findings_between(self.gate.admitted)),
             ]
         )

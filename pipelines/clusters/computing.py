@@ -1,12 +1,12 @@
-"""The derived tables of some clusters: computed by this process or another one; and
-the members of all rounds, of which some findings are told across clusters."""
+"""The derived tables of some clusters, computed by this process or another one; and the findings
+between clusters."""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,9 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.delta.contents import ClusterRows
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.control import snapshot_voter_sets
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.membership import RoundMember, members_of, with_neighbours
-from pipelines.in_memory.rows import of_cluster
+from pipelines.in_memory.membership import findings_of_rounds, with_neighbours
+from pipelines.in_memory.rows import Row
 from pipelines.nodes import Content, small_tables
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
@@ -67,7 +66,8 @@ def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]
 
 
 def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
-    """Rows of silver's and gold's tables by name, but for the findings of `membership`.
+    """The rows of silver's and gold's tables, by the table's name, without the findings between
+    clusters.
 
     None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
     be read, of which Spark tells more. OSError where the folder refuses a file.
@@ -79,7 +79,7 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     made: defaultdict[str, list[pa.Table]] = defaultdict(list)
     with no_search_for_cycles():
         for cluster_id in part.clusters:
-            rows = bronze_rows(cluster_id, content)
+            rows = BronzeRows.of(cluster_id, content)
             if _offsets(rows.batches) > part.most_offsets:
                 return None
             for contract, some in small_tables(Silver(cluster_id, rows)):
@@ -88,21 +88,6 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
         name: ClusterRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
     }
-
-
-def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
-    """The rows of one cluster. content: the tables of bronze.DERIVED_FROM, in that order."""
-    captures, batches, records, snapshots, snapshot_records, *others = (
-        of_cluster(table, cluster_id) for table in content
-    )
-    return BronzeRows(
-        captures.to_pylist(),
-        Batches.of(batches),
-        records,
-        snapshots.to_pylist(),
-        snapshot_records,
-        *(table.to_pylist() for table in others),
-    )
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:
@@ -131,29 +116,25 @@ def _offsets(batches: Batches) -> int:
 _CLUSTERS_AT_ONCE = 10
 
 
-def members(admitted: Admitted) -> Iterator[RoundMember]:
-    """A member for each row of bronze.captures. Raises what delta-rs raises."""
+def findings_between(admitted: Admitted) -> list[Row]:
+    """The findings between clusters of one round. Raises what delta-rs raises."""
     captures = admitted.rows_of(bronze.CAPTURES)
-    small = (
-        captures,
-        admitted.rows_where(bronze.SNAPSHOT_RECORDS, "is_control"),
-        admitted.rows_of(bronze.REPLICA_STATE),
-    )
     neighbours = with_neighbours(captures.select(["ingest_seq", "cluster_id"]).to_pylist())
+    return findings_of_rounds(_compared(admitted, captures, neighbours), neighbours)
+
+
+def _compared(
+    admitted: Admitted, captures: pa.Table, neighbours: Collection[str]
+) -> Iterator[Silver]:
+    """The clusters with those of their rows of bronze that findings_of_rounds needs."""
+    content = {one: one.arrow_schema.empty_table() for one in bronze.DERIVED_FROM}
+    content[bronze.CAPTURES] = captures
+    content[bronze.SNAPSHOT_RECORDS] = admitted.rows_where(bronze.SNAPSHOT_RECORDS, "is_control")
+    content[bronze.REPLICA_STATE] = admitted.rows_of(bronze.REPLICA_STATE)
     clusters = pc.unique(captures["cluster_id"]).to_pylist()
     for start in range(0, len(clusters), _CLUSTERS_AT_ONCE):
         some = clusters[start : start + _CLUSTERS_AT_ONCE]
         compared = [one for one in some if one in neighbours]
-        batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
+        content[bronze.LOG_BATCHES] = admitted.rows_of(bronze.LOG_BATCHES, compared)
         for one in some:
-            looks, in_snapshots, state = (of_cluster(rows, one) for rows in small)
-            rows = BronzeRows(
-                captures=looks.to_pylist(),
-                batches=Batches.of(of_cluster(batches, one)),
-                records=bronze.LOG_RECORDS.arrow_schema.empty_table(),
-                snapshots=[],
-                snapshot_records=in_snapshots,
-                state=state.to_pylist(),
-                found=[],
-            )
-            yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)
+            yield Silver(one, BronzeRows.of(one, content.values()))

@@ -51,8 +51,8 @@ def test_spark_tells_of_each_cluster_what_a_small_build_tells(spark: SparkSessio
         return sorted(([row["cluster_id"], *(row[n] for n in names)] for row in of_kind), key=str)
 
     figures = tuple(name for name in OF_EXPOSURE if name != "since")  # int us here, a time there
-    assert told(FINDING, OF_FINDING, found) == told(FINDING, OF_FINDING, small.findings)
-    assert told(EXPOSURE, figures, found) == told(EXPOSURE, figures, small.exposures)
+    assert told(FINDING, OF_FINDING, found) == told(FINDING, OF_FINDING, small)
+    assert told(EXPOSURE, figures, found) == told(EXPOSURE, figures, small)
     assert {row["cluster_id"] for row in found} == {CLUSTER, _TWIN}
     times = {(row["cluster_id"], row["since_offset"], row["since"]) for row in found}
     assert all(at.timestamp() == offset for _, offset, at in times if at is not None)
