@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from deltalake import DeltaTable
 
-from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
+from pipelines.data_files import NewFile
+from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract

@@ -25,7 +25,6 @@ from pipelines.in_memory.health import health, looks
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
 from pipelines.in_memory.metadata import state_ranges
-from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.quorum.log_growth import lengths_of
 from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
@@ -151,9 +150,8 @@ def small_gold(silver: Silver) -> tuple[Gold, pa.Table]:
     """The input of gold's tables of a small cluster, whose records this process replays; and what
     each record changes, as rows of WRITTEN."""
     bronze, committed = silver.bronze, silver.committed
-    snapshots, tails = whole_snapshots(bronze.snapshots), tails_of(silver.held, committed)
-    records = bronze.records, bronze.snapshot_records
-    found = replayed(HeldLog(committed, *records, [*snapshots], [*tails]))
+    records, tails = (bronze.records, bronze.snapshot_records), tails_of(silver.held, committed)
+    found = replayed(HeldLog.of(committed, records, bronze.snapshots, tails))
     ranges = state_ranges(found.written).to_pylist()
     made = Records(lengths_of(bronze.records), found.compared, ranges)
     gold = Gold(silver, committed, made)
