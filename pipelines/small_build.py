@@ -86,8 +86,8 @@ def build_small(
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Bronze as a build reads it. before: the last build, None where none of its rows can
-    be kept."""
+    """Bronze as a build reads it. before: the last build; None where none of its rows can be
+    kept."""
 
     layer: QueryableTables
     before: LastBuild | None
@@ -110,26 +110,25 @@ class _Inputs:
     @cached_property
     def _counts(self) -> dict[Contract, Counter[str]]:
         """The number of rows of each cluster in each table."""
-        return {one: self._counted(one) for one in bronze.DERIVED_FROM}
+        return {one: self._by_cluster(one, "count(*)") for one in bronze.DERIVED_FROM}
 
     def _value_bytes(self) -> Counter[str]:
-        """The bytes of the records of each cluster, where they may be many."""
+        """The bytes of the records of each cluster, in tables where these may be many."""
         found: Counter[str] = Counter()
         for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
             files = pa.table(self.layer.tables[contract.name].get_add_actions(flatten=True))
             if sum(files["size_bytes"].to_pylist()) <= _SURELY_SMALL_BYTES:
                 continue
-            name = contract.name.replace(".", "_")
-            size = "sum(octet_length(encode(value, 'hex')))"
-            query = f"SELECT cluster_id, {size} AS n FROM {name} GROUP BY 1"  # noqa: S608 - our own names
-            for row in self.layer.answer(query).to_pylist():
-                found[row["cluster_id"]] += (row["n"] or 0) // 2  # hex digits
+            # two hex digits for a byte
+            found += self._by_cluster(contract, "sum(octet_length(encode(value, 'hex'))) / 2")
         return found
 
-    def _counted(self, contract: Contract) -> Counter[str]:
+    def _by_cluster(self, contract: Contract, number: str) -> Counter[str]:
+        """A number for each cluster of a table. number: an aggregate in SQL."""
         name = contract.name.replace(".", "_")
-        found = self.layer.answer(f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY 1")  # noqa: S608 - our own names
-        return Counter({row["cluster_id"]: row["n"] for row in found.to_pylist()})
+        query = f"SELECT cluster_id, {number} AS n FROM {name} GROUP BY 1"  # noqa: S608 - our own names
+        rows = self.layer.answer(query).to_pylist()
+        return Counter({row["cluster_id"]: row["n"] or 0 for row in rows})
 
     @cached_property
     def digests(self) -> dict[str, str]:

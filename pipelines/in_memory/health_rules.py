@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.finding_rows import finding_row
+from pipelines.in_memory.rows import Row
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
@@ -76,13 +77,12 @@ JUDGEMENT = pa.schema(
 )
 """A row of gold.findings (what: FINDING) or of gold.failure_exposure (what: EXPOSURE)."""
 
-_Row = dict[str, Any]
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
 """The kinds of entities that have steps."""
 
 
-def told(look: _Row, history: Iterable[_Row]) -> Iterator[_Row]:
+def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
     """The rows of JUDGEMENT of one cluster. look: of health.looks. history: rows of HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
@@ -151,7 +151,7 @@ def _key(entity: str, text: str) -> Any:
     return tuple(json.loads(text)) if entity == "config" else text
 
 
-def _finding_row(look: _Row, finding: Finding) -> _Row:
+def _finding_row(look: Row, finding: Finding) -> Row:
     shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
@@ -162,7 +162,7 @@ def _finding_row(look: _Row, finding: Finding) -> _Row:
     }
 
 
-def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
+def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
     unknown = min_isr_unknown(cluster)
     brokers = len(cluster.live_brokers)
     for one in exposures(cluster):
