@@ -31,7 +31,7 @@ from pipelines.large.clusters import clusters_of, lengths_by_cluster, record_len
 from pipelines.large.health import health
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import ReplayFiles, replayed
-from pipelines.last_build import Building, StepProgress, nobody_asks
+from pipelines.last_build import Building, nobody_asks
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session import settings
@@ -64,8 +64,8 @@ def build(
             "first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
-        steps = StepProgress(len(silver.SILVER) + len(gold.GOLD) + 3, share)
-        building = _Building(lake, progress, steps, spark, gate)
+        steps = len(silver.SILVER) + len(gold.GOLD) + 3
+        building = _Building(lake, progress, share, steps, spark, gate)
         building.run()
         building.note(gate.results)
         return building.counts
@@ -91,7 +91,7 @@ class _Building(Building):
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
-        self.steps.done()
+        self.done()
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
             self._derive(admitted)
 
@@ -101,7 +101,7 @@ class _Building(Building):
         self._silver(clusters)
         self.progress("quality of silver")
         agreed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
-        self.steps.done()
+        self.done()
         branches = self._admitted(clusters, agreed)
         told = self._metadata(clusters, branches)
         records = self._records(tables[bronze.LOG_RECORDS], clusters, branches, told)
@@ -110,7 +110,7 @@ class _Building(Building):
         self._gold(derived)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
-        self.steps.done()
+        self.done()
 
     def _silver(self, clusters: Sequence[Silver]) -> None:
         for contract, made in SILVER_NODES.items():

@@ -17,17 +17,17 @@ import pyarrow as pa
 
 from pipelines import delta
 from pipelines.clusters.computing import (
+    ClusterBatch,
     compute,
     findings_between,
     neighbours,
-    parts_of,
     table_of,
 )
 from pipelines.clusters.digests import digests_of
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import Building, LastBuild, StepProgress, last_build, nobody_asks
+from pipelines.last_build import Building, LastBuild, last_build, nobody_asks
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
@@ -48,6 +48,8 @@ memory."""
 _SURELY_SMALL_BYTES = _MOST_VALUE_BYTES // 22
 """The most bytes of a table's files that need no count: Snappy makes texts at most 21 times as
 small."""
+_RECORDS_AT_ONCE = 20_000
+"""How many records of neighbouring clusters are read and computed together."""
 _RECORDS_JUDGED = 50_000
 """How many records of several clusters are judged together."""
 _RECORDS_OF_A_PROCESS = 60_000
@@ -75,8 +77,8 @@ def build_small(
         TemporaryDirectory(prefix="kraftlake-build-") as folder,
         processes(inputs.processes) as tasks,
     ):
-        steps = StepProgress(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
-        building = _Building(lake, progress, steps, gate, inputs, folder, tasks)
+        steps = len(SILVER) + len(GOLD) + 3 + len(inputs.changed)
+        building = _Building(lake, progress, share, steps, gate, inputs, folder, tasks)
         if not building.run():
             gate.leave_to_spark()
             return None
@@ -164,9 +166,9 @@ class _Inputs:
 
 @dataclass
 class _Building(Building):
-    """A build without Spark. folder: holds the rows that one process hands to another through
-    files. tasks: where the tables of clusters are computed. The build's steps are the gates, the
-    clusters and the tables."""
+    """A build without Spark, whose steps are the gates, the clusters and the tables. folder: holds
+    the rows that one process hands to another through files. tasks: where the tables of clusters
+    are computed."""
 
     gate: SmallGate
     inputs: _Inputs
@@ -195,7 +197,7 @@ class _Building(Building):
         parts = Parts(inputs.groups, self.tasks, frozenset(inputs.changed), unbroken)
         # gold is computed along with silver, so silver can't lose rows on the way
         admitted = self.gate.admit(tables, leave_out=layer == "bronze", layer=there, parts=parts)
-        self.steps.done()
+        self.done()
         return admitted
 
     def _computed(self) -> list[dict[str, ClusterRows]] | None:
@@ -205,9 +207,12 @@ class _Building(Building):
             self.progress(f"{len(records)} of {len(self.inputs.digests)} clusters have changed")
         if len(records) > 1:
             self.progress(f"{len(records)} clusters, {records.total()} records")
-        parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
+        parts = [
+            ClusterBatch(self.gate.admitted, clusters, self.folder, _MOST_OFFSETS)
+            for clusters in neighbours(records, _RECORDS_AT_ONCE)
+        ]
         computed: list[dict[str, ClusterRows]] = []
-        tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
+        tasks = Watched(self.tasks, lambda part: self.done(len(part.clusters)))
         for found in tasks.map(compute, parts):
             if found is None:
                 return None

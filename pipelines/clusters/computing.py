@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.delta.contents import ClusterRows
-from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.membership import findings_of_rounds, with_neighbours
@@ -25,16 +24,14 @@ from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
-_RECORDS_AT_ONCE = 20_000
-"""Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
-"""Bytes of rows that a process hands over directly. More rows go through a file."""
+"""The most bytes of rows that a process hands over directly. More rows go through a file."""
 
 
 @dataclass(frozen=True)
 class ClusterBatch:
-    """Clusters that are computed together. folder: holds their rows where these are many.
-    most_offsets: the most offsets of one cluster."""
+    """Clusters that are computed together. folder: holds the files of their rows where these are
+    many. most_offsets: the most offsets of one cluster."""
 
     admitted: Admitted
     clusters: tuple[str, ...]
@@ -42,18 +39,9 @@ class ClusterBatch:
     most_offsets: int
 
 
-def parts_of(
-    admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
-) -> list[ClusterBatch]:
-    """All clusters, in parts that are computed together. records: the number of records of each
-    cluster, by cluster_id."""
-    groups = neighbours(records, _RECORDS_AT_ONCE)
-    return [ClusterBatch(admitted, clusters, folder, most_offsets) for clusters in groups]
-
-
 def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
     """The clusters in groups. A group has at most `at_once` records, or it is a single cluster.
-    records: as of parts_of."""
+    records: the number of records of each cluster, by cluster_id."""
     groups: list[list[str]] = []
     size = 0
     for cluster_id, count in records.items():
@@ -69,8 +57,8 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     """The rows of silver's and gold's tables, by the table's name, without the findings between
     clusters.
 
-    None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
-    be read, of which Spark tells more. OSError where the folder refuses a file.
+    None where Spark has to compute them: a cluster's batches claim too many offsets, or a data file
+    can't be read, and Spark's error says more. Raises OSError where the folder refuses a file.
     """
     try:
         content = [part.admitted.rows_of(one, part.clusters) for one in bronze.DERIVED_FROM]
@@ -80,7 +68,9 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     with no_search_for_cycles():
         for cluster_id in part.clusters:
             rows = BronzeRows.of(cluster_id, content)
-            if _offsets(rows.batches) > part.most_offsets:
+            batches = rows.batches
+            offsets = np.maximum(batches.entries_end - batches.base_offset, 0)
+            if offsets.sum() > part.most_offsets:
                 return None
             for contract, some in small_tables(Silver(cluster_id, rows)):
                 made[contract.name].append(table_of(contract, some))
@@ -107,10 +97,6 @@ def _kept(rows: pa.Table, folder: str) -> pa.Table | str:
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema, options=options) as file:
         file.write_table(rows)
     return path
-
-
-def _offsets(batches: Batches) -> int:
-    return int(np.maximum(batches.entries_end - batches.base_offset, 0).sum())
 
 
 _CLUSTERS_AT_ONCE = 10

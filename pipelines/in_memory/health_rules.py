@@ -50,14 +50,7 @@ record below the lake's log). value: NULL in a step before which the entity didn
 FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
-OF_FINDING = (
-    "node_id", "directory_id", "capture_id",
-    "rule", "severity", "file", "position", "offset", "epoch", "message", "family", "subjects",
-)  # fmt: skip
-OF_EXPOSURE = (
-    "kind", "gone", "leaderless", "needs_unclean", "below_min_isr", "voters_left",
-    "has_majority", "since_offset", "since", "end_offset", "min_isr_unknown",
-)  # fmt: skip
+_CAPTURE = ("node_id", "directory_id", "capture_id")
 JUDGEMENT = pa.schema(
     [
         *((name, pa.string()) for name in ("what", "cluster_id")),
@@ -67,7 +60,7 @@ JUDGEMENT = pa.schema(
         *((name, pa.int64()) for name in ("position", "offset")),
         ("epoch", pa.int32()),
         *((name, pa.string()) for name in ("message", "family", "subjects", "kind", "gone")),
-        *((name, pa.int64()) for name in OF_EXPOSURE[2:5]),
+        *((name, pa.int64()) for name in ("leaderless", "needs_unclean", "below_min_isr")),
         ("voters_left", pa.int32()),
         ("has_majority", pa.bool_()),
         ("since_offset", pa.int64()),
@@ -155,7 +148,7 @@ def _finding_row(look: Row, finding: Finding) -> Row:
     shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
-        **{name: look[name] for name in ("cluster_id", *OF_FINDING[:3])},
+        **{name: look[name] for name in ("cluster_id", *_CAPTURE)},
         **finding_row(finding),
         "family": finding.rule.family.value,
         "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),
