@@ -10,6 +10,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Callable
+from types import ModuleType
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
@@ -129,15 +130,14 @@ def _gunzip(data: bytes, limit: int) -> bytes:
     return out
 
 
-def _into_growing_buffer(
-    name: str, into: Callable[[bytes, bytearray], int], data: bytes, limit: int
-) -> bytes:
-    """Decompress into a buffer that grows until the output fits, or the limit is reached."""
+def _into_growing_buffer(codec: ModuleType, name: str, data: bytes, limit: int) -> bytes:
+    """Decompress into a buffer that grows until the output fits, or the limit is reached. codec: a
+    module of cramjam."""
     size = min(limit, max(1024, len(data) * _GROWTH))
     while True:
         out = bytearray(size)
         try:
-            written = into(data, out)
+            written = codec.decompress_into(data, out)
         except cramjam.DecompressionError as error:
             if _TOO_SMALL not in str(error):
                 raise CorruptDataError(f"{name}: {error}") from error
@@ -146,14 +146,6 @@ def _into_growing_buffer(
             size = min(limit, size * _GROWTH)
             continue
         return bytes(memoryview(out)[:written])
-
-
-def _lz4(data: bytes, limit: int) -> bytes:
-    return _into_growing_buffer("lz4", cramjam.lz4.decompress_into, data, limit)
-
-
-def _zstd(data: bytes, limit: int) -> bytes:
-    return _into_growing_buffer("zstd", cramjam.zstd.decompress_into, data, limit)
 
 
 def _snappy_block(data: bytes, limit: int, used: int = 0) -> bytes:
@@ -198,6 +190,6 @@ def _xerial_compress(data: bytes) -> bytes:
 _READERS: dict[int, Callable[[bytes, int], bytes]] = {
     GZIP: _gunzip,
     SNAPPY: _unxerial,
-    LZ4: _lz4,
-    ZSTD: _zstd,
+    LZ4: lambda data, limit: _into_growing_buffer(cramjam.lz4, "lz4", data, limit),
+    ZSTD: lambda data, limit: _into_growing_buffer(cramjam.zstd, "zstd", data, limit),
 }

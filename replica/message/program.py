@@ -8,6 +8,7 @@ are indexes of this tuple, so a bulk reader can lay it out as arrays.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from replica.message.schema import Field, Kind, RecordSchema, Value
@@ -27,17 +28,7 @@ FIXED_LAYOUTS: dict[Kind, str] = {
 }
 """Kind of fixed size -> its letter of Python's struct. All are big-endian on the wire."""
 
-_SIZES: dict[Kind, int] = {
-    Kind.BOOL: 1,
-    Kind.INT8: 1,
-    Kind.INT16: 2,
-    Kind.UINT16: 2,
-    Kind.INT32: 4,
-    Kind.UINT32: 4,
-    Kind.INT64: 8,
-    Kind.FLOAT64: 8,
-    Kind.UUID: 16,
-}
+_SIZES = {kind: struct.calcsize(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ Part: TypeAlias = Callable[[bytes, int, Fields, Notes], int]
 """(buffer, position, fields to fill, notes) -> the position after the read bytes."""
 
 StructReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Fields, int]]
+ElementReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Value, int]]
 
 
 def record_reader(program: Program) -> StructReader:
@@ -170,10 +171,10 @@ def _untagged_parts(program: Program, steps: tuple[FieldStep, ...]) -> tuple[Par
 def _part(program: Program, step: FieldStep) -> Part:
     if step.is_array:
         if step.kind is Kind.STRUCT:
-            return _struct_array_part(step, _struct_reader(program, step.first, step.end))
+            return _array_part(step, _struct_reader(program, step.first, step.end))
         if step.kind in FIXED_LAYOUTS:
             return _fixed_array_part(step)
-        return _text_array_part(step)
+        return _array_part(step, lambda data, at, notes: _text(data, at, step, notes))
     if step.kind is Kind.BOOL:
         return _bool_part(step)
     if step.kind in FIXED_LAYOUTS:
@@ -303,24 +304,6 @@ def _fixed_array_part(step: FieldStep) -> Part:
     return read
 
 
-def _text_array_part(step: FieldStep) -> Part:
-    name = step.name
-
-    def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
-        count, at = _array_count(data, position, step, notes)
-        if count < 0:
-            fields[name] = None
-            return at
-        values = []
-        for _ in range(count):
-            value, at = _text(data, at, step, notes)
-            values.append(value)
-        fields[name] = tuple(values)
-        return at
-
-    return read
-
-
 def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
     name = step.name
 
@@ -334,7 +317,8 @@ def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
     return read
 
 
-def _struct_array_part(step: FieldStep, read_struct: StructReader) -> Part:
+def _array_part(step: FieldStep, read_one: ElementReader) -> Part:
+    """The part of an array whose elements differ in size."""
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -346,7 +330,7 @@ def _struct_array_part(step: FieldStep, read_struct: StructReader) -> Part:
         values = []
         for index in range(count):
             notes.path = (*outer, name, index)
-            value, at = read_struct(data, at, notes)
+            value, at = read_one(data, at, notes)
             values.append(value)
         notes.path = outer
         fields[name] = tuple(values)

@@ -6,7 +6,6 @@ controller (replica.metadata.codec).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,10 +15,10 @@ from replica.format.batch import BatchHeader
 from replica.format.compression import Inflation
 from replica.format.control import ControlMessage, UnknownControl, decode_control
 from replica.format.record import Record, records_of
-from replica.message.json_text import Plain
+from replica.message.json_text import Plain, text_of
 from replica.message.primitives import Buffer
-from replica.metadata import json_text as metadata_json
 from replica.metadata.codec import decode
+from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.redact import Redactor, holds_secret
 
@@ -63,15 +62,13 @@ class LogRecord:
         if self.message is None:
             return None
         if isinstance(self.message, MetadataRecord | UnknownRecord):
-            return metadata_json.to_plain(self.message)
+            return to_plain(self.message)
         return control.to_plain(self.message)
 
     def json_text(self) -> str:
         """`data` as JSON text, byte for byte as kafka-dump-log prints it; null where nothing
         decoded."""
-        if isinstance(self.message, MetadataRecord | UnknownRecord):
-            return metadata_json.json_text(self.message)
-        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+        return text_of(self.data)
 
     @property
     def is_harmless(self) -> bool:

@@ -42,7 +42,6 @@ from replica.wire.versions import (
     Versions,
     api_versions_response,
     identity_error,
-    no_features,
     unsupported_api_versions,
 )
 
@@ -96,11 +95,6 @@ answer (Produce with acks=0). A KraftlakeError closes the connection."""
 RefusedLogin = Callable[[Client, str], None]
 
 
-def _nobodys(client: Client, request: WireRequest) -> bool:
-    """No client is a voter: for a node that has no voters."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL needn't be there,
@@ -113,14 +107,14 @@ class Service:
 
     handler: Handler
     served: Versions
-    features: Callable[[], Features] = no_features
+    features: Callable[[], Features] = Features
     authenticator: Authenticator | None = None
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
     on_refused_login: RefusedLogin = lambda client, user: None
-    is_voters: Callable[[Client, WireRequest], bool] = _nobodys
+    is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
 
 
 class Server:
@@ -258,7 +252,8 @@ class Server:
             connections.heard(guest.connected)
             answer, is_last = await self._answer_to_frame(guest, reader, size)
             if is_last:
-                self._tell_refused(guest)
+                if guest.sasl is not None:
+                    self._service.on_refused_login(guest.client, guest.sasl.claimed)
                 await asyncio.sleep(limits.failed_login_s)
             if answer:
                 await self._send(guest, writer, answer)
@@ -270,10 +265,6 @@ class Server:
             guest.know()
             if guest.sasl is None:
                 deadline = None
-
-    def _tell_refused(self, guest: _Guest) -> None:
-        if guest.sasl is not None:
-            self._service.on_refused_login(guest.client, guest.sasl.claimed)
 
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int

@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from replica.metadata.changes.change import Change
+from replica.metadata.changes.catalogue import Change
 from replica.metadata.changes.naming import name_of
 from replica.metadata.changes.typed import changes_of
 from replica.metadata.image.versions import Write

@@ -44,13 +44,12 @@ def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if directories is None else tuple(sorted(directories))
 
 
-def _unregister_broker(state: State, offset: int, fields: Fields) -> Refused | None:
+def _unregister_broker(state: State, offset: int, fields: Fields) -> None:
     """Removes the registration. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
         state.brokers.drop(broker_id)
         state.removals["brokers", broker_id] = offset
-    return None
 
 
 def _fence(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -108,10 +107,9 @@ def _register_controller(state: State, offset: int, fields: Fields) -> Refused |
     return None
 
 
-def _unregister_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+def _unregister_controller(state: State, offset: int, fields: Fields) -> None:
     """Removes the registration. A controller that is not registered is no error."""
     state.controllers.drop(fields["controllerId"])
-    return None
 
 
 HANDLERS: dict[str, Handler] = {
