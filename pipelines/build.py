@@ -31,7 +31,7 @@ from pipelines.large.clusters import clusters_of, lengths_by_cluster, record_len
 from pipelines.large.health import health
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import ReplayFiles, replayed
-from pipelines.last_build import Building, nobody_asks
+from pipelines.last_build import Building
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session import settings
@@ -49,7 +49,7 @@ def build(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
-    share: Callable[[float], None] = nobody_asks,
+    share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
