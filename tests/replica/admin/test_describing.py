@@ -9,6 +9,7 @@ from replica.admin.describing import describe_quorum
 from replica.errors import NoLeaderError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
+from replica.model.voters import Endpoint
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
@@ -84,7 +85,7 @@ def test_a_controller_that_does_not_lead_names_the_one_that_does():
     found = described(leader, follower, asked=(1,))
     assert (found.cluster_id, found.leader_id, found.epoch, found.high_watermark) == ("c", 1, 4, 9)
     assert [voter.log_end for voter in found.voters] == [10, 9]
-    assert found.voters[1].listeners == (("CONTROLLER", "n2", 9093),)
+    assert found.voters[1].listeners == (Endpoint("CONTROLLER", "n2", 9093),)
     assert found.voters[1].key.directory_id == DIRECTORY
     assert found.features == {"kraft.version": 1}
     assert (found.lag(found.voters[1]), found.ago(found.voters[1].last_fetch)) == (1, 45)
