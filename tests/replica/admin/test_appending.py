@@ -8,10 +8,10 @@ import pytest
 from replica.admin.appending import (
     Appender,
     AppendRefusedError,
-    NoLeaderFoundError,
     UnknownOutcomeError,
 )
 from replica.admin.records import batch_of, record_of_value
+from replica.errors import NoLeaderError
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.model.kafka_errors import ErrorCode
@@ -133,7 +133,7 @@ def test_a_batch_goes_to_no_node_of_another_cluster_in_the_place_of_the_one_befo
                 (tmp_path / "other").mkdir()
                 async with running(tmp_path / "other", 1, port, **ADMINISTRATOR) as other:
                     await leads(other)
-                    with pytest.raises(NoLeaderFoundError, match=r"of cluster A{22} now, not of"):
+                    with pytest.raises(NoLeaderError, match=r"of cluster A{22} now, not of"):
                         await appender.append(BATCH)
                     assert values_of(other) == []
 
@@ -191,7 +191,7 @@ def test_without_a_leader_the_error_names_each_node_and_its_reason():
     async def main():
         ports = free_ports(2)
         async with appender_at(*ports, timeout_s=0.3) as appender:
-            with pytest.raises(NoLeaderFoundError) as caught:
+            with pytest.raises(NoLeaderError) as caught:
                 await appender.append(BATCH)
         for port in ports:
             assert f"127.0.0.1:{port}: no connection: Connection refused" in str(caught.value)
