@@ -25,12 +25,6 @@ from replica.wire.server import Client
 _MAX_INT = 2**31 - 1
 
 
-def unlimited() -> int:
-    """The most bytes that a fetch can ask for: the default for a node that doesn't limit its
-    answers."""
-    return _MAX_INT
-
-
 def with_room(request: WireRequest, room: int) -> WireRequest:
     """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
     at least one whole batch."""
@@ -55,8 +49,8 @@ class Dispatch:
         voters: Voters,
         forwarder: Forwarder,
         seldom: Seldom,
-        draft_key: int | None = None,
-        room: Callable[[], int] = unlimited,
+        draft_key: int | None,
+        room: Callable[[], int],
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0

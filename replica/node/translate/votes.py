@@ -21,12 +21,6 @@ from replica.wire.schema import Message
 _SINCE_PRE_VOTES = 2
 
 
-def version_of_vote(request: VoteRequest) -> int:
-    """The first version that can hold this request: older versions would turn a pre-vote into a
-    vote."""
-    return _SINCE_PRE_VOTES if request.pre_vote else 0
-
-
 def _write_receiver(request: VoteRequest | BeginQuorumEpochRequest) -> Message:
     key = ReplicaKey(-1) if request.voter is None else request.voter
     return {"voterId": key.node_id, "voterDirectoryId": key.directory_id}
@@ -73,9 +67,10 @@ VOTE = translated(
         _RECEIVER,
     ),
     (LEADER, same(granted="voteGranted")),
-    needed=version_of_vote,
+    needed=lambda request: _SINCE_PRE_VOTES if request.pre_vote else 0,
 )
-"""Version 0 names no directory ids and no receiver; only version 2 has pre-votes."""
+"""Version 0 names no directory ids and no receiver. Only version 2 has pre-votes: older versions
+would turn a pre-vote into a vote."""
 BEGIN_QUORUM_EPOCH = translated(
     quorum.BEGIN_QUORUM_EPOCH,
     BeginQuorumEpochRequest,
