@@ -62,10 +62,10 @@ class Host:
     """One replica with its storage. The constructor recovers the log on the disk. It raises what
     open_log and Raft raise.
 
-    machine: a new state machine, which gets everything from the newest snapshot on. draw: random
-    numbers (see core.Draw). owes_flush: whether a flush is owed. new_bytes: the size of the batches
-    that the machine was given since its newest snapshot. opened_with: the election state that was
-    on the disk at the start.
+    machine: a new state machine, which gets everything from the newest snapshot on. draw: a
+    function that gives random numbers (see core.Draw). owes_flush: whether a flush is owed.
+    new_bytes: the size of the batches that the machine was given since its newest snapshot.
+    opened_with: the election state that was on the disk at the start.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class Dispatch:
         self.asked: Counter[str] = Counter()
         self.denied = 0
         self._rpcs = RPCS if draft_key is None else {**RPCS, draft_key: draft_rpc(draft_key)}
-        self.served = {key: rpc.versions for key, rpc in self._rpcs.items()}
+        self.served = {key: rpc.api.versions for key, rpc in self._rpcs.items()}
         self.apis = {**APIS, **{key: rpc.api for key, rpc in self._rpcs.items()}}
         self._partition = partition
         self._admission = Admission(partition, voters, seldom)

@@ -51,7 +51,7 @@ class Forwarder:
 
     def leader_of(self, request: WireRequest, rpc: Rpc) -> Address | None:
         """The address of the leader to which the request is forwarded. None where this replica
-        answers it, because it leads or knows no leader."""
+        answers the request itself."""
         role = self._partition.raft.role
         if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
@@ -80,8 +80,8 @@ class Forwarder:
 
 
 async def _ask(leader: Address, config: ClientConfig, request: WireRequest) -> Message:
-    """Send the leader the request over a connection that serves this request alone: a request that
-    waits for its commit must not delay others, least of all a fetch.
+    """Send the leader the request over a connection that serves this request alone, because a
+    request that waits for its commit must not delay others, least of all a fetch.
 
     The answer may take the config's timeout plus the time that the request itself allows
     (timeoutMs). Raises PeerError where no answer comes.

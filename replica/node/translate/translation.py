@@ -202,6 +202,11 @@ class Translation:
     oldest: int = 0
     needed: Callable[[Any], int] = lambda request: 0
 
+    @property
+    def versions(self) -> range:
+        """The versions in which replicas send this request to each other."""
+        return range(self.oldest, self.api.versions[-1] + 1)
+
     def least_version(self, request: PeerRequest) -> int:
         """The first version in which this request may be sent."""
         return max(self.oldest, self.needed(request))
