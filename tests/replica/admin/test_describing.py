@@ -1,4 +1,4 @@
-"""Finding the leader that describes its quorum, among nodes that don't lead, lag or refuse."""
+"""An administrator finds the leader among nodes that don't lead, lag or refuse."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -29,7 +29,7 @@ def state(node_id, log_end, fetched=5, caught_up=5):
 
 
 class Node:
-    """A controller of a quorum of two; leads where `error` is NONE."""
+    """A controller of a quorum of two. It leads if `error` is NONE."""
 
     def __init__(self, error="NONE", leader_id=1, knows_cluster=True):
         self.error, self.leader_id, self.knows_cluster = ErrorCode[error], leader_id, knows_cluster
@@ -66,7 +66,7 @@ class Node:
 
 
 def described(*nodes, asked=(0,), newest=2):
-    """What is found by asking the nodes of these places first."""
+    """The quorum that is found by asking the nodes at these places first."""
 
     async def main():
         async with asyncio.timeout(30), AsyncExitStack() as stack:
