@@ -123,7 +123,7 @@ class OffsetJudgement:
         lowest = 0 if self.expected is None else self.expected
         if frame.header.base_offset < lowest or self._fills_its_place(frame):
             return False
-        behind = [_base_offset(other) for other in islice(self._pending, _WITNESSES)]
+        behind = [other.header.base_offset for other in islice(self._pending, _WITNESSES)]
         witnesses = [base_offset for base_offset in behind if base_offset >= lowest]
         following = frame.header.next_offset
         return not witnesses or any(base_offset >= following for base_offset in witnesses)
@@ -180,10 +180,6 @@ class _Runs:
         pushed_out = sum(run.offsets_within(expected, first.begin) for run in behind)
         again = sum(run.offsets_within(first.begin, first.end) for run in behind)
         return pushed_out > max(0, first.end - first.begin - again)
-
-
-def _base_offset(frame: LocatedBatch) -> int:
-    return frame.header.base_offset
 
 
 def _end(frame: LocatedBatch) -> int:

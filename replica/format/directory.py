@@ -333,11 +333,13 @@ class _Reading:
             self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
     def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
+        digest, chain = "", None
         if self.hashed and name.kind is FileKind.SEGMENT:
             chain = hash_chain(read)
-            return FoundFile(relative, name, byte_source(read).size, chain.digest, chain)
-        digest = content_hash(name, read) if self.hashed else ""
-        return FoundFile(relative, name, byte_source(read).size, digest)
+            digest = chain.digest
+        elif self.hashed:
+            digest = content_hash(name, read)
+        return FoundFile(relative, name, byte_source(read).size, digest, chain)
 
     def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
         file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
@@ -371,20 +373,20 @@ class _Reading:
 
     def _snapshot(self, file: FoundFile, read: Source) -> None:
         found = self.scan(read, expected_offset=0)
-        name = file.name.snapshot
-        state = SnapshotState.COMPLETE if name is None else name.state
-        if state is SnapshotState.COMPLETE and not file.size_bytes:
+        snapshot = SnapshotFile(file, found, inspect(read, found))
+        is_complete = snapshot.state is SnapshotState.COMPLETE
+        if is_complete and not file.size_bytes:
             self._damage(file.path, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
-        if state is SnapshotState.COMPLETE and found.zero_tail:
+        if is_complete and found.zero_tail:
             detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
             self._damage(
                 file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
             )
         # a .part file is being written: its end is no damage
-        unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
+        unfinished = {DamageKind.TORN_TAIL} if snapshot.state is SnapshotState.PART else set()
         told = (damage for damage in found.damages if damage.kind not in unfinished)
         self.damages.extend(damage.in_file(file.path) for damage in told)
-        self.snapshots.append(SnapshotFile(file, found, inspect(read, found)))
+        self.snapshots.append(snapshot)
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """Record a damage where a segment doesn't start where the one before it ends, unless the

@@ -203,13 +203,9 @@ def _batch(place: BatchPlace, header: Buffer) -> LocatedBatch:
 
 
 def _is_sound(file: OpenFile, place: BatchPlace) -> bool:
-    found = _scanned(file, place)
-    return not found.damages and len(found.batches) == 1
-
-
-def _scanned(file: OpenFile, place: BatchPlace) -> SegmentScan:
     part = file.part(place.position, place.size_bytes)
-    return segment.scan(part, start=place.position, expected_offset=place.base_offset)
+    found = segment.scan(part, start=place.position, expected_offset=place.base_offset)
+    return not found.damages and len(found.batches) == 1
 
 
 def _around(batches: Iterable[LocatedBatch], ends: Sequence[int]) -> Iterator[BatchPlace]:

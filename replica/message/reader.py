@@ -188,26 +188,18 @@ def _fixed_part(steps: tuple[FieldStep, ...]) -> Part:
     layout = struct.Struct(">" + "".join(FIXED_LAYOUTS[step.kind] for step in steps))
     size, unpack = layout.size, layout.unpack_from
     names = tuple(step.name for step in steps)
-    uuids = tuple(i for i, step in enumerate(steps) if step.kind is Kind.UUID)
+    uuids = tuple(step.name for step in steps if step.kind is Kind.UUID)
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
         end = position + size
         if end > len(data):
             raise _cut_short(data, position, steps)
         fields.update(zip(names, unpack(data, position), strict=True))
+        for uuid in uuids:
+            fields[uuid] = _uuid(fields[uuid])  # type: ignore[arg-type]
         return end
 
-    def read_with_uuids(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
-        end = position + size
-        if end > len(data):
-            raise _cut_short(data, position, steps)
-        values = list(unpack(data, position))
-        for index in uuids:
-            values[index] = _uuid(values[index])
-        fields.update(zip(names, values, strict=True))
-        return end
-
-    return read_with_uuids if uuids else read
+    return read
 
 
 def _cut_short(data: bytes, position: int, steps: tuple[FieldStep, ...]) -> TruncatedDataError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
 
 from replica.errors import CorruptDataError
 from replica.message.json_text import Plain
@@ -105,9 +106,7 @@ def _unsigned(numbers: list[int], width: int) -> bytes:
 
 
 def _metadata(names: tuple[bytes, ...]) -> bytes:
-    offsets = [0]
-    for name in names:
-        offsets.append(offsets[-1] + len(name))
+    offsets = [0, *accumulate(map(len, names))]
     width = _width(max(offsets[-1], len(names)))
     header = _VERSION | _SORTED | (width - 1) << 6
     numbers = _unsigned([len(names), *offsets], width)

@@ -52,7 +52,7 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     Raises CorruptDataError as entity_of does, but leaves out a partition whose topic is missing.
     """
     replay = Replay()
-    for kind_name, value_text, offset in sorted(entities, key=lambda one: _place(one[0])):
+    for kind_name, value_text, offset in sorted(entities, key=lambda e: PLACE_OF.get(e[0], -1)):
         record = _record(_kind(kind_name), value_text)
         replay.apply(-1 if offset is None else offset, record)
     return replay.image()
@@ -63,11 +63,6 @@ def _kind(kind_name: str) -> EntityKind:
     if kind is None:
         raise CorruptDataError(f"{kind_name!r} is no kind of entity")
     return kind
-
-
-def _place(kind_name: str) -> int:
-    _kind(kind_name)
-    return PLACE_OF[kind_name]
 
 
 def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
