@@ -67,12 +67,16 @@ def run(options: ConsumeOptions) -> int:
     )
     session = Session(policy, selector, position, SessionSettings(rack=options.rack))
     with Consumer(session, connections) as consumer:
-        _read(consumer, connections, printing, options)
+        _read(consumer, session, connections, printing, options)
     return 1 if printing.damaged else 0
 
 
 def _read(
-    consumer: Consumer, connections: WireConnections, printing: _Printing, options: ConsumeOptions
+    consumer: Consumer,
+    session: Session,
+    connections: WireConnections,
+    printing: _Printing,
+    options: ConsumeOptions,
 ) -> None:
     """Read up to the log end in the first answer, or without an end."""
     end: int | None = None
@@ -84,7 +88,7 @@ def _read(
         for record in polled.records:
             printing.record(record)
         sys.stdout.flush()
-        position, high_watermark = consumer.position, consumer.high_watermark
+        position, high_watermark = session.position, session.high_watermark
         if end is None and high_watermark >= 0:
             end = high_watermark
         if options.until_end and end is not None and position and position.offset >= end:

@@ -66,9 +66,8 @@ def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[Re
 
 
 def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:
-    """Whether a replica is one of the voters. A voter without a directory id can be any directory
-    of its node."""
-    return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
+    """Whether a replica is one of the voters."""
+    return any(voter.matches(key) for voter in voters)
 
 
 def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:

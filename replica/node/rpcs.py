@@ -8,13 +8,11 @@ names. ApiVersions and SASL have no row: replica.wire.server answers them on eve
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from replica.node.serve import cluster, configs, controllers, readers, refusals, writing
 from replica.node.serve.callers import ADMINISTRATORS, ANYBODY, REPLICAS, UPDATED_VOTER, voters
-from replica.node.serve.partition import ServedPartition
 from replica.node.serve.reader_fetch import fetch_by_reader
-from replica.node.serve.rpc import Answer, Rpc, core_rpc
+from replica.node.serve.refusals import by_partition, by_resource, of_topics
+from replica.node.serve.rpc import Rpc, core_rpc
 from replica.node.translate import describing, draft, fetches, membership, votes
 from replica.node.translate.translation import Translation
 from replica.raft import messages
@@ -23,59 +21,8 @@ from replica.wire.apis.configs import ALTER_CONFIGS, DESCRIBE_CONFIGS, INCREMENT
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.apis.membership import UNREGISTER_CONTROLLER
 from replica.wire.apis.writing import DELETE_RECORDS, PRODUCE
-from replica.wire.connections import address_of
-from replica.wire.header import WireRequest
-from replica.wire.schema import Message
-from replica.wire.server import Client
 
-
-def _by_message(answer_of: Callable[[ServedPartition, Message], Message]) -> Answer:
-    """The Answer made of a function that doesn't wait, and needs neither the version nor the
-    client."""
-
-    async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-        return answer_of(partition, request.message)
-
-    return answer
-
-
-async def _metadata(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    return cluster.metadata(partition, request.message, request.version, client.listener)
-
-
-async def _describe_cluster(
-    partition: ServedPartition, client: Client, request: WireRequest
-) -> Message:
-    return cluster.describe_cluster(partition, request.message, client.listener)
-
-
-async def _list_offsets(
-    partition: ServedPartition, client: Client, request: WireRequest
-) -> Message:
-    address = address_of(client.host)
-    return await readers.list_offsets(partition, request.message, request.version, address)
-
-
-async def _fetch(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    address = address_of(client.host)
-    return await fetch_by_reader(partition, request.message, request.version, address)
-
-
-async def _produce(
-    partition: ServedPartition, client: Client, request: WireRequest
-) -> Message | None:
-    return await writing.produce(partition, request.message, client.listener)
-
-
-async def _unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    return await controllers.unregister(partition, request.message)
-
-
-_TOPICS = ("topics", "topic", "partitions", "partition")
-_NUMBERED = ("topics", "name", "partitions", "partitionIndex")
-_FETCH_REFUSED = refusals.by_partition(
-    _TOPICS, ("responses", "partitions", "partitionIndex"), highWatermark=-1
-)
+_FETCH_REFUSED = by_partition(highWatermark=-1)
 
 _OF_THE_CORE = (
     core_rpc(votes.VOTE, voters("replicaId")),
@@ -90,66 +37,29 @@ _OF_THE_CORE = (
     core_rpc(membership.UPDATE_KRAFT_VERSION, ADMINISTRATORS, is_forwarded=True),
 )
 _OF_THE_NODE = (
-    Rpc(METADATA, ANYBODY, _metadata, refusals.of_topics(refusals.metadata)),
-    Rpc(DESCRIBE_CLUSTER, ANYBODY, _describe_cluster, refusals.describe_cluster),
-    Rpc(
-        LIST_OFFSETS,
-        ANYBODY,
-        _list_offsets,
-        refusals.of_topics(
-            refusals.by_partition(_NUMBERED, ("topics", "partitions", "partitionIndex"))
-        ),
-    ),
+    Rpc(METADATA, ANYBODY, cluster.metadata, of_topics(refusals.metadata)),
+    Rpc(DESCRIBE_CLUSTER, ANYBODY, cluster.describe_cluster, refusals.describe_cluster),
+    Rpc(LIST_OFFSETS, ANYBODY, readers.list_offsets, of_topics(by_partition())),
     Rpc(
         OFFSET_FOR_LEADER_EPOCH,
         ANYBODY,
-        _by_message(readers.offset_for_leader_epoch),
-        refusals.of_topics(refusals.by_partition(_TOPICS, ("topics", "partitions", "partition"))),
+        readers.offset_for_leader_epoch,
+        of_topics(by_partition()),
     ),
-    Rpc(
-        PRODUCE,
-        ADMINISTRATORS,
-        _produce,
-        refusals.of_topics(
-            refusals.by_partition(
-                ("topicData", "name", "partitionData", "index"),
-                ("responses", "partitionResponses", "index"),
-                baseOffset=-1,
-            )
-        ),
-    ),
+    Rpc(PRODUCE, ADMINISTRATORS, writing.produce, of_topics(by_partition(baseOffset=-1))),
     Rpc(
         DELETE_RECORDS,
         ADMINISTRATORS,
-        _by_message(writing.delete_records),
-        refusals.of_topics(
-            refusals.by_partition(
-                _NUMBERED, ("topics", "partitions", "partitionIndex"), lowWatermark=-1
-            )
-        ),
+        writing.delete_records,
+        of_topics(by_partition(lowWatermark=-1)),
     ),
-    Rpc(
-        DESCRIBE_CONFIGS,
-        ANYBODY,
-        _by_message(configs.describe_configs),
-        refusals.by_resource("results", configs=[]),
-    ),
-    Rpc(
-        ALTER_CONFIGS,
-        ADMINISTRATORS,
-        _by_message(configs.alter_configs),
-        refusals.by_resource("responses"),
-    ),
-    Rpc(
-        INCREMENTAL_ALTER_CONFIGS,
-        ADMINISTRATORS,
-        _by_message(configs.alter_configs),
-        refusals.by_resource("responses"),
-    ),
-    Rpc(UNREGISTER_CONTROLLER, ADMINISTRATORS, _unregister, is_forwarded=True),
+    Rpc(DESCRIBE_CONFIGS, ANYBODY, configs.describe_configs, by_resource("results", configs=[])),
+    Rpc(ALTER_CONFIGS, ADMINISTRATORS, configs.alter_configs, by_resource("responses")),
+    Rpc(INCREMENTAL_ALTER_CONFIGS, ADMINISTRATORS, configs.alter_configs, by_resource("responses")),
+    Rpc(UNREGISTER_CONTROLLER, ADMINISTRATORS, controllers.unregister, is_forwarded=True),
 )
 
-READER_FETCH = Rpc(FETCH, ANYBODY, _fetch, refusals.of_topics(_FETCH_REFUSED), is_fetch=True)
+READER_FETCH = Rpc(FETCH, ANYBODY, fetch_by_reader, of_topics(_FETCH_REFUSED), is_fetch=True)
 """The row for fetches of readers. The row of FETCH in RPCS is for the fetches of replicas."""
 
 RPCS: dict[int, Rpc] = {rpc.api.key: rpc for rpc in (*_OF_THE_CORE, *_OF_THE_NODE)}

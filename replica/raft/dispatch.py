@@ -30,13 +30,7 @@ from replica.raft.inputs import Failed, Request, Response
 from replica.raft.leader.describing import handle_describe_quorum
 from replica.raft.leader.draft import handle_fetch_quorum_records
 from replica.raft.leader.replication import handle_fetch_request, handle_fetch_snapshot_request
-from replica.raft.leader.voter_changes import (
-    handle_add_voter,
-    handle_api_versions,
-    handle_remove_voter,
-    handle_update_features,
-    handle_update_voter,
-)
+from replica.raft.leader.voter_changes import handle_api_versions, handle_voter_change
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
@@ -55,8 +49,6 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
     PeerResponse,
     RemoveVoterRequest,
-    UpdateFeaturesRequest,
-    UpdateVoterRequest,
     VoterChangeResponse,
     VoteRequest,
     VoteResponse,
@@ -87,17 +79,26 @@ def handle_request(core: Core, event: Request) -> None:
     if is_of_other_cluster(core, event.message):
         core.refuse(event.request_id, event.message, ErrorCode.INCONSISTENT_CLUSTER_ID)
         return
+    request_id = event.request_id
     match event.message:
-        case VoteRequest() | BeginQuorumEpochRequest() | EndQuorumEpochRequest() as request:
-            _handle_election(core, event.request_id, request)
-        case FetchRequest() | FetchSnapshotRequest() | FetchQuorumRecordsRequest() as request:
-            _handle_fetch(core, event.request_id, request)
+        case VoteRequest() as request:
+            handle_vote_request(core, request_id, request)
+        case BeginQuorumEpochRequest() as request:
+            handle_begin(core, request_id, request)
+        case EndQuorumEpochRequest() as request:
+            handle_end(core, request_id, request)
+        case FetchRequest() as request:
+            handle_fetch_request(core, request_id, request)
+        case FetchSnapshotRequest() as request:
+            handle_fetch_snapshot_request(core, request_id, request)
+        case FetchQuorumRecordsRequest() as request:
+            handle_fetch_quorum_records(core, request_id, request)
         case DescribeQuorumRequest() as request:
-            handle_describe_quorum(core, event.request_id, request)
+            handle_describe_quorum(core, request_id, request)
         case ApiVersionsRequest():
-            _tell_versions(core, event.request_id)
+            _tell_versions(core, request_id)
         case _ as request:
-            _handle_voter_change(core, event.request_id, request)
+            handle_voter_change(core, request_id, request)
 
 
 def handle_response(core: Core, event: Response) -> None:
@@ -202,56 +203,6 @@ def _check_authorized(error: ErrorCode) -> None:
             "a peer refuses this replica (CLUSTER_AUTHORIZATION_FAILED): "
             "let this replica's principal do ClusterAction in the quorum's ACLs"
         )
-
-
-def _handle_election(
-    core: Core,
-    request_id: Hashable,
-    request: VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest,
-) -> None:
-    match request:
-        case VoteRequest():
-            handle_vote_request(core, request_id, request)
-        case BeginQuorumEpochRequest():
-            handle_begin(core, request_id, request)
-        case EndQuorumEpochRequest():
-            handle_end(core, request_id, request)
-        case _:
-            assert_never(request)
-
-
-def _handle_fetch(
-    core: Core,
-    request_id: Hashable,
-    request: FetchRequest | FetchSnapshotRequest | FetchQuorumRecordsRequest,
-) -> None:
-    match request:
-        case FetchRequest():
-            handle_fetch_request(core, request_id, request)
-        case FetchSnapshotRequest():
-            handle_fetch_snapshot_request(core, request_id, request)
-        case FetchQuorumRecordsRequest():
-            handle_fetch_quorum_records(core, request_id, request)
-        case _:
-            assert_never(request)
-
-
-def _handle_voter_change(
-    core: Core,
-    request_id: Hashable,
-    request: AddVoterRequest | RemoveVoterRequest | UpdateVoterRequest | UpdateFeaturesRequest,
-) -> None:
-    match request:
-        case AddVoterRequest():
-            handle_add_voter(core, request_id, request)
-        case RemoveVoterRequest():
-            handle_remove_voter(core, request_id, request)
-        case UpdateVoterRequest():
-            handle_update_voter(core, request_id, request)
-        case UpdateFeaturesRequest():
-            handle_update_features(core, request_id, request)
-        case _:
-            assert_never(request)
 
 
 def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:

@@ -1,11 +1,11 @@
 """Stores the machine code of kernels: an object file for each kernel.
 
-The folder's name holds a digest of everything that the machine code depends on: the sources, the
-compiler and the CPU. A file's name holds the digest of its content, so a torn or foreign file is
-noticed. A file is written under another name and then renamed, so processes that compile at the
-same time don't disturb each other. The code in these files is executed, so only folders and files
-of this user are used: beside the sources where this user may write there, else in the user's
-cache.
+The folder's name holds a digest of everything that the machine code depends on: the sources without
+their docstrings and comments, the compiler and the CPU. A file's name holds the digest of its
+content, so a torn or foreign file is noticed. A file is written under another name and then
+renamed, so processes that compile at the same time don't disturb each other. The code in these
+files is executed, so only folders and files of this user are used: beside the sources where this
+user may write there, else in the user's cache.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pkgutil
+import re
 import shutil
 import stat
 import tempfile
@@ -41,6 +42,8 @@ KEPT = 3
 """How many folders with other digests stay beside a new one, for other branches and Pythons."""
 
 _PREFIX = "kernels-"
+_NOT_COMPILED = re.compile(rb'"""[\s\S]*?"""|^ *#.*\n', re.MULTILINE)
+"""Docstrings, and lines that are a comment. The sources have no other text in three quotes."""
 
 
 def find(name: str) -> bytes | None:
@@ -79,7 +82,7 @@ def digest() -> str:
         # The import system reads it, because the code may lie in a zip file.
         text = pkgutil.get_data("replica", name)
         assert text is not None, "source files and zips have data"
-        made.update(name.encode() + text)
+        made.update(name.encode() + _NOT_COMPILED.sub(b"", text))
     return made.hexdigest()[:16]
 
 

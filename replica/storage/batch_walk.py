@@ -84,7 +84,6 @@ def walk_runs(
     expected_offset: int,
     position: int,
     epoch: int,
-    piece_bytes: int,
 ) -> Iterator[tuple[Run, Buffer]]:
     """The batches from byte `position` to the end of the file as runs (see `runs`), with the bytes
     of each run. Every CRC is checked. Raises DataError as `walk` does. room: see `runs`."""
@@ -94,7 +93,7 @@ def walk_runs(
             piece, start=start, expected_offset=offset, epoch=epoch, room=room, interval=interval
         )
 
-    return _walk(file, found, expected_offset, position, file.size(), epoch, piece_bytes)
+    return _walk(file, found, expected_offset, position, file.size(), epoch, PIECE_BYTES)
 
 
 def _walk(

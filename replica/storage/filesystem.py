@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
-from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.errors import KraftlakeError, UnreadableFileError, UnwritableFileError
 from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -182,19 +183,14 @@ class _LocalFile(File):
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def _raising(kind: Callable[[str, str], KraftlakeError], path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
+        raise kind(path, error.strerror or str(error)) from error
 
 
-@contextmanager
-def _writing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UnwritableFileError(path, error.strerror or str(error)) from error
+_reading, _writing = partial(_raising, UnreadableFileError), partial(_raising, UnwritableFileError)
 
 
 def read_whole(files: FileSystem, path: str, limit: int) -> bytes:

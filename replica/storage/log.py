@@ -22,6 +22,7 @@ from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_o
 from replica.model.stored import LogFacts
 from replica.raft.ports import Log
 from replica.storage.archive import Archive, CutTail
+from replica.storage.batch_walk import BatchBytes
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
@@ -44,41 +45,32 @@ class Place:
     snapshots: SnapshotFiles
     archive: Archive | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class OpenedFolder:
-    """The content of the folder when the log was opened. closed: the closed segments, in the order
-    of their offsets. active: the newest segment. log_start: inclusive. control: the control batches
-    from the offset `control_from` on."""
-
-    checkpoint: EpochCheckpoint
-    closed: list[ClosedSegment]
-    active: ActiveSegment
-    log_start: int
-    control: list[Batch]
-    control_from: int
+    def segment(self, base_offset: int) -> SegmentFiles:
+        return SegmentFiles(self.files, self.folder, base_offset)
 
 
+@dataclass(eq=False)
 class FileLog(Log):
     """The log as files. The port replica.raft.ports.Log says what each method promises.
 
     log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
+    _closed: the closed segments, in the order of their offsets. _active: the newest segment.
+    _control: the control batches from the offset `_control_from` on.
     """
 
-    def __init__(self, place: Place, opened: OpenedFolder, repairs: list[str]) -> None:
-        self.snapshots = place.snapshots
-        self.log_start = opened.log_start
-        self.repairs = repairs
-        self._files = place.files
-        self._folder = place.folder
-        self._config = place.config
-        self._archive = place.archive
-        self._checkpoint = opened.checkpoint
-        self._closed = opened.closed
-        self._active = opened.active
-        self._control = opened.control
-        self._control_from = opened.control_from
-        self._failure: KraftlakeError | None = None
+    log_start: int
+    repairs: list[str]
+    _place: Place
+    _checkpoint: EpochCheckpoint
+    _closed: list[ClosedSegment]
+    _active: ActiveSegment
+    _control: list[Batch]
+    _control_from: int
+    _failure: KraftlakeError | None = None
+
+    @property
+    def snapshots(self) -> SnapshotFiles:
+        return self._place.snapshots
 
     @property
     def log_end(self) -> int:
@@ -134,8 +126,8 @@ class FileLog(Log):
         if end_offset >= self.log_end:
             return self.log_end
         with self._changing():
-            if self._archive is not None:
-                self._archive.keep_tail(self._tail(end_offset))
+            if self._place.archive is not None:
+                self._place.archive.keep_tail(self._tail(end_offset))
             self._remove_from(end_offset)
             self._active.truncate_to(end_offset)
             # This comes before the checkpoint is written: its old content may be all that tells the
@@ -151,9 +143,9 @@ class FileLog(Log):
         assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
         assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
         with self._changing():
-            if self._archive is not None and (self.size_bytes or self.log_start):
+            if self._place.archive is not None and (self.size_bytes or self.log_start):
                 self._active.sync_all()
-                self._archive.keep_log(self._folder, snapshot_id)
+                self._place.archive.keep_log(self._place.folder, snapshot_id)
             self._active.close()
             self._active.files.remove()
             for segment in reversed(self._closed):
@@ -216,24 +208,25 @@ class FileLog(Log):
         self._active = self._created(self.log_end)
 
     def _created(self, base_offset: int) -> ActiveSegment:
-        return create_segment(SegmentFiles(self._files, self._folder, base_offset), self._config)
+        return create_segment(self._place.segment(base_offset), self._place.config)
 
     def _tail(self, end_offset: int) -> CutTail:
         """The batches that a truncation removes, from the batch that holds `end_offset` on."""
         (first,) = frames(
             self.read(end_offset, 1, self.log_end), start=0, expected_offset=None, check_crc=False
         )
-        start = first.base_offset
-        return CutTail(start, self.log_end, self._checkpoint.latest_epoch, self._pieces(start))
+        start, end = first.base_offset, self.log_end
+        pieces = ((base_offset, found.data) for base_offset, found in self._pieces(start, end))
+        return CutTail(start, end, self._checkpoint.latest_epoch, pieces)
 
-    def _pieces(self, start_offset: int) -> Iterator[tuple[int, memoryview]]:
-        """(base offset of the segment, bytes of whole batches) from the batch that holds
-        `start_offset` up to the log end."""
-        while start_offset < self.log_end:
+    def _pieces(self, start_offset: int, end_offset: int) -> Iterator[tuple[int, BatchBytes]]:
+        """The base offset of a segment, and whole batches of it: all batches from the one that
+        holds `start_offset` to `end_offset`, piece by piece."""
+        while start_offset < end_offset:
             segment = self._segment_of(start_offset)
-            data, runs = segment.read(start_offset, READ_BYTES, self.log_end)
-            yield segment.base_offset, data
-            start_offset = runs[-1].end_offset
+            found = segment.read(start_offset, READ_BYTES, end_offset)
+            yield segment.base_offset, found
+            start_offset = found.runs[-1].end_offset
 
     def _remove_from(self, end_offset: int) -> None:
         """Remove the segments that begin at or above `end_offset`, the newest first. The oldest
@@ -244,7 +237,7 @@ class FileLog(Log):
         self._active.files.remove()
         while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
             self._closed.pop().files.remove()
-        self._active = self._closed.pop().reopen(self._config)
+        self._active = self._closed.pop().reopen(self._place.config)
 
     def _drop_leftovers(self) -> None:
         """Remove segments that lie wholly below the log start.
@@ -258,13 +251,11 @@ class FileLog(Log):
             self._closed[0].files.remove()
             del self._closed[0]
 
-    def _bases(self) -> list[int]:
-        return [segment.base_offset for segment in self._closed]
-
     def _segment_of(self, offset: int) -> ClosedSegment | ActiveSegment:
         if offset >= self._active.base_offset:
             return self._active
-        return self._closed[bisect_right(self._bases(), offset) - 1]
+        place = bisect_right(self._closed, offset, key=lambda segment: segment.base_offset)
+        return self._closed[place - 1]
 
     def _control_batches(self) -> list[Batch]:
         """The control batches above the newest snapshot; without a snapshot, those from the log
@@ -277,19 +268,15 @@ class FileLog(Log):
         return [batch for batch in self._control if batch.base_offset >= start]
 
     def _older_control(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        while start_offset < end_offset:
-            data, runs = self._segment_of(start_offset).read(start_offset, READ_BYTES, end_offset)
+        for _, (data, runs) in self._pieces(start_offset, end_offset):
             for run in runs:
                 if run.is_control:
                     yield from batches_of(data[run.position : run.end_position], check_crc=False)
-            start_offset = runs[-1].end_offset
 
     def _batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        while start_offset < end_offset:
-            data = self.read(start_offset, READ_BYTES, end_offset)
-            for frame in frames(data, start=0, expected_offset=None, check_crc=False):
-                yield batch_in(data, frame)
-                start_offset = frame.end_offset
+        assert self.log_start <= start_offset, "an offset the log doesn't hold"
+        for _, (data, _) in self._pieces(start_offset, end_offset):
+            yield from batches_of(data, check_crc=False)
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:

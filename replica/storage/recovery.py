@@ -35,7 +35,7 @@ from replica.storage.closed_segments import (
 )
 from replica.storage.epoch_checkpoint import EpochCheckpoint, read_checkpoint
 from replica.storage.filesystem import TEMPORARY_SUFFIX, FileSystem, replace_durably
-from replica.storage.log import FileLog, OpenedFolder, Place
+from replica.storage.log import FileLog, Place
 from replica.storage.segment import (
     ActiveSegment,
     LogConfig,
@@ -43,7 +43,6 @@ from replica.storage.segment import (
     create_segment,
     scan_segment,
 )
-from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
 ADVICE = (
@@ -82,7 +81,7 @@ def open_log(
         snapshots = SnapshotFiles(files, folder)
     except DataError as error:
         raise _refusal(error) from error
-    opening = _Opening(files, folder, config, snapshots, archive)
+    opening = _Opening(Place(files, folder, config, snapshots, archive))
     return opening.run(_base_offsets(names), read_checkpoint(files, folder))
 
 
@@ -99,11 +98,7 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 class _Opening:
     """Opens one log: it first looks at all files, and then makes the repairs."""
 
-    files: FileSystem
-    folder: str
-    config: LogConfig
-    snapshots: SnapshotFiles
-    archive: Archive | None
+    place: Place
     repairs: list[str] = field(default_factory=list)
     epochs: Epochs = ()
     control: list[Batch] = field(default_factory=list)
@@ -126,12 +121,12 @@ class _Opening:
             # This comes before the checkpoint is written: its old content may be all that tells the
             # log start.
             if base < kept[0]:
-                self._segment(base).remove()
+                self.place.segment(base).remove()
         scanned.segment.renew()
         scanned.segment.cut()
         # The entries that were read don't count as durable: they may be in the machine's memory
         # only.
-        checkpoint = EpochCheckpoint(self.files, self.folder, entries, None)
+        checkpoint = EpochCheckpoint(self.place.files, self.place.folder, entries, None)
         log = self._log(checkpoint, closed, scanned.segment, log_start, scanned.read_from)
         self._restart_at_newer_snapshot(log)
         self._clean(log)
@@ -140,21 +135,18 @@ class _Opening:
     def _without_segments(self, saved: Epochs | None) -> FileLog:
         """The log of a new directory, or of a directory where a crash came while a snapshot
         replaced the log."""
-        newest = self.snapshots.newest
+        newest = self.place.snapshots.newest
         if saved and (
             newest is None or not is_newer_than_log(newest, saved[-1].start_offset, saved[-1].epoch)
         ):
-            path = self._segment(saved[0].start_offset).path()
+            path = self.place.segment(saved[0].start_offset).path()
             raise CorruptDataError(f"the log's segments are gone; {ADVICE}", None, path)
         start = 0 if newest is None else newest.offset
-        checkpoint = EpochCheckpoint(self.files, self.folder, (), None)
-        active = create_segment(self._segment(start), self.config)
+        checkpoint = EpochCheckpoint(self.place.files, self.place.folder, (), None)
+        active = create_segment(self.place.segment(start), self.place.config)
         log = self._log(checkpoint, [], active, start, start)
         self._clean(log)
         return log
-
-    def _segment(self, base_offset: int) -> SegmentFiles:
-        return SegmentFiles(self.files, self.folder, base_offset)
 
     def _log(
         self,
@@ -166,9 +158,8 @@ class _Opening:
     ) -> FileLog:
         checkpoint.save()
         segments = [checked.segment for checked in closed]
-        place = Place(self.files, self.folder, self.config, self.snapshots, self.archive)
-        opened = OpenedFolder(checkpoint, segments, active, log_start, self.control, control_from)
-        return FileLog(place, opened, self.repairs)
+        content = checkpoint, segments, active, self.control, control_from
+        return FileLog(log_start, self.repairs, self.place, *content)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
         """The log start (inclusive). It is the first start offset in the leader-epoch checkpoint,
@@ -176,7 +167,7 @@ class _Opening:
         leftovers, which Kafka deletes later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
-            if any(snapshot_id.offset == start for snapshot_id in self.snapshots):
+            if any(snapshot_id.offset == start for snapshot_id in self.place.snapshots):
                 return start
         return bases[0]
 
@@ -184,16 +175,16 @@ class _Opening:
     def _covered(self) -> int:
         """The end offset of the newest snapshot. Synced bytes of batches below it aren't read
         again."""
-        return 0 if self.snapshots.newest is None else self.snapshots.newest.offset
+        return 0 if self.place.snapshots.newest is None else self.place.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
         found = []
         for base, following in pairwise(bases):
             checked = None
             if following <= self._covered and following != bases[-1]:
-                checked = trust_closed(self._segment(base), following)
+                checked = trust_closed(self.place.segment(base), following)
             try:
-                checked = checked or check_closed(self._segment(base), self.config)
+                checked = checked or check_closed(self.place.segment(base), self.place.config)
             except DataError as error:
                 raise _refusal(error) from error
             segment = checked.segment
@@ -203,7 +194,7 @@ class _Opening:
                 )
                 raise CorruptDataError(f"{reason}; {ADVICE}", segment.size, segment.files.path())
             if checked.rebuilt:
-                self.repairs.append(f"{self.folder}: indexes of segment {base} made anew")
+                self.repairs.append(f"{self.place.folder}: indexes of segment {base} made anew")
             found.append(checked)
         return found
 
@@ -217,7 +208,11 @@ class _Opening:
         for covered in (self._covered if _holds(saved, ends) else 0, 0):
             self.epochs, self.control = (), []
             scanned = scan_segment(
-                self._segment(base), self.config, epoch=epoch, visit=self._visit, covered=covered
+                self.place.segment(base),
+                self.place.config,
+                epoch=epoch,
+                visit=self._visit,
+                covered=covered,
             )
             if scanned.trusted is None or _holds(saved, [scanned.trusted]):
                 break
@@ -290,7 +285,7 @@ class _Opening:
         if not _holds(entries, ends):
             entries = epochs_of(checked.segment for checked in closed)
             self.repairs.append(
-                f"{self.folder}: leader-epoch-checkpoint made anew from the batches"
+                f"{self.place.folder}: leader-epoch-checkpoint made anew from the batches"
             )
         for entry in self.epochs:
             if not entries or entry.epoch > entries[-1].epoch:
@@ -300,9 +295,9 @@ class _Opening:
     def _judge_snapshots(self, log_start: int, entries: Epochs, log_end: int) -> None:
         """Raise DataError where no file has the records below the log start, or those between the
         log and the newest snapshot."""
-        newest = self.snapshots.newest
-        if log_start > 0 and not any(s.offset >= log_start for s in self.snapshots):
-            path = self._segment(log_start).path()
+        newest = self.place.snapshots.newest
+        if log_start > 0 and not any(s.offset >= log_start for s in self.place.snapshots):
+            path = self.place.segment(log_start).path()
             reason = f"no snapshot ends at or above the log start {log_start}"
             raise _refusal(CorruptDataError(reason, None, path))
         if (
@@ -314,27 +309,29 @@ class _Opening:
                 f"the log ends at offset {log_end} of epoch {entries[-1].epoch}, its snapshot at "
                 f"{newest.offset} of epoch {newest.epoch}"
             )
-            raise _refusal(CorruptDataError(reason, None, self.folder))
+            raise _refusal(CorruptDataError(reason, None, self.place.folder))
 
     def _restart_at_newer_snapshot(self, log: FileLog) -> None:
-        newest = self.snapshots.newest
+        newest = self.place.snapshots.newest
         if newest is not None and log.is_older_than(newest):
             self.repairs.append(
-                f"{self.folder}: the log ended at {log.log_end}, it restarts at its newer snapshot "
-                f"{newest.offset}-{newest.epoch}"
+                f"{self.place.folder}: the log ended at {log.log_end}, it restarts at its newer "
+                f"snapshot {newest.offset}-{newest.epoch}"
             )
             log.reset_to(newest)
 
     def _clean(self, log: FileLog) -> None:
         """Remove files that are no longer needed. The log would be sound without this."""
-        self.snapshots.delete([id for id in self.snapshots if id.offset < log.log_start])
-        names = self.files.names(self.folder)
+        self.place.snapshots.delete(
+            [id for id in self.place.snapshots if id.offset < log.log_start]
+        )
+        names = self.place.files.names(self.place.folder)
         leftovers = [name for name in names if _is_leftover(name, names)]
         for name in leftovers:
-            self.files.remove(f"{self.folder}/{name}")
-            self.repairs.append(f"{self.folder}/{name}: a leftover, removed")
+            self.place.files.remove(f"{self.place.folder}/{name}")
+            self.repairs.append(f"{self.place.folder}/{name}: a leftover, removed")
         if leftovers:
-            self.files.sync_directory(self.folder)
+            self.place.files.sync_directory(self.place.folder)
 
 
 def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:

@@ -296,14 +296,13 @@ def scan_segment(
     epoch: int = -1,
     visit: Visitor | None = None,
     covered: int = 0,
-    piece_bytes: int = batch_walk.PIECE_BYTES,
 ) -> ScannedSegment:
     """Read a segment, check every batch, and compute its indexes. Nothing on the disk changes,
     except that missing index files are made; `ActiveSegment.cut` removes the damaged end.
 
     epoch: the epoch of the last batch before the segment. covered: the offset where the newest
     snapshot ends; batches below it that were synced, as the index shows, are not read. visit: a
-    function that is called with each run. piece_bytes: as in `walk`.
+    function that is called with each run.
     """
     segment = _opened(files, config)
     log = segment.opened[FileKind.SEGMENT]
@@ -318,7 +317,6 @@ def scan_segment(
             expected_offset=end,
             position=start,
             epoch=epoch,
-            piece_bytes=piece_bytes,
         ):
             segment.add(run)
             if visit is not None:

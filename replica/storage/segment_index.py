@@ -9,6 +9,7 @@ appended one batch at a time, as a leader does.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -128,14 +129,10 @@ def last_entry(offsets: bytes) -> tuple[int, int]:
 
 
 def _count_below(offsets: bytes | bytearray, relative_offset: int) -> int:
-    low, high = 0, len(offsets) // OFFSET_ENTRY.size
-    while low < high:
-        middle = (low + high) // 2
-        if OFFSET_ENTRY.unpack_from(offsets, middle * OFFSET_ENTRY.size)[0] < relative_offset:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    def relative(number: int) -> int:
+        return int(OFFSET_ENTRY.unpack_from(offsets, number * OFFSET_ENTRY.size)[0])
+
+    return bisect_left(range(len(offsets) // OFFSET_ENTRY.size), relative_offset, key=relative)
 
 
 def synced_entries(offsets: bytes) -> bytes:

@@ -30,10 +30,6 @@ _FETCHED, _WRITTEN = "-1", "-2"
 snapshot that this replica makes."""
 
 
-def file_name(snapshot_id: OffsetAndEpoch, state: SnapshotState = SnapshotState.COMPLETE) -> str:
-    return format_name(SnapshotName(snapshot_id, state))
-
-
 class SnapshotFiles(Snapshots):
     """The complete snapshots in a folder. Iteration goes from the oldest to the newest id."""
 
@@ -62,18 +58,18 @@ class SnapshotFiles(Snapshots):
         return tuple(self._facts.values())
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
-        path = self._part(snapshot_id, _FETCHED)
+        path = self._path(snapshot_id, SnapshotState.PART, _FETCHED)
         with self._files.create(path) if position == 0 else self._files.open(path) as file:
             assert position == file.size(), "a snapshot is fetched from its beginning to its end"
             file.write(position, data)
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
-        return self._freeze(snapshot_id, self._part(snapshot_id, _FETCHED))
+        return self._freeze(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
 
     def write(
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> FileSnapshotWriter:
-        path = self._part(snapshot_id, _WRITTEN)
+        path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
             self._files,
             path,
@@ -97,24 +93,24 @@ class SnapshotFiles(Snapshots):
         """Delete snapshots durably."""
         there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
         for snapshot_id in there:
-            deleted = f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}"
+            deleted = self._path(snapshot_id, SnapshotState.DELETED)
             self._files.rename(self._path(snapshot_id), deleted)
         if there:
             self._files.sync_directory(self._folder)
         for snapshot_id in there:
-            self._files.remove(f"{self._folder}/{file_name(snapshot_id, SnapshotState.DELETED)}")
+            self._files.remove(self._path(snapshot_id, SnapshotState.DELETED))
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
         """Delete durably every snapshot that is older than this one."""
         self.delete([id for id in self if election_order(id) < election_order(snapshot_id)])
 
-    def _path(self, snapshot_id: OffsetAndEpoch) -> str:
-        return f"{self._folder}/{file_name(snapshot_id)}"
-
-    def _part(self, snapshot_id: OffsetAndEpoch, unique: str) -> str:
-        return (
-            f"{self._folder}/{format_name(SnapshotName(snapshot_id, SnapshotState.PART, unique))}"
-        )
+    def _path(
+        self,
+        snapshot_id: OffsetAndEpoch,
+        state: SnapshotState = SnapshotState.COMPLETE,
+        unique: str = "",
+    ) -> str:
+        return f"{self._folder}/{format_name(SnapshotName(snapshot_id, state, unique))}"
 
     def _freeze(self, snapshot_id: OffsetAndEpoch, part: str) -> SnapshotFacts:
         try:

@@ -16,41 +16,44 @@ from replica.node.serve.preferred import in_sync
 from replica.node.translate import clients
 from replica.raft.roles import Leader
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 
-def metadata(partition: ServedPartition, request: Message, version: int, listener: str) -> Message:
+async def metadata(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     """The answer to Metadata: about all topics if the request's list is null, else about the topics
     in the list."""
-    cluster_id = partition.config.cluster_id
-    wanted = request["topics"]
+    wanted = request.message["topics"]
     served = _topic(partition)
     if wanted is None:
         topics = [served]
     else:
-        no_name = clients.absent_name(version)
+        no_name = clients.absent_name(request.version)
         topics = [_answered(partition, asked, served, no_name) for asked in wanted]
     return {
         "brokers": [
             {"nodeId": node_id, "host": endpoint.host, "port": endpoint.port, "rack": rack}
-            for node_id, endpoint, rack in nodes(partition, listener)
+            for node_id, endpoint, rack in nodes(partition, client.listener)
         ],
-        "clusterId": cluster_id,
+        "clusterId": partition.driver.config.cluster_id,
         "controllerId": partition.leader_id,
         "topics": topics,
     }
 
 
-def describe_cluster(partition: ServedPartition, request: Message, listener: str) -> Message:
+async def describe_cluster(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     """The answer to DescribeCluster: the controllers, even where the request asks for brokers."""
-    asked = request.get("endpointType", BROKERS)
+    asked = request.message.get("endpointType", BROKERS)
     known = asked in (BROKERS, CONTROLLERS)
-    found = nodes(partition, listener) if known else []
+    found = nodes(partition, client.listener) if known else []
     return {
         "errorCode": int(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
         "errorMessage": None if known else f"endpoint type {asked}: expected 1 or 2",
         "endpointType": asked,
-        "clusterId": partition.config.cluster_id,
+        "clusterId": partition.driver.config.cluster_id,
         "controllerId": partition.leader_id,
         "brokers": [
             {
@@ -138,10 +141,10 @@ def _answered(
     what an answer that has no name holds in its place.
     """
     name = asked.get("name")
-    if name is not None and partition.has_name(name):
+    if name == partition.topic.name:
         return served
     topic_id = asked.get("topicId")
-    if name is None and topic_id is not None and partition.has_id(topic_id):
+    if name is None and topic_id == partition.topic.id:
         return served
     by_name = name is not None
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID

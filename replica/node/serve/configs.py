@@ -5,23 +5,29 @@ from __future__ import annotations
 
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 _TOPIC = 2
 _DEFAULT, _STRING = 5, 2
 """The numbers of ConfigSource DEFAULT_CONFIG and ConfigType STRING in Kafka."""
 
 
-def describe_configs(partition: ServedPartition, request: Message) -> Message:
+async def describe_configs(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     """The answer to DescribeConfigs: cleanup.policy is `snapshot` for the metadata topic; for
     another topic it is `delete`, with retention -1."""
-    return {"results": [_described(partition, asked) for asked in request["resources"]]}
+    return {"results": [_described(partition, asked) for asked in request.message["resources"]]}
 
 
-def alter_configs(partition: ServedPartition, request: Message) -> Message:
+async def alter_configs(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     """The answer to AlterConfigs: INVALID_CONFIG for the topic that is served here, because only
     server.properties sets its configuration."""
-    return {"responses": [_altered(partition, asked) for asked in request["resources"]]}
+    return {"responses": [_altered(partition, asked) for asked in request.message["resources"]]}
 
 
 def _described(partition: ServedPartition, asked: Message) -> Message:
@@ -65,7 +71,7 @@ def _values(partition: ServedPartition) -> dict[str, str]:
 def _error(partition: ServedPartition, asked: Message) -> tuple[ErrorCode, str | None]:
     if asked["resourceType"] != _TOPIC:
         return ErrorCode.INVALID_REQUEST, "only topics have configurations here"
-    if not partition.has_name(asked["resourceName"]):
+    if asked["resourceName"] != partition.topic.name:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
     return ErrorCode.NONE, None
 

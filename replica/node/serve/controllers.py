@@ -15,18 +15,20 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.driver import LeadershipLostError
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.refusals import RefusedRequestError
+from replica.node.translate.partition import RefusedRequestError
 from replica.raft.inputs import Append
 from replica.raft.leader.accumulator import BufferAllocationError
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.roles import Leader
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 UNREGISTRATION_LEVEL = 33
 """The first level of metadata.version that has UNREGISTER_CONTROLLER_RECORD: 4.4-IV2."""
 
 
-async def unregister(partition: ServedPartition, request: Message) -> Message:
+async def unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     """Append the record, and answer when it is committed.
 
     Requests run one after another, so that each one sees the result of the one before: Kafka's
@@ -35,7 +37,7 @@ async def unregister(partition: ServedPartition, request: Message) -> Message:
     """
     async with partition.unregistering:
         try:
-            await _unregister(partition, request["controllerId"])
+            await _unregister(partition, request.message["controllerId"])
         except RefusedRequestError as refused:
             return {"errorCode": int(refused.error), "errorMessage": refused.why}
     return {"errorCode": int(ErrorCode.NONE), "errorMessage": None}

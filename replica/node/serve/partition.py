@@ -14,10 +14,8 @@ from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
-from replica.raft.config import Config
 from replica.raft.raft import Raft
 from replica.raft.roles import Leader
-from replica.storage.log import FileLog
 
 
 async def _at_once(address: str) -> None:
@@ -55,14 +53,6 @@ class ServedPartition:
     def raft(self) -> Raft:
         """The consensus core of the replica. Callers may only read it."""
         return self.driver.raft
-
-    @property
-    def log(self) -> FileLog:
-        return self.driver.log
-
-    @property
-    def config(self) -> Config:
-        return self.driver.config
 
     @property
     def epoch(self) -> int:
@@ -115,9 +105,3 @@ class ServedPartition:
         if asked == UNDEFINED_EPOCH:
             return ErrorCode.NONE
         return validate_leader_epoch(self.epoch, asked) or ErrorCode.NONE
-
-    def has_name(self, name: str) -> bool:
-        return name == self.topic.name
-
-    def has_id(self, topic_id: str) -> bool:
-        return topic_id == self.topic.id

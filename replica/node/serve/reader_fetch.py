@@ -28,7 +28,10 @@ from replica.node.serve.preferred import preferred_replica
 from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
+from replica.wire.connections import address_of
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 """The shortest and the longest pause (s) between two looks at the log, while it has fewer bytes
@@ -45,22 +48,23 @@ class _Round:
 
 
 async def fetch_by_reader(
-    partition: ServedPartition, request: Message, version: int, address: str = ""
+    partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
     """The response, at the latest after maxWaitMs. A request that names no topic is answered at
     once; a client sends one when it ends its session."""
-    if request.get("sessionId", 0) and request.get("sessionEpoch", -1) > 0:
+    message = request.message
+    if message.get("sessionId", 0) and message.get("sessionEpoch", -1) > 0:
         # This node has no fetch sessions, and says so by session id 0. So no client can have a
         # session.
         return {"errorCode": int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND), "responses": []}
-    enough = min(request["minBytes"], partition.config.response_max_bytes)
+    enough = min(message["minBytes"], partition.driver.config.response_max_bytes)
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + min(max(request["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
+    deadline = loop.time() + min(max(message["maxWaitMs"], 0), LONGEST_WAIT_MS) / 1000
     pause = _FIRST_PAUSE_S
     while True:
-        response, found = _look(partition, request, version)
+        response, found = await _look(partition, request)
         left = deadline - loop.time()
-        is_enough = found.size >= enough or not request["topics"]
+        is_enough = found.size >= enough or not message["topics"]
         if found.is_final or is_enough or left <= 0:
             partition.fetches += found.size > 0
             return response
@@ -69,19 +73,18 @@ async def fetch_by_reader(
         if found.size:
             await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-        await partition.turn(address)
+        await partition.turn(address_of(client.host))
 
 
-def _look(partition: ServedPartition, request: Message, version: int) -> tuple[Message, _Round]:
-    found = _Round()
-    most = partition.config.response_max_bytes
-    budget = min(request.get("maxBytes", most), most)
-    rack = request.get("rackId", "")
+async def _look(partition: ServedPartition, request: WireRequest) -> tuple[Message, _Round]:
+    found, message, version = _Round(), request.message, request.version
+    most = partition.driver.config.response_max_bytes
+    budget = min(message.get("maxBytes", most), most)
+    rack = message.get("rackId", "")
 
-    def answer(asked: Message) -> Message:
+    async def answer(asked: Message) -> Message:
         error = _refusal(partition, asked, version)
         if error is not ErrorCode.NONE:
-            found.is_final = True
             return _empty(partition, error)
         chosen = preferred_replica(partition, rack) if clients.knows_followers(version) else None
         if chosen is not None:
@@ -90,14 +93,10 @@ def _look(partition: ServedPartition, request: Message, version: int) -> tuple[M
         limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
         return _records(partition, asked, limit, found)
 
-    names = ("topic", "partitions", "partition")
-    topics = each_partition(partition, request["topics"], answer, names=names)
-    for topic in topics:
-        for each in topic["partitions"]:
-            each["partitionIndex"] = each.pop("partition")
-            each.setdefault("highWatermark", -1)
-            found.is_final |= each["errorCode"] != 0
-    return {"errorCode": 0, "sessionId": 0, "responses": topics}, found
+    response = await each_partition(partition, request, answer, highWatermark=-1)
+    answered = (each for topic in response["responses"] for each in topic["partitions"])
+    found.is_final |= any(each["errorCode"] != ErrorCode.NONE for each in answered)
+    return {"errorCode": 0, "sessionId": 0, **response}, found
 
 
 def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorCode:
@@ -114,16 +113,14 @@ def _records(partition: ServedPartition, asked: Message, limit: int, found: _Rou
     read_in = asked.get("lastFetchedEpoch", UNDEFINED_EPOCH)
     decision = reader_fetch(raft.log.view, known, leaders, offset, read_in)
     if isinstance(decision, Committed):
-        data = partition.log.read(offset, limit, decision.end_offset)
+        data = partition.driver.log.read(offset, limit, decision.end_offset)
         found.size += len(data)
         return {**_empty(partition), "records": data}
     if isinstance(decision, Diverging):
         found.is_final = True
         diverging = {"epoch": decision.epoch, "endOffset": decision.end_offset}
         return {**_empty(partition), "divergingEpoch": diverging}
-    error = _error(partition, decision)
-    found.is_final |= error is not ErrorCode.NONE
-    return _empty(partition, error)
+    return _empty(partition, _error(partition, decision))
 
 
 def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:

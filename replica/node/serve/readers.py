@@ -7,7 +7,6 @@ for a time in steps; other requests are answered between the steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from replica.history.epochs import end_offset_for, epoch_for_offset
@@ -17,7 +16,10 @@ from replica.node.serve.partition import ServedPartition
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
 from replica.wire.apis.fetching import Timestamp
+from replica.wire.connections import address_of
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 STEP_BATCHES, STEP_BYTES = 256, 1024 * 1024
 """The bounds of one step, in batches and in bytes. A step ends at whichever bound it reaches first,
@@ -47,7 +49,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
         # The log start may have moved during the wait.
         position = max(position, partition.readable.start)
         count = size = 0
-        for batch in partition.log.batches(position, end):
+        for batch in partition.driver.log.batches(position, end):
             found = At(batch.timestamp, batch.base_offset)
             if timestamp != Timestamp.NEWEST_RECORD and found.timestamp >= timestamp:
                 return found
@@ -65,17 +67,13 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
 
 CONSUMER = -1
 _TIERED = (Timestamp.LATEST_TIERED, Timestamp.EARLIEST_PENDING_UPLOAD)
+_NOTHING: Message = {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}
+"""The answer where the log has no such offset."""
 
 
-class _NotSearchedError(Exception):
-    """The log has to be searched for this timestamp before the request can be answered."""
-
-    def __init__(self, timestamp: int) -> None:
-        super().__init__(timestamp)
-        self.timestamp = timestamp
-
-
-def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Message:
+async def offset_for_leader_epoch(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     """The answer to OffsetForLeaderEpoch: the offset (exclusive) where an epoch ends. For a
     consumer it is at most the high watermark (KIP-392).
 
@@ -83,14 +81,13 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
     unknown, a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude
     that its position was truncated.
     """
-    replica_id = request.get("replicaId", CONSUMER)
+    is_replica = request.message.get("replicaId", CONSUMER) >= 0
 
-    def answer(asked: Message) -> Message:
+    async def answer(asked: Message) -> Message:
         error = _leader_error(partition, asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
         if error is not ErrorCode.NONE:
             return {"errorCode": int(error)}
         log = partition.raft.log
-        is_replica = replica_id >= 0
         end = log.log_end if is_replica else partition.committed
         if end is None:
             return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
@@ -101,13 +98,10 @@ def offset_for_leader_epoch(partition: ServedPartition, request: Message) -> Mes
             "endOffset": min(found.offset, end),
         }
 
-    names = ("topic", "partitions", "partition")
-    return {"topics": each_partition(partition, request["topics"], answer, names=names)}
+    return await each_partition(partition, request, answer)
 
 
-async def list_offsets(
-    partition: ServedPartition, request: Message, version: int, address: str = ""
-) -> Message:
+async def list_offsets(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
     """The answer to ListOffsets. Any replica answers with its earliest offset. Only the leader
     answers with the latest offset, or with an offset for a timestamp.
 
@@ -115,30 +109,29 @@ async def list_offsets(
     earliest offset of the replica from which it reads (KIP-392). The error is OFFSET_NOT_AVAILABLE
     while a new leader doesn't know its high watermark, and UNSUPPORTED_VERSION for a special
     timestamp that this version of the request doesn't know. Questions about tiered storage get -1,
-    as in a Kafka that doesn't use it (KIP-1005, KIP-1023). address: the client's address; a search
-    by time waits for the turns of this address.
+    as in a Kafka that doesn't use it (KIP-1005, KIP-1023).
     """
-    searched: dict[int, At | None] = {}
 
-    def answer(asked: Message) -> Message:
-        return _listed(partition, asked, version, searched)
+    async def answer(asked: Message) -> Message:
+        timestamp = asked["timestamp"]
+        if not clients.knows_timestamp(request.version, timestamp):
+            return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
+        known = _known_offset(partition, asked)
+        if known is not None:
+            return known
+        found = await by_time(partition, timestamp, address_of(client.host))
+        # During the search this replica may have lost the leadership.
+        error = _known_offset(partition, asked)
+        if error is not None or found is None:
+            return error or _NOTHING
+        return _offset(partition, found.offset, found.timestamp)
 
-    names = ("name", "partitions", "partitionIndex")
-    while True:
-        try:
-            return {"topics": each_partition(partition, request["topics"], answer, names=names)}
-        except _NotSearchedError as error:
-            searched[error.timestamp] = await by_time(partition, error.timestamp, address)
+    return await each_partition(partition, request, answer)
 
 
-def _listed(
-    partition: ServedPartition, asked: Message, version: int, searched: Mapping[int, At | None]
-) -> Message:
-    """The answer about one partition. Raises _NotSearchedError where `searched` lacks its
-    timestamp."""
+def _known_offset(partition: ServedPartition, asked: Message) -> Message | None:
+    """The answer about one partition, if it is an error or needs no search; else None."""
     timestamp = asked["timestamp"]
-    if not clients.knows_timestamp(version, timestamp):
-        return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
     epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
     is_earliest = timestamp in (Timestamp.EARLIEST, Timestamp.EARLIEST_LOCAL)
     error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
@@ -149,13 +142,10 @@ def _listed(
     if partition.committed is None:
         return {"errorCode": int(ErrorCode.OFFSET_NOT_AVAILABLE)}
     if timestamp in _TIERED:
-        return _nothing()
+        return _NOTHING
     if timestamp == Timestamp.LATEST:
         return _offset(partition, partition.committed, timestamp=-1)
-    if timestamp not in searched:
-        raise _NotSearchedError(timestamp)
-    found = searched[timestamp]
-    return _nothing() if found is None else _offset(partition, found.offset, found.timestamp)
+    return None
 
 
 def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
@@ -178,7 +168,3 @@ def _offset(partition: ServedPartition, offset: int, timestamp: int) -> Message:
         "offset": offset,
         "leaderEpoch": UNDEFINED_EPOCH if epoch is None else epoch,
     }
-
-
-def _nothing() -> Message:
-    return {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET}

@@ -5,21 +5,9 @@ from __future__ import annotations
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Refusal
+from replica.node.serve.shape import by_topic
 from replica.wire.header import WireRequest
 from replica.wire.schema import Message
-
-
-class RefusedRequestError(Exception):
-    """A request, or its part about one partition, is refused. The function that makes the answer
-    catches this error.
-
-    error: the error of Kafka that is answered. why: the reason, in one line for the answer.
-    """
-
-    def __init__(self, error: ErrorCode, why: str) -> None:
-        super().__init__(error, why)
-        self.error = error
-        self.why = why
 
 
 def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
@@ -44,7 +32,7 @@ def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode)
 
 def describe_cluster(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
     """The error for the whole request, with the cluster's id."""
-    cluster_id = partition.config.cluster_id
+    cluster_id = partition.driver.config.cluster_id
     return {"errorCode": int(error), "clusterId": cluster_id, "brokers": []}
 
 
@@ -56,34 +44,12 @@ def of_topics(refusal: Refusal) -> Refusal:
     )
 
 
-def by_partition(
-    asked_names: tuple[str, str, str, str], answer_names: tuple[str, str, str], **unknown: int
-) -> Refusal:
-    """A refusal that puts the error beside each partition of the request.
-
-    asked_names: the names of four fields of the request, which hold the topics, a topic's name, its
-    partitions and a partition's number. answer_names: the names of three fields of the response,
-    which hold the topics, the partitions and the number. unknown: further fields of a partition's
-    answer, with the value that means unknown.
-    """
-    topics, name, partitions, number = asked_names
-    out_topics, out_partitions, out_number = answer_names
-
-    def refused(_: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
-        return {
-            out_topics: [
-                {
-                    **{key: topic[key] for key in (name, "topicId") if key in topic},
-                    out_partitions: [
-                        {out_number: asked[number], "errorCode": int(error), **unknown}
-                        for asked in topic[partitions]
-                    ],
-                }
-                for topic in request.message[topics]
-            ]
-        }
-
-    return refused
+def by_partition(**unknown: int) -> Refusal:
+    """A refusal that puts the error beside each partition of the request. unknown: further fields
+    of a partition's answer, with the value that means unknown."""
+    return lambda partition, request, error: by_topic(
+        request, lambda topic, asked: {"errorCode": int(error), **unknown}
+    )
 
 
 def by_resource(list_name: str, **more: list[Message]) -> Refusal:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
-from replica.node.translate.membership import InvalidFeatureError
-from replica.node.translate.partition import InvalidPartitionError, ReplicatedPartition
+from replica.node.translate.partition import RefusedRequestError, ReplicatedPartition
 from replica.node.translate.translation import ServerSide, Translation
 from replica.raft.messages import FetchRequest
 from replica.wire.header import WireRequest
@@ -84,12 +83,12 @@ async def _answer(partition: ServedPartition, side: ServerSide, request: WireReq
     """The core's response to a peer or an administrator. Raises DataError for a malformed
     request."""
     raft = partition.raft
-    listener = partition.config.default_listener
+    listener = partition.driver.config.default_listener
     about = ReplicatedPartition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
     try:
         asked = side.read(about, request.message, request.version)
-    except (InvalidPartitionError, InvalidFeatureError) as error:
-        return {"errorCode": int(error.code)}
+    except RefusedRequestError as refused:
+        return {"errorCode": int(refused.error)}
     if isinstance(asked, FetchRequest):
         asked = replace(asked, max_wait_ms=min(asked.max_wait_ms, LONGEST_WAIT_MS))
         rack = request.message.get("rackId")

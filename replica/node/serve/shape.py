@@ -1,81 +1,102 @@
-"""What all requests about topics have in common: they name topics and partitions, of which a node
-serves one partition."""
+"""The shape that all requests about topics have in common, and their responses: an array of topics,
+each with an array of partitions. A node serves one partition of one topic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import NamedTuple
 
+from replica.message.schema import Kind
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
 from replica.node.serve.partition import ServedPartition
-from replica.wire.schema import Message
-
-Answer = Callable[[Message], Message]
-"""A function that makes a partition's entry in the response from its entry in the request. The
-partition's number is added later."""
+from replica.node.translate.partition import topics_field
+from replica.wire.header import WireRequest
+from replica.wire.schema import Message, Structure
 
 
-def topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
+class _Names(NamedTuple):
+    """The names of four fields of a message. They hold the topics, a topic's name, its partitions,
+    and a partition's number."""
+
+    topics: str
+    name: str
+    partitions: str
+    number: str
+
+
+@cache
+def _names(structure: Structure) -> _Names:
+    """The names as Kafka's table of the message has them."""
+    topics = topics_field(structure)
+    assert topics is not None, f"{structure.name} has no topics"
+    name, partitions = topics.fields[0], topics.fields[-1]
+    number = next(each.name for each in partitions.fields if each.kind is Kind.INT32)
+    return _Names(topics.name, name.name, partitions.name, number)
+
+
+def by_topic(request: WireRequest, entry: Callable[[Message, Message], Message]) -> Message:
+    """The topics of the response. entry: a function that makes a partition's entry in the response,
+    without the partition's number, from the topic and the partition in the request."""
+    asked, told = _names(request.api.request), _names(request.api.response)
+    return {
+        told.topics: [
+            {
+                **{key: topic[key] for key in (asked.name, "topicId") if key in topic},
+                told.partitions: [
+                    {told.number: each[asked.number], **entry(topic, each)}
+                    for each in topic[asked.partitions]
+                ],
+            }
+            for topic in request.message[asked.topics]
+        ]
+    }
+
+
+async def each_partition(
+    partition: ServedPartition,
+    request: WireRequest,
+    answer: Callable[[Message], Awaitable[Message]],
+    **unknown: object,
+) -> Message:
+    """The topics of the response. All partitions but the one that is served here get an error. If
+    the request names the served partition again, the further entries get INVALID_REQUEST, because
+    each answer would read the log.
+
+    answer: a function that makes the entry of the served partition in the response, without the
+    partition's number, from its entry in the request. unknown: further fields of an entry with an
+    error.
+    """
+    asked = _names(request.api.request)
+    served = [
+        each
+        for topic in request.message[asked.topics]
+        if _topic_error(partition, topic, asked.name) is ErrorCode.NONE
+        for each in topic[asked.partitions]
+        if each[asked.number] == 0
+    ]
+    found = await answer(served[0]) if served else {}
+
+    def entry(topic: Message, each: Message) -> Message:
+        if served and each is served[0]:
+            return found
+        error = _topic_error(partition, topic, asked.name)
+        if error is ErrorCode.NONE:
+            is_named_again = each[asked.number] == 0
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if is_named_again:
+                error = ErrorCode.INVALID_REQUEST
+        return {"errorCode": int(error), **unknown}
+
+    return by_topic(request, entry)
+
+
+def _topic_error(partition: ServedPartition, topic: Message, name_field: str) -> ErrorCode:
     """NONE where a request names the topic that is served here: by its id, or by its name in old
     versions of the request, which have no id."""
     if topic.get("topicId", ZERO_UUID) != ZERO_UUID:
-        known = partition.has_id(topic["topicId"])
+        known = topic["topicId"] == partition.topic.id
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
-    known = partition.has_name(topic[name_field])
+    known = topic[name_field] == partition.topic.name
     return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def partition_error(error: ErrorCode, number: int) -> ErrorCode:
-    """NONE where a partition is the one that is served here. error: the error of its topic. number:
-    the partition's number."""
-    if error is ErrorCode.NONE and number != 0:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return error
-
-
-def each_partition(
-    partition: ServedPartition,
-    topics: list[Message],
-    answer: Answer,
-    *,
-    names: tuple[str, str, str],
-) -> list[Message]:
-    """The topics of a response. `answer` makes the entry of the partition that is served here; all
-    other partitions get an error. If the request names the partition twice, the second entry gets
-    INVALID_REQUEST, because each answer would read the log.
-
-    names: the names of the fields that hold a topic's name, its partitions and a partition's
-    number, in the request as well as in the response.
-    """
-    name, partitions, number = names
-    found = []
-    first = _once(answer)
-    for topic in topics:
-        error = topic_error(partition, topic, name)
-        answers = [
-            {number: asked[number], **_answered(error, asked[number], first, asked)}
-            for asked in topic[partitions]
-        ]
-        identity: dict[str, Any] = {key: topic[key] for key in (name, "topicId") if key in topic}
-        found.append({**identity, partitions: answers})
-    return found
-
-
-def _once(answer: Answer) -> Answer:
-    """Calls `answer` once. Further calls get INVALID_REQUEST."""
-    has_answered = False
-
-    def first(asked: Message) -> Message:
-        nonlocal has_answered
-        if has_answered:
-            return {"errorCode": int(ErrorCode.INVALID_REQUEST)}
-        has_answered = True
-        return answer(asked)
-
-    return first
-
-
-def _answered(error: ErrorCode, number: int, answer: Answer, asked: Message) -> Message:
-    error = partition_error(error, number)
-    return answer(asked) if error is ErrorCode.NONE else {"errorCode": int(error)}

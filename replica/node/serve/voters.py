@@ -123,7 +123,7 @@ class Voters:
 
     def _addresses(self, node_ids: frozenset[int]) -> Mapping[int, tuple[Address, ...]]:
         raft = self._partition.raft
-        listener = self._partition.config.default_listener
+        listener = self._partition.driver.config.default_listener
         found = {}
         for node_id in node_ids:
             voter = raft.log.voters.voter(node_id)

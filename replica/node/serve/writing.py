@@ -14,16 +14,20 @@ from replica.model.kafka_errors import ErrorCode
 from replica.node.driver import CommittedAppend, LeadershipLostError
 from replica.node.serve import cluster
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.refusals import RefusedRequestError
-from replica.node.serve.shape import each_partition, partition_error, topic_error
+from replica.node.serve.shape import each_partition
+from replica.node.translate.partition import RefusedRequestError
 from replica.raft.inputs import Proposal, Propose
 from replica.raft.leader.leading import NotLeaderError, RecordBatchTooLargeError
+from replica.wire.header import WireRequest
 from replica.wire.schema import Message
+from replica.wire.server import Client
 
 _NO_PRODUCER = -1
 
 
-async def produce(partition: ServedPartition, request: Message, listener: str) -> Message | None:
+async def produce(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message | None:
     """Append the records for the partition that is served here, and answer when they are committed.
 
     A request with acks=0 gets no answer. A request with acks=1 is refused, because a quorum
@@ -34,37 +38,37 @@ async def produce(partition: ServedPartition, request: Message, listener: str) -
     leader and its address (KIP-951). After NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT
     the records may still be committed.
     """
-    topics = []
-    is_named = False
-    for topic in request["topicData"]:
-        of_topic = topic_error(partition, topic, "name")
-        answers = []
-        for asked in topic["partitionData"]:
-            error = partition_error(of_topic, asked["index"])
-            if error is ErrorCode.NONE and is_named:
-                error = ErrorCode.INVALID_REQUEST
-            is_named |= error is ErrorCode.NONE
-            answers.append(await _partition(partition, error, asked, request))
-        identity = {key: topic[key] for key in ("name", "topicId") if key in topic}
-        topics.append({**identity, "partitionResponses": answers})
-    if request["acks"] == 0:
+    message = request.message
+
+    async def answer(asked: Message) -> Message:
+        try:
+            appended = await _append(partition, asked["records"], message)
+        except RefusedRequestError as refused:
+            return {"errorCode": int(refused.error), **_not_appended(partition, refused.why)}
+        return {
+            "errorCode": 0,
+            "baseOffset": appended.base_offset,
+            "logStartOffset": partition.readable.start,
+            "currentLeader": {"leaderId": partition.node_id, "leaderEpoch": appended.epoch},
+        }
+
+    others = _not_appended(partition, "name the partition that is served here, once in a request")
+    response = await each_partition(partition, request, answer, **others)
+    if message["acks"] == 0:
         return None
-    return {"responses": topics, "nodeEndpoints": _leader(partition, listener)}
+    return {**response, "nodeEndpoints": _leader(partition, client.listener)}
 
 
-def delete_records(partition: ServedPartition, request: Message) -> Message:
+async def delete_records(
+    partition: ServedPartition, client: Client, request: WireRequest
+) -> Message:
     """The answer to DeleteRecords: POLICY_VIOLATION, because a metadata log drops only records that
     a snapshot contains (KIP-630)."""
 
-    def answer(_: Message) -> Message:
+    async def answer(_: Message) -> Message:
         return {"errorCode": int(ErrorCode.POLICY_VIOLATION), "lowWatermark": -1}
 
-    names = ("name", "partitions", "partitionIndex")
-    topics = each_partition(partition, request["topics"], answer, names=names)
-    for topic in topics:
-        for each in topic["partitions"]:
-            each.setdefault("lowWatermark", -1)
-    return {"topics": topics}
+    return await each_partition(partition, request, answer, lowWatermark=-1)
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
@@ -76,30 +80,13 @@ def _leader(partition: ServedPartition, listener: str) -> list[Message]:
     return [{"nodeId": partition.leader_id, "host": endpoint.host, "port": endpoint.port}]
 
 
-async def _partition(
-    partition: ServedPartition, error: ErrorCode, asked: Message, request: Message
-) -> Message:
-    try:
-        if error is not ErrorCode.NONE:
-            raise RefusedRequestError(
-                error, "name the partition that is served here, once in a request"
-            )
-        appended = await _append(partition, asked["records"], request)
-    except RefusedRequestError as refused:
-        return {
-            "index": asked["index"],
-            "errorCode": int(refused.error),
-            "baseOffset": -1,
-            "errorMessage": refused.why,
-            "recordErrors": [],
-            "currentLeader": {"leaderId": partition.leader_id, "leaderEpoch": partition.epoch},
-        }
+def _not_appended(partition: ServedPartition, why: str) -> Message:
+    """The answer about a partition to which nothing was appended, without the error's number."""
     return {
-        "index": 0,
-        "errorCode": 0,
-        "baseOffset": appended.base_offset,
-        "logStartOffset": partition.readable.start,
-        "currentLeader": {"leaderId": partition.node_id, "leaderEpoch": appended.epoch},
+        "baseOffset": -1,
+        "errorMessage": why,
+        "recordErrors": [],
+        "currentLeader": {"leaderId": partition.leader_id, "leaderEpoch": partition.epoch},
     }
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from replica.errors import KraftlakeError
 from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.node.translate.partition import ReplicatedPartition, endpoints_in, listeners
+from replica.node.translate.partition import (
+    RefusedRequestError,
+    ReplicatedPartition,
+    endpoints_in,
+    listeners,
+)
 from replica.node.translate.translation import (
     CLUSTER,
     ClientSide,
@@ -37,12 +41,6 @@ from replica.wire.versions import supported_feature
 
 _WITHOUT_RESULTS = 2
 """The first version of UpdateFeatures that has one answer for all features."""
-
-
-class InvalidFeatureError(KraftlakeError):
-    """A request UpdateFeatures names another feature than kraft.version."""
-
-    code = ErrorCode.INVALID_UPDATE_VERSION
 
 
 def _write_voter(request: UpdateVoterRequest) -> Message:
@@ -95,11 +93,12 @@ def _read_update_response(
 def _read_features(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> UpdateFeaturesRequest:
-    """The request. Raises InvalidFeatureError for other features, which only Kafka's controller
+    """The request. Raises RefusedRequestError for other features, which only Kafka's controller
     knows."""
     updates = message["featureUpdates"]
     if [update["feature"] for update in updates] != [KRAFT_VERSION]:
-        raise InvalidFeatureError(f"{KRAFT_VERSION} is the only feature here")
+        why = f"{KRAFT_VERSION} is the only feature here"
+        raise RefusedRequestError(ErrorCode.INVALID_UPDATE_VERSION, why)
     return UpdateFeaturesRequest(
         kraft_version=updates[0]["maxVersionLevel"], validate_only=message["validateOnly"]
     )

@@ -10,7 +10,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Endpoints, VoterSet
 from replica.raft.messages import PeerResponse
-from replica.wire.schema import Message
+from replica.wire.schema import Field, Message, Structure
 
 _TOP_LEVEL = (
     ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,
@@ -20,11 +20,17 @@ _TOP_LEVEL = (
 the partition."""
 
 
-class InvalidPartitionError(KraftlakeError):
-    """The request isn't about the replicated partition. The answer is INVALID_REQUEST, as in Kafka,
-    which has only one such partition too (KafkaRaftClient.hasValidTopicPartition)."""
+class RefusedRequestError(KraftlakeError):
+    """A request, or its part about one partition, is refused. The function that makes the answer
+    catches this error.
 
-    code = ErrorCode.INVALID_REQUEST
+    error: the error of Kafka that is answered. why: the reason, in one line for the answer.
+    """
+
+    def __init__(self, error: ErrorCode, why: str) -> None:
+        super().__init__(why)
+        self.error = error
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,9 @@ class ReplicatedPartition:
         """The partition's entry in a request. name, index: the names of the API's fields for a
         topic's name and a partition's number.
 
-        Raises InvalidPartitionError where the request names another partition, no partition, or
-        several.
+        Raises RefusedRequestError where the request names another partition, no partition, or
+        several. The error is INVALID_REQUEST, as in Kafka, where only one partition is replicated
+        by this protocol too (KafkaRaftClient.hasValidTopicPartition).
         """
         own = self.topic_id if name == "topicId" else self.topic
         entries = [(topic[name], entry) for topic in topics for entry in topic["partitions"]]
@@ -57,7 +64,9 @@ class ReplicatedPartition:
             if (named, entry[index]) == (own, 0):
                 found: Message = entry
                 return found
-        raise InvalidPartitionError(f"only {self.topic}-0 is replicated here")
+        raise RefusedRequestError(
+            ErrorCode.INVALID_REQUEST, f"only {self.topic}-0 is replicated here"
+        )
 
     def of_response(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
@@ -66,7 +75,7 @@ class ReplicatedPartition:
         another partition."""
         try:
             return self.of_request(topics, name, index)
-        except InvalidPartitionError as error:
+        except RefusedRequestError as error:
             raise CorruptDataError(f"a response must be about {self.topic}-0 alone") from error
 
     def topics(
@@ -75,6 +84,13 @@ class ReplicatedPartition:
         """The array of topics with this one entry."""
         own = self.topic_id if name == "topicId" else self.topic
         return [{name: own, "partitions": [{index: 0, **entry}]}]
+
+
+def topics_field(structure: Structure) -> Field | None:
+    """The array of topics in a request or a response: the only array of structures that end with an
+    array of structures, the partitions. None where a message isn't about topics."""
+    arrays = (each for each in structure.fields if each.is_array and each.fields)
+    return next((each for each in arrays if each.fields[-1].fields), None)
 
 
 def is_top_level(error: ErrorCode) -> bool:

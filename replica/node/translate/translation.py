@@ -20,11 +20,10 @@ from replica.node.translate.partition import (
     leader_endpoints,
     listeners,
     node_endpoints,
+    topics_field,
 )
 from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
 from replica.wire.schema import Api, Message, Structure, fields_at
-
-_TOPICS = ("topics", "responses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +86,15 @@ class _Form:
         self._kind = kind
         self._parts = parts
         self._names = frozenset(field.name for field in structure.fields)
-        topics = [field for field in structure.fields if field.name in _TOPICS]
-        self._topics = topics[0].name if topics else None
+        topics = topics_field(structure)
+        self._topics = None if topics is None else topics.name
         self._of_partition: frozenset[str] = frozenset()
-        if topics:
-            entry = topics[0].fields[-1].fields
+        if topics is not None:
+            entry = topics.fields[-1].fields
             self._of_partition = frozenset(field.name for field in entry)
             self._index = entry[0].name
             self._name_at = {
-                version: next(fields_at(topics[0].fields, version)).name
+                version: next(fields_at(topics.fields, version)).name
                 for version in structure.versions
             }
 
@@ -128,7 +127,7 @@ class RequestForm(_Form):
         return self._written(partition, fields, version)
 
     def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerRequest:
-        """The request. Raises InvalidPartitionError where it is about another partition."""
+        """The request. Raises RefusedRequestError where it is about another partition."""
         fields = message
         if self._topics is not None:
             topics, name = message[self._topics], self._name_at[version]
@@ -170,8 +169,8 @@ class ResponseForm(_Form):
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """How a replica reads the request and writes the answer. `read` raises InvalidPartitionError or
-    InvalidFeatureError, whose `code` is the error to answer."""
+    """How a replica reads the request and writes the answer. `read` raises
+    RefusedRequestError."""
 
     read: Callable[[ReplicatedPartition, Message, int], PeerRequest]
     write: Callable[[ReplicatedPartition, Any, int], Message]

@@ -1,11 +1,14 @@
 """What a leader tells readers about its epochs (KIP-320)."""
 
+import asyncio
 from types import SimpleNamespace
 
 from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.readers import offset_for_leader_epoch
 from replica.node.settings import Topic
+from replica.wire.apis.fetching import OFFSET_FOR_LEADER_EPOCH
+from replica.wire.header import WireRequest
 from tests.replica.raft.host import batch, fetch
 from tests.replica.raft.test_high_watermark import leader
 
@@ -16,7 +19,9 @@ def end_of_epoch_1(host):
     """As a consumer is answered that has read in epoch 1."""
     partition = ServedPartition(Topic(), SimpleNamespace(raft=host.raft), ())
     topic = {"topic": Topic().name, "partitions": [dict(READ_IN_EPOCH_1)]}
-    response = offset_for_leader_epoch(partition, {"replicaId": -1, "topics": [topic]})
+    message = {"replicaId": -1, "topics": [topic]}
+    request = WireRequest(OFFSET_FOR_LEADER_EPOCH, 4, 1, None, message)
+    response = asyncio.run(offset_for_leader_epoch(partition, None, request))
     return response["topics"][0]["partitions"][0]
 
 

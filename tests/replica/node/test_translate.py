@@ -18,9 +18,8 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.model.voters import Endpoint, Voter, voter_set
 from replica.node.rpcs import TRANSLATIONS
-from replica.node.translate.membership import InvalidFeatureError
 from replica.node.translate.partition import (
-    InvalidPartitionError,
+    RefusedRequestError,
     ReplicatedPartition,
     is_top_level,
 )
@@ -214,7 +213,7 @@ def test_every_message_of_a_peer_translates_or_is_a_data_error(kind, version, da
         side.client.read(PARTITION, decode(side.api.response, version, raw), version)
     asked = about_our_partition(data.draw(messages(side.api.request, version)))
     raw = encode(side.api.request, version, asked)
-    with contextlib.suppress(InvalidPartitionError, InvalidFeatureError):
+    with contextlib.suppress(RefusedRequestError):
         side.server.read(PARTITION, decode(side.api.request, version, raw), version)
 
 
@@ -263,7 +262,7 @@ def test_an_administrator_may_update_kraft_version_alone(version):
     raw = encode(side.api.request, version, asked)
     read = side.server.read(PARTITION, decode(side.api.request, version, raw), version)
     assert read == m.UpdateFeaturesRequest(kraft_version=1, validate_only=version > 0)
-    with pytest.raises(InvalidFeatureError, match="the only feature here"):
+    with pytest.raises(RefusedRequestError, match="the only feature here"):
         side.server.read(PARTITION, {**asked, "featureUpdates": [level, other]}, version)
 
 
@@ -291,7 +290,7 @@ def test_an_answer_about_features_names_the_error_where_its_version_looks_for_it
 def test_other_partitions_are_refused(topics):
     side = TRANSLATIONS[m.VoteRequest]
     raw = encode(side.api.request, 2, {"topics": topics})
-    with pytest.raises(InvalidPartitionError, match="only __cluster_metadata-0 is replicated"):
+    with pytest.raises(RefusedRequestError, match="only __cluster_metadata-0 is replicated"):
         side.server.read(PARTITION, decode(side.api.request, 2, raw), 2)
     raw = encode(side.api.response, 2, {"topics": topics})
     with pytest.raises(CorruptDataError, match="must be about __cluster_metadata-0"):

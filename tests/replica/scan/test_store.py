@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -152,6 +153,21 @@ def test_the_digest_covers_every_module_that_kernels_import() -> None:
     imported = {Path(name) for name in done.stdout.split()}
     modules = {path for path in imported if path.name != "__init__.py"}
     assert modules - finding == digested
+
+
+def test_the_digest_leaves_out_only_docstrings_and_comments() -> None:
+    for name in store.sources():
+        text = (_ROOT / "replica" / name).read_text()
+        docstrings = [
+            ast.get_source_segment(text, node)
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ]
+        found = store._NOT_COMPILED.findall(text.encode())
+        left_out = [part.decode() for part in found if part.startswith(b'"""')]
+        assert sorted(left_out) == sorted(map(str, docstrings)), name
+        lines = [part for part in found if not part.startswith(b'"""')]
+        assert all(line.lstrip().startswith(b"#") for line in lines)
 
 
 def test_the_digest_is_the_same_where_the_code_lies_in_a_zip(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from replica.message.primitives import Buffer
 from replica.scan import compiled_runs
 from replica.scan.compiled_runs import compiled_run
 from replica.simulate.disk import SimulatedDisk
+from replica.storage import batch_walk
 from replica.storage.batch_walk import read_batches, walk
 from replica.storage.batches import bytes_of
 from replica.storage.segment import LogConfig, scan_segment
@@ -89,9 +90,10 @@ def by_runs(disk: SimulatedDisk, config: LogConfig, epoch: int, piece_bytes: int
         assert len(data) == run.end_position - run.position
         note(found, run)
 
-    scanned = scan_segment(
-        SegmentFiles(disk, FOLDER, BASE), config, epoch=epoch, visit=visit, piece_bytes=piece_bytes
-    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch_walk, "PIECE_BYTES", piece_bytes)
+        segment_files = SegmentFiles(disk, FOLDER, BASE)
+        scanned = scan_segment(segment_files, config, epoch=epoch, visit=visit)
     with closing(scanned.segment) as segment:
         found.offsets, found.times = bytes(segment.index.offsets), bytes(segment.index.times)
         found.size, found.end_offset = segment.size, segment.end_offset

@@ -9,6 +9,9 @@ from replica.model.keys import ZERO_UUID
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.readers import list_offsets
 from replica.node.settings import Topic
+from replica.wire.apis.fetching import LIST_OFFSETS
+from replica.wire.header import WireRequest
+from replica.wire.server import ANONYMOUS, Client
 
 BATCHES = 2000
 
@@ -57,7 +60,9 @@ def asked_for(log, timestamp):
     partition = Served(Topic(), driver, (), turn=log.turn)
     asked = {"name": Topic().name, "topicId": ZERO_UUID, "partitions": []}
     asked["partitions"].append({"partitionIndex": 0, "timestamp": timestamp})
-    answer = asyncio.run(list_offsets(partition, {"topics": [asked]}, 7, "192.0.2.1"))
+    request = WireRequest(LIST_OFFSETS, 7, 1, None, {"topics": [asked]})
+    client = Client("192.0.2.1:4711", ANONYMOUS, "CONTROLLER")
+    answer = asyncio.run(list_offsets(partition, client, request))
     return answer["topics"][0]["partitions"][0]
 
 

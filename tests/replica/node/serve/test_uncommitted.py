@@ -13,6 +13,10 @@ from replica.node.serve.readers import list_offsets, offset_for_leader_epoch
 from replica.node.settings import Topic
 from replica.raft.messages import FetchRequest, VoteRequest
 from replica.raft.roles import Leader
+from replica.wire.apis.cluster import METADATA
+from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
+from replica.wire.header import WireRequest
+from replica.wire.server import ANONYMOUS, Client
 from tests.replica.node.quorum import Quorum, propose
 from tests.replica.node.running import the
 
@@ -41,15 +45,22 @@ def about(**asked):
     return [{"topic": TOPIC.name, "name": TOPIC.name, "topicId": ZERO_UUID, "partitions": [asked]}]
 
 
+def asked_of(answer, partition, api, version, message):
+    """Ask the function that answers this API, as a client at 192.0.2.1."""
+    client = Client("192.0.2.1:4711", ANONYMOUS, "CONTROLLER")
+    return answer(partition, client, WireRequest(api, version, 1, None, message))
+
+
 async def fetched(partition, offset, wait_ms=0):
     asked = about(partition=0, fetchOffset=offset, partitionMaxBytes=1 << 20)
     request = {"maxWaitMs": wait_ms, "minBytes": 1, "topics": asked}
-    return the((await fetch_by_reader(partition, request, 12))["responses"])
+    return the((await asked_of(fetch_by_reader, partition, FETCH, 12, request))["responses"])
 
 
 async def listed(partition, timestamp):
     asked = about(partitionIndex=0, timestamp=timestamp)
-    return the((await list_offsets(partition, {"topics": asked}, 11))["topics"])
+    answer = await asked_of(list_offsets, partition, LIST_OFFSETS, 11, {"topics": asked})
+    return the(answer["topics"])
 
 
 async def new_leader(quorum):
@@ -100,7 +111,10 @@ def test_a_new_leader_has_no_latest_offset_to_tell_before_its_epoch_commits(in_q
             assert told["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
         assert (await listed(partition, -2))["offset"] == 0
         asked = about(partition=0, currentLeaderEpoch=-1, leaderEpoch=1)
-        ended = the(offset_for_leader_epoch(partition, {"topics": asked})["topics"])
+        answer = await asked_of(
+            offset_for_leader_epoch, partition, OFFSET_FOR_LEADER_EPOCH, 4, {"topics": asked}
+        )
+        ended = the(answer["topics"])
         assert ended["errorCode"] == ErrorCode.OFFSET_NOT_AVAILABLE
         quorum.lost.clear()
         partition = served(await quorum.leader())  # on a busy machine perhaps another
@@ -120,7 +134,7 @@ def test_a_waiting_fetch_goes_on_waiting_until_its_leader_is_none_any_more(in_qu
             partition=0, fetchOffset=end, partitionMaxBytes=1 << 20, currentLeaderEpoch=epoch
         )
         request = {"maxWaitMs": 20_000, "minBytes": 1, "topics": asked}
-        waiting = asyncio.create_task(fetch_by_reader(partition, request, 12))
+        waiting = asyncio.create_task(asked_of(fetch_by_reader, partition, FETCH, 12, request))
         await asyncio.sleep(0.1)
         assert not waiting.done()
         quorum.cut.add(leader.host.config.local.key.node_id)
@@ -170,19 +184,19 @@ def test_the_epoch_of_an_election_is_told_together_with_its_leader(in_quorum):
         asked = VoteRequest(epoch=epoch + 3, candidate=key, last_epoch=epoch, end_offset=1000)
         await voter.ask(asked)
         assert voter.host.raft.role.epoch == epoch + 3
-        assert told(voter) == (NO_NODE, epoch)
+        assert await told(voter) == (NO_NODE, epoch)
         quorum.cut.clear()
         while (leader := await quorum.leader()).host.raft.role.epoch <= epoch:
             await asyncio.sleep(0.01)
         own = leader.host.config.local.key.node_id
-        assert told(leader) == (own, leader.host.raft.role.epoch)
+        assert await told(leader) == (own, leader.host.raft.role.epoch)
 
     in_quorum(story)
 
 
-def told(driver):
+async def told(driver):
     """(leader id, leader epoch) in the metadata."""
     partition = served(driver, node_id=driver.host.config.local.key.node_id)
-    answer = metadata(partition, {"topics": None}, 12, "CONTROLLER")
+    answer = await asked_of(metadata, partition, METADATA, 12, {"topics": None})
     found = the(answer["topics"])
     return found["leaderId"], found["leaderEpoch"]
