@@ -96,7 +96,8 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Undamaged, with header and footer, and all batches of its epoch; whatever its state."""
+        """Whether the snapshot is undamaged, has header and footer, and has batches of its epoch
+        only. Its state doesn't matter."""
         if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
@@ -146,7 +147,8 @@ class MetadataDirectory:
 
     @property
     def has_moved(self) -> bool:
-        """Whether it changed each time it was read, so that its files may not fit together."""
+        """Whether the directory changed each time it was read. Then its files may not fit
+        together."""
         return any(damage.kind is DamageKind.CHANGED for damage in self.damages)
 
     @property
@@ -169,7 +171,7 @@ class MetadataDirectory:
     @property
     def log_start_offset(self) -> int:
         """The start of the first leader epoch, if a snapshot ends there or the log begins there;
-        else first_offset. Batches below it are leftovers."""
+        else first_offset. Batches below the log start are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
@@ -324,7 +326,7 @@ class _Reading:
     def _small_file(self, file: FoundFile, data: bytes) -> None:
         decode = INDEX_DECODERS.get(file.name.kind)
         if decode is not None:
-            # Kafka may leave an index of 0 bytes, which is legal
+            # Kafka may leave an index of 0 bytes, which is legal.
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
@@ -382,7 +384,7 @@ class _Reading:
             self._damage(
                 file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
             )
-        # a .part file is being written: its end is no damage
+        # A .part file is being written, so a cut end is no damage.
         unfinished = {DamageKind.TORN_TAIL} if snapshot.state is SnapshotState.PART else set()
         told = (damage for damage in found.damages if damage.kind not in unfinished)
         self.damages.extend(damage.in_file(file.path) for damage in told)

@@ -1,7 +1,8 @@
 """A record's bytes -> its fields.
 
-Each program is compiled once into a tuple of functions. Before they allocate memory, they check
-that the buffer holds as many bytes. Structures nest as the schema says, not as the input says.
+Each program is compiled once into a tuple of functions. Before a function allocates memory for a
+value, it checks that the buffer holds as many bytes. The depth of nested structures is that of the
+schema, whatever the input says.
 
 This reader is stricter than Kafka. It refuses more than MAX_ELEMENTS elements, text that is not
 UTF-8 (Kafka replaces it by U+FFFD, which could not be written back), a known tagged field whose
@@ -92,7 +93,7 @@ def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[in
 
 @lru_cache(maxsize=1 << 14)
 def _uuid(raw: bytes) -> str:
-    # cached: many records have the same topic and directory ids
+    # Cached, because many records have the same topic and directory ids.
     return uuid_text(raw)
 
 

@@ -26,7 +26,8 @@ Path: TypeAlias = tuple[str | int, ...]
 structure of that array."""
 
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
-"""The tagged fields of a record that its schema doesn't know, for each structure that has some."""
+"""The tagged fields of a record that the record's schema doesn't know, for each structure that has
+such fields."""
 
 
 class Kind(Enum):

@@ -3,9 +3,9 @@
 Secret are
 - the salt and both keys of a SCRAM credential: with them one can guess the password offline, or
   impersonate the server;
-- the token id in both delegation token records. A token's password is its HMAC, which the log
-  doesn't hold. But that is the id signed with the brokers' shared key, so the id is half of the
-  credential. Kafka's own shell prints the id as [redacted];
+- the token id in both delegation token records. A token's password is an HMAC, which the log
+  doesn't hold. But this HMAC is made of the id and the brokers' shared key, so the id is half of
+  the credential. Kafka's own shell prints the id as [redacted];
 - the value of a config that Kafka types as PASSWORD, or whose name says so (password, passphrase,
   secret, token, jaas, keystore, truststore; any case);
 - the value of a config that Kafka doesn't know (replica.metadata.known_configs), unless the user

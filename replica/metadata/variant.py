@@ -57,7 +57,7 @@ class _Dictionary:
             ordered = tuple(sorted(keys, key=self.ids.__getitem__))
             width = self.id_width
             known = ordered, b"".join(self.ids[key].to_bytes(width, "little") for key in ordered)
-            if len(self.shapes) < 1024:  # a dictionary has few shapes, unless its input is hostile
+            if len(self.shapes) < 1024:  # More shapes come only from hostile input.
                 self.shapes[keys] = known
         return known
 
@@ -75,7 +75,7 @@ def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=512)
 def _dictionary(names: frozenset[str]) -> _Dictionary:
-    # records of one type have few different sets of names
+    # Records of one type have few different sets of names.
     return _Dictionary(names)
 
 

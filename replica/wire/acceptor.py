@@ -1,8 +1,8 @@
 """Listens, and accepts connections.
 
 asyncio's own servers accept up to a hundred connections at once, and try again without a pause when
-the process can open no more files. Here each round of the event loop accepts a few, and after an
-error none for a while.
+the process can open no more files. Here each round of the event loop accepts a few connections, and
+after an error no connection is accepted for a while.
 """
 
 from __future__ import annotations

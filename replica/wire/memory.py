@@ -1,11 +1,11 @@
 """The memory for large requests and answers, which all connections of a node share.
 
 A request is charged for the bytes that have arrived, never for the size that it claims. Where there
-is no room, the oldest arriving request still gets memory, so each request ends in time. A
-connection that sends nothing for a second meanwhile is closed. Freed memory goes to the waiting
-request that holds the least, so that small requests don't queue behind large ones. An answer is
-complete when it is charged: it takes the room of the answers whose clients have read nothing for
-the longest time.
+is no room, the oldest arriving request still gets memory, so that each request can end at some
+time. While there is no room, a connection that sends nothing for a second is closed. Freed memory
+goes to the waiting request that holds the least, so that small requests don't queue behind large
+ones. An answer is complete when it is charged. To make room for it, those connections are closed
+whose clients have read nothing for the longest time.
 """
 
 from __future__ import annotations

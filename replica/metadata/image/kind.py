@@ -17,8 +17,8 @@ from replica.metadata.records import schema_named
 class Entity(NamedTuple):
     """One entity of an image, a row of gold.metadata_history.
 
-    key, value: compact JSON with sorted keys and unescaped UTF-8, but a key of one text or number
-    is that text. offset: of the record that last changed the entity.
+    key, value: compact JSON with sorted keys and unescaped UTF-8; but a key that is a single text
+    or number stands without JSON's quotes. offset: of the record that last changed the entity.
     """
 
     kind: str

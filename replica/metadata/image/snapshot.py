@@ -1,7 +1,7 @@
 """An image as the records of a snapshot (Kafka: MetadataImage.write, RecordsSnapshotWriter).
 
 As in Kafka, the image's own finalized features decide which record types and versions are written.
-A metadata.version that lacks a record version or type loses what only that can hold.
+What only a newer version or type of record can hold is lost under an older metadata.version.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
 
 ELR_VERSION = "eligible.leader.replicas.version"
 LOWEST_METADATA_VERSION = 7
-"""3.3-IV3, the oldest with which KRaft is ready for production. It serves an image that has
-none."""
+"""3.3-IV3, the oldest with which KRaft is ready for production. An image without a metadata.version
+is written as of this level."""
 
 # The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
 _SINCE = {
@@ -82,7 +82,7 @@ class _Writer:
         kind = KIND_OF[name]
         keys = sorted(self._image.tables[kind.table].values, key=kind.order)
         if name == "feature":
-            # metadata.version comes first: it may decide how the records after it are read
+            # metadata.version comes first: it may decide how the records after it are read.
             keys.sort(key=lambda feature: feature != METADATA_VERSION)
         return keys
 

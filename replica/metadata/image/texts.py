@@ -1,4 +1,4 @@
-"""Entities back from the text that the tables keep, which Kind.value_text made."""
+"""Makes entities from the texts that the tables keep, which EntityKind.value_text made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def entity_of(kind_name: str, value_text: str) -> StoredEntity:
     record = _record(kind, value_text)
     replay = Replay()
     if isinstance(record, MetadataRecord) and kind_name == "partition":
-        # a partition is refused without its topic
+        # A partition is refused without its topic.
         topic = {"name": "", "topicId": record.fields["topicId"]}
         replay.apply(0, new_record("TOPIC_RECORD", 0, topic))
     replay.apply(0, record)

@@ -58,7 +58,8 @@ class Scram:
 
 
 Mechanism: TypeAlias = Plain | Scram
-"""How a client authenticates. `start` begins a new exchange."""
+"""How a client authenticates. name: as in Kafka's sasl.mechanism. start: begins the exchange of a
+connection."""
 
 
 class _ScramExchange:
