@@ -181,9 +181,8 @@ def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
 
 def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:
     """(the user's name of the segment, byte, epoch) of the batch that holds `offset`."""
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if batch.crc_valid and batch.header.base_offset <= offset <= batch.header.last_offset:
-                path = examined.shown_file(segment.file.path)
-                return path, batch.position, batch.header.leader_epoch
-    return examined.shown, None, None
+    found = examined.batch_at(offset)
+    if found is None:
+        return examined.shown, None, None
+    segment, batch = found
+    return examined.shown_file(segment.file.path), batch.position, batch.header.leader_epoch

@@ -58,11 +58,10 @@ def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
 
     replaying = LogFold(examined, (), new_replay, snapshot_image)
     times: list[tuple[int, int]] = []
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if batch.crc_valid and batch.header.base_offset < end_offset:
-                times.append((batch.header.base_offset, batch.header.base_timestamp))
-                replaying.take(segment, batch)
+    for segment, batch in examined.batches:
+        if batch.header.base_offset < end_offset:
+            times.append((batch.header.base_offset, batch.header.base_timestamp))
+            replaying.take(segment, batch)
     if not recorders or recorders[-1].end_offset != end_offset:
         return []
     return list(_timed(reversed(recorders[-1].writes), times))

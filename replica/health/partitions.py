@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from replica.check.catalogue.health import partitions
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Rule
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.metadata.image.partition import Partition
@@ -93,11 +93,11 @@ def _is_in_sync(partition: Partition) -> bool:
 
 
 _JUDGES: tuple[tuple[Rule, _Judge], ...] = (
-    (partitions.WITHOUT_LEADER, _without_leader),
-    (partitions.NO_ELIGIBLE_LEADER, _no_eligible),
-    (partitions.BELOW_MIN_ISR, _below_min_isr),
-    (partitions.MIN_ISR_UNKNOWN, _min_isr_unknown),
-    (partitions.SINGLE_ISR, _single),
-    (partitions.UNDER_REPLICATED, _under_replicated),
-    (partitions.ELIGIBLE_REPLICAS, _eligible),
+    (health.WITHOUT_LEADER, _without_leader),
+    (health.NO_ELIGIBLE_LEADER, _no_eligible),
+    (health.BELOW_MIN_ISR, _below_min_isr),
+    (health.MIN_ISR_UNKNOWN, _min_isr_unknown),
+    (health.SINGLE_ISR, _single),
+    (health.UNDER_REPLICATED, _under_replicated),
+    (health.ELIGIBLE_REPLICAS, _eligible),
 )

@@ -147,8 +147,8 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
     wrote it."""
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
-        for snapshot in examined.directory.snapshots:
-            if snapshot.id is None or snapshot.id == BOOTSTRAP_SNAPSHOT or not snapshot.is_usable:
+        for snapshot_id, snapshot in examined.usable_snapshots:
+            if snapshot_id == BOOTSTRAP_SNAPSHOT:
                 continue
             for _, record, message in examined.control_records(snapshot):
                 if isinstance(message, SnapshotHeader):
@@ -157,7 +157,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
                         _node(examined),
                         message.last_contained_log_timestamp,
                     )
-                    found.setdefault(snapshot.id, []).append(written)
+                    found.setdefault(snapshot_id, []).append(written)
                     break
     for snapshot_id, times in found.items():
         offset, epoch = snapshot_id.offset, snapshot_id.epoch
