@@ -113,7 +113,8 @@ class CheckOptions:
     each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
     no log was there to compare a snapshot with. voter: by the newest voters record; in a static
     quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
-    that is no voter. A line names voters whose directory wasn't given: logs diverge only in pairs.
+    that is no voter. Text also names voters whose directory wasn't given, because a divergence
+    shows only between two logs.
 
     --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
     file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the

@@ -65,7 +65,7 @@ class PlanOptions:
     leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
     the partition or node, and the offset of the record that shows it. unknown: the answer names
     what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
-    A line `needs` names what the change relies on and no log shows: that enough voters run.
+    A line `needs` names what the change relies on but no log can show: that enough voters run.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
     state of a running quorum: the command fetches its log up to the high watermark into a temporary
