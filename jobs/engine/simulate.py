@@ -17,7 +17,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 
-from jobs.commands.engine import SimulateOptions
+from jobs.commands.simulating import SimulateOptions
 from jobs.engine import scenarios
 from jobs.output import ProgressLine, complain, json_text, write_json, write_line
 from jobs.seeds import seeds_in
