@@ -4,7 +4,7 @@ tables."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from replica.metadata.image.partition import Partition
@@ -50,6 +50,13 @@ class EntityTable(Generic[K, V]):
 
 TOPIC_RESOURCE = 2
 """Kafka's ConfigResource.Type.TOPIC."""
+
+TABLES = (
+    "topics", "partitions", "configs", "brokers", "controllers", "features", "acls", "scram",
+    "client_quotas", "delegation_tokens", "producer_ids", "zk_migration",
+    "voters", "kraft_version",
+)  # fmt: skip
+"""The attributes of State that are tables."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,10 +108,6 @@ class State:
             removals=self.removals.copy(),
             registrations=self.registrations.copy(),
         )
-
-
-TABLES = tuple(one.name for one in fields(State) if one.default_factory is EntityTable)
-"""The attributes of State that are tables."""
 
 
 def state_of(tables: Mapping[str, EntityTable[Any, Any]]) -> State:
