@@ -209,8 +209,3 @@ RECORDS: tuple[RecordSchema, ...] = (
 
 RECORDS_BY_KEY: dict[int, RecordSchema] = {schema.api_key: schema for schema in RECORDS}
 RECORDS_BY_NAME: dict[str, RecordSchema] = {schema.name: schema for schema in RECORDS}
-
-
-def schema_named(name: str) -> RecordSchema:
-    """The schema of a type name such as TOPIC_RECORD; KeyError for a name that doesn't exist."""
-    return RECORDS_BY_NAME[name]
