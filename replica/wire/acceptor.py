@@ -131,11 +131,7 @@ async def streams(
     made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(READ_AHEAD_BYTES, loop)
-
-    def is_made(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        made.append((reader, writer))
-
-    protocol = asyncio.StreamReaderProtocol(reader, is_made, loop)
+    protocol = asyncio.StreamReaderProtocol(reader, lambda *both: made.append(both), loop)
     try:
         await loop.connect_accepted_socket(lambda: protocol, connection)
     except BaseException:

@@ -68,8 +68,8 @@ def _kind(kind_name: str) -> EntityKind:
 def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
     try:
         fields = json.loads(value_text)
-    except (ValueError, RecursionError) as error:
-        raise CorruptDataError(f"the value of a {kind.name} is no JSON object") from error
+    except (ValueError, RecursionError):
+        fields = None
     if not isinstance(fields, dict):
         raise CorruptDataError(f"the value of a {kind.name} is no JSON object")
     if kind.record_type == "KRAFT_VOTERS":
