@@ -171,11 +171,11 @@ class ClusterHistory:
     def _told_until(self) -> tuple[datetime, int, datetime]:
         """(captured_at, end, time of the last record) of the newest built capture whose replica
         agrees with the branch to its end."""
-        mine = self._mine("s.")
+        mine = self.mine("s.")
         query = (
             "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "  # noqa: S608, names of ours
             f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
-            f"WHERE {self._mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
+            f"WHERE {self.mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
         )
         ((captured_at, end, last_record_at),) = rows(self.lake, query)
         if captured_at is None:
@@ -200,7 +200,7 @@ class ClusterHistory:
         if newest is None or as_utc(newest) <= at_time:
             return int(last) + 1
         query = (
-            f'SELECT max("offset") FROM {RECORDS} WHERE {self._mine()} '  # noqa: S608, ours
+            f'SELECT max("offset") FROM {RECORDS} WHERE {self.mine()} '  # noqa: S608, ours
             f"AND base_offset = {base} AND leader_epoch = {epoch} AND crc = {crc} "
             f"AND timestamp <= {asked}"
         )
@@ -209,14 +209,15 @@ class ClusterHistory:
 
     def _log(self, columns: str, joined: str = "", rest: str = "") -> list[Sequence[Any]]:
         proven = " AND c.commitment = 'proven'" if self.committed_only else ""
-        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self._mine('c.')}{proven} {rest}"  # noqa: S608
+        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self.mine('c.')}{proven} {rest}"  # noqa: S608
         return list(rows(self.lake, query))
 
     def _history(self, columns: str, where: str, rest: str = "") -> Iterator[Sequence[Any]]:
-        query = f"SELECT {columns} FROM {HISTORY} WHERE {self._mine()} AND {where} {rest}"  # noqa: S608
+        query = f"SELECT {columns} FROM {HISTORY} WHERE {self.mine()} AND {where} {rest}"  # noqa: S608
         return rows(self.lake, query)
 
-    def _mine(self, table: str = "") -> str:
+    def mine(self, table: str = "") -> str:
+        """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""
         return f"{table}cluster_id = {literal(self.cluster_id)}"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import typer
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import alone, needs, unless
-from jobs.commands.help_pages import CommandPage
+from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.parameters import add, command
 from jobs.output import write_text
 from replica.errors import UsageError
 from replica.model.topic import METADATA_TOPIC
@@ -17,10 +15,6 @@ replica = typer.Typer(name="replica", invoke_without_command=True)
 
 _EVENTS = 2000
 _CATCH_UP_S = 60.0
-
-
-def _command(name: str, short_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    return replica.command(name, cls=CommandPage, short_help=short_help)
 
 
 @replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
@@ -33,18 +27,8 @@ def _replica(context: typer.Context) -> None:
         write_text(context.get_help() + "\n")
 
 
-def simulate(
-    scenario: node_options.ScenarioName = None,
-    output: node_options.ScenarioDirectory = None,
-    list_scenarios: node_options.ListScenarios = False,
-    seeds: node_options.Seeds = None,
-    events: node_options.Events = _EVENTS,
-    state: node_options.CampaignFile = None,
-    jobs: node_options.Processes = 1,
-    guided: node_options.Guided = False,
-    forks: node_options.Forks = None,
-    json_output: options.Json = False,
-) -> int:
+@command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
+class SimulateOptions:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
 
     A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
@@ -63,39 +47,36 @@ def simulate(
     captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
     where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
     """
-    if seeds is not None:
-        if scenario is not None or output is not None or list_scenarios:
-            raise UsageError("--seeds goes with no scenario, -o or --list")
-        from jobs.engine import simulate as campaign
 
-        asked = campaign.SimulateOptions(
-            seeds, events, state, jobs, json_output, guided, forks or ""
-        )
-        return campaign.campaign(asked)
-    of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
-    of_a_campaign |= {"--guided": guided, "--forks": forks}
-    needs("--seeds", seeds, {**of_a_campaign, "--events": unless(_EVENTS, events)})
-    alone("--list", list_scenarios, {"SCENARIO": scenario, "-o": output})
-    from jobs.engine import scenarios
+    scenario: node_options.ScenarioName = None
+    output: node_options.ScenarioDirectory = None
+    list_scenarios: node_options.ListScenarios = False
+    seeds: node_options.Seeds = None
+    events: node_options.Events = _EVENTS
+    state: node_options.CampaignFile = None
+    jobs: node_options.Processes = 1
+    is_guided: node_options.Guided = False
+    forks: node_options.Forks = None
+    json_output: options.Json = False
 
-    if list_scenarios or (scenario is None and output is None):
-        return scenarios.list_scenarios(json_output=json_output)
-    if scenario is None:
-        raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
-    if output is None:
-        raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
-    return scenarios.run(scenario, output, json_output=json_output)
+    def __post_init__(self) -> None:
+        played = {"SCENARIO": self.scenario, "-o": self.output}
+        if self.seeds is not None:
+            if any(each is not None for each in played.values()) or self.list_scenarios:
+                raise UsageError("--seeds goes with no scenario, -o or --list")
+            return
+        of_a_campaign = {"--state": self.state, "--jobs": unless(1, self.jobs)}
+        of_a_campaign |= {"--guided": self.is_guided, "--forks": self.forks}
+        needs("--seeds", None, {**of_a_campaign, "--events": unless(_EVENTS, self.events)})
+        alone("--list", self.list_scenarios, played)
+        if self.scenario is None and self.output is not None:
+            raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")
+        if self.scenario is not None and self.output is None:
+            raise UsageError(f"{self.scenario}: -o DIR is missing, a new folder for its nodes")
 
 
-@_command("format", "Name a directory, as kafka-storage format does.")
-def format_(
-    config: node_options.ServerProperties,
-    cluster_id: node_options.ClusterId,
-    standalone: node_options.Standalone = False,
-    initial_controllers: node_options.InitialControllers = "",
-    ignore_formatted: node_options.IgnoreFormatted = False,
-    json_output: options.Json = False,
-) -> int:
+@command("engine.replica_format:run", "Name a directory, as kafka-storage format does.")
+class FormatOptions:
     """Format a node's log directory: write its ids, and the first voters of its quorum.
 
     Run this command once for each node, before the node's first start. A quorum of one voter begins
@@ -112,24 +93,17 @@ def format_(
     --json: directory, cluster_id, node_id, directory_id, voters, formatted. Exit codes: 0, 2 usage
     (also a directory that is formatted already).
     """
-    from jobs.engine import replica_format as job
 
-    return job.run(
-        config,
-        cluster_id,
-        standalone=standalone,
-        initial_controllers=initial_controllers,
-        ignore_formatted=ignore_formatted,
-        json_output=json_output,
-    )
+    config: node_options.ServerProperties
+    cluster_id: node_options.ClusterId
+    standalone: node_options.Standalone = False
+    initial_controllers: node_options.InitialControllers = ""
+    ignore_formatted: node_options.IgnoreFormatted = False
+    json_output: options.Json = False
 
 
-@_command("run", "Run a voter or an observer.")
-def run(
-    config: node_options.ServerProperties,
-    workload: node_options.WorkloadSpec = "",
-    log_format: node_options.LogFormat = "text",
-) -> int:
+@command("engine.replica_run:run", "Run a voter or an observer.")
+class RunOptions:
     """Run a replica that takes part in a quorum over TCP, in Kafka's protocol, until SIGTERM or
     ctrl-C.
 
@@ -179,17 +153,14 @@ def run(
 
     Exit codes: 0 stopped in order, 1 stopped by an error, or not in time, 2 usage.
     """
-    from jobs.engine import replica_run as job
 
-    return job.run(config, workload, log_format)
+    config: node_options.ServerProperties
+    workload: node_options.WorkloadSpec = ""
+    log_format: node_options.LogFormat = "text"
 
 
-@_command("scram", "Make a line of the file of SCRAM credentials.")
-def scram(
-    user: node_options.ScramUser,
-    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
-    iterations: node_options.ScramIterations = 8192,
-) -> int:
+@command("engine.replica_scram:run", "Make a line of the file of SCRAM credentials.")
+class ScramOptions:
     """Print the SCRAM credential of a user, a line of kraftlake.scram.credentials.file.
 
     The command asks for the password on a terminal; otherwise the password is the first line of
@@ -203,21 +174,14 @@ def scram(
 
     Exit codes: 0, 2 usage.
     """
-    from jobs.engine import replica_scram as job
 
-    return job.run(user, mechanism, iterations)
+    user: node_options.ScramUser
+    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512"
+    iterations: node_options.ScramIterations = 8192
 
 
-@_command("describe", "Show how far every replica of a quorum is.")
-def describe(
-    bootstrap: node_options.Bootstrap,
-    topic: node_options.Topic = METADATA_TOPIC,
-    watch: node_options.Watch = None,
-    caught_up_within: node_options.CaughtUpWithin = 2_000,
-    timeout: node_options.LeaderTimeout = 10.0,
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_describe:run", "Show how far every replica of a quorum is.")
+class DescribeOptions:
     """Show what the leader of a quorum, of kraftlake or of Kafka, says of its replicas, with a
     verdict.
 
@@ -235,33 +199,18 @@ def describe(
     last_caught_up_ms_ago, listeners), verdicts (severity, text); an object each time it asks. Exit
     codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
-    from jobs.engine import replica_describe as job
 
-    return job.run(
-        job.DescribeOptions(
-            bootstrap=bootstrap,
-            topic=topic,
-            timeout_s=timeout,
-            watch_s=watch,
-            caught_up_within_ms=caught_up_within,
-            json_output=json_output,
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    topic: node_options.Topic = METADATA_TOPIC
+    watch_s: node_options.Watch = None
+    caught_up_within_ms: node_options.CaughtUpWithin = 2_000
+    timeout_s: node_options.LeaderTimeout = 10.0
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
 
 
-@_command("append", "Append records to a kraftlake quorum's log.")
-def append(
-    bootstrap: node_options.Bootstrap,
-    source: node_options.RecordSource = None,
-    topic: node_options.Topic = METADATA_TOPIC,
-    records: node_options.JsonRecords = False,
-    raw: node_options.RawRecord = False,
-    at_least_once: node_options.AtLeastOnce = False,
-    timeout: node_options.AppendTimeout = 30.0,
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_append:run", "Append records to a kraftlake quorum's log.")
+class AppendOptions:
     """Append the lines of FILE or stdin as records, and report them once they are committed.
 
     The replicas' kraftlake.principals.administrator must name the principal. A metadata log accepts
@@ -284,39 +233,23 @@ def append(
     --json: offset, epoch, a line for each record. Exit codes: 0 all records are committed, 1 the
     leader refused, time ran out, or nobody can know, 2 usage.
     """
-    from jobs.engine import replica_append as job
 
-    return job.run(
-        job.AppendOptions(
-            bootstrap=bootstrap,
-            source=source,
-            topic=topic,
-            as_json=records,
-            raw=raw,
-            at_least_once=at_least_once,
-            timeout_s=timeout,
-            json_output=json_output,
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    source: node_options.RecordSource = None
+    topic: node_options.Topic = METADATA_TOPIC
+    as_json: node_options.JsonRecords = False
+    raw: node_options.RawRecord = False
+    at_least_once: node_options.AtLeastOnce = False
+    timeout_s: node_options.AppendTimeout = 30.0
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
+
+    def __post_init__(self) -> None:
+        exclusive({"--raw": self.raw, "--records": self.as_json})
 
 
-@_command("observe", "Record the metadata log of a real quorum.")
-def observe(
-    bootstrap: node_options.Bootstrap,
-    output: node_options.RecordingDirectory,
-    node_id: node_options.ObserverId = None,
-    anonymous: node_options.Anonymous = False,
-    cluster_id: node_options.KnownClusterId = "",
-    listen: node_options.ListenAt = "",
-    metrics: node_options.MetricsAt = "",
-    broker_config: cluster_options.BrokerConfig = None,
-    until_caught_up: node_options.UntilCaughtUp = False,
-    timeout: node_options.CatchUpTimeout = _CATCH_UP_S,
-    log_format: node_options.LogFormat = "text",
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_observe:run", "Record the metadata log of a real quorum.")
+class ObserveOptions:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 
     The observer fetches from the controllers as a broker does, and never votes. --bootstrap names
@@ -351,24 +284,34 @@ def observe(
     high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
     caught up in time, 2 usage.
     """
-    from jobs.engine import replica_observe as job
 
-    needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
-    needs("--metrics", unless("", metrics), {"--broker-config": broker_config})
-    return job.run(
-        job.ObserveOptions(
-            bootstrap,
-            output,
-            node_id,
-            anonymous,
-            cluster_id,
-            listen,
-            metrics,
-            broker_config=broker_config,
-            until_caught_up=until_caught_up,
-            timeout_s=timeout,
-            log_format=log_format,
-            json_output=json_output,
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    folder: node_options.RecordingDirectory
+    node_id: node_options.ObserverId = None
+    is_anonymous: node_options.Anonymous = False
+    cluster_id: node_options.KnownClusterId = ""
+    listen: node_options.ListenAt = ""
+    metrics: node_options.MetricsAt = ""
+    broker_config: cluster_options.BrokerConfig = None
+    until_caught_up: node_options.UntilCaughtUp = False
+    timeout_s: node_options.CatchUpTimeout = _CATCH_UP_S
+    log_format: node_options.LogFormat = "text"
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
+
+    def __post_init__(self) -> None:
+        timeout = unless(_CATCH_UP_S, self.timeout_s)
+        needs("--until-caught-up", self.until_caught_up, {"--timeout": timeout})
+        needs("--metrics", unless("", self.metrics), {"--broker-config": self.broker_config})
+        exclusive({"--anonymous": self.is_anonymous, "--node-id": self.node_id})
+
+
+for _options in (
+    FormatOptions,
+    RunOptions,
+    ScramOptions,
+    DescribeOptions,
+    AppendOptions,
+    ObserveOptions,
+):
+    add(replica, _options)

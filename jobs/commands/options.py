@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -28,6 +28,28 @@ def on_disk(option: str) -> Callable[[str | None], str | None]:
                 "./- is one of that name"
             )
         return None if path is None else check_place(path)
+
+    return check
+
+
+def uuid_of(run_id: str | None) -> str | None:
+    """--run-id in the form of OpenLineage and of the tables. Raises UsageError where it is no
+    UUID."""
+    try:
+        return None if run_id is None else str(UUID(run_id))
+    except ValueError as error:
+        raise UsageError(f"--run-id {run_id}: expected a UUID") from error
+
+
+def known_release(option: str) -> Callable[[str | None], str | None]:
+    """A callback for an option whose value is a Kafka release."""
+
+    def check(release: str | None) -> str | None:
+        from replica.metadata.changes.releases import NEWEST_LEVELS
+
+        if release is not None and release not in NEWEST_LEVELS:
+            raise UsageError(f"{option} {release}: expected one of {', '.join(NEWEST_LEVELS)}")
+        return release
 
     return check
 
@@ -79,7 +101,7 @@ LakeOrPaths = Annotated[
 
 
 def lake_unless(
-    paths: list[str] | None, lake: lakes.Lake | None, command: str
+    paths: Sequence[str] | None, lake: lakes.Lake | None, command: str
 ) -> lakes.Lake | None:
     """The lake that a command reads, None where it reads the paths.
 
@@ -168,6 +190,7 @@ RunId = Annotated[
     option(
         "--run-id UUID",
         "The scheduler's id of this run, the same for each attempt; by default a new one.",
+        callback=uuid_of,
     ),
 ]
 
@@ -326,12 +349,3 @@ PlanOnly = Annotated[
 def names_in(order: str | None) -> tuple[str, ...]:
     """The folders that --order names."""
     return tuple(name for name in (order or "").split(",") if name)
-
-
-def uuid_of(run_id: str | None) -> str | None:
-    """--run-id in the form of OpenLineage and of the tables. Raises UsageError where it is no
-    UUID."""
-    try:
-        return None if run_id is None else str(UUID(run_id))
-    except ValueError as error:
-        raise UsageError(f"--run-id {run_id}: expected a UUID") from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from jobs.commands import combinations, options
-from jobs.commands.parameters import Text, Texts, argument, option
+from jobs.commands import options
+from jobs.commands.combinations import exclusive, needs
+from jobs.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
 ScenarioFile = Annotated[
@@ -46,14 +47,8 @@ PlanSeeds = Annotated[
 ]
 
 
-def rehearse(
-    paths: options.Paths,
-    scenario: ScenarioFile = None,
-    seeds: Seeds = "0:20",
-    failures: Failures = 2,
-    output: Outcomes = None,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.rehearse:run", "Simulate a start of captured directories: leader, losses.")
+class RehearseOptions:
     """Rehearse what a quorum's controllers will do with the directories that are left.
 
     Use it before nodes are started again, after a crash, a split or a lost disk. The simulator
@@ -99,20 +94,27 @@ def rehearse(
     smallest_loss: bound, sets, seeds_of_each, dead, empty, seed, leader, committed_lost, scenario.
     Exit codes: 0 safe, 1 unsafe, 3 unknown, 2 usage.
     """
-    from jobs.directories import rehearse as job
-    from jobs.seeds import MAX_REHEARSED, seeds_in
 
-    runs = seeds_in(seeds, most=MAX_REHEARSED)
-    return job.run(
-        job.RehearseOptions(tuple(paths), scenario, runs, failures, output, json_output=json_output)
-    )
+    paths: options.Paths
+    scenario: ScenarioFile = None
+    seeds: Seeds = "0:20"
+    failures: Failures = 2
+    output: Outcomes = None
+    json_output: options.Json = False
 
 
 Sources = Annotated[
     Texts,
     argument("[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."),
 ]
-Release = Annotated[str, option("--release R", "The new cluster's Kafka release, such as 4.1.")]
+Release = Annotated[
+    str,
+    option(
+        "--release R",
+        "The new cluster's Kafka release, such as 4.1.",
+        callback=options.known_release("--release"),
+    ),
+]
 Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
 MapBrokers = Annotated[
     Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
@@ -127,20 +129,8 @@ Formatted = Annotated[
 ]
 
 
-def restore(
-    release: Release,
-    paths: Sources = None,
-    lake: options.LakeOrPaths = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    committed_only: options.CommittedOnly = False,
-    output: Output = None,
-    formatted: Formatted = None,
-    map_brokers: MapBrokers = None,
-    dry_run: options.DryRun = False,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.restore:run", "Make a checkpoint that boots a new cluster as the old one.")
+class RestoreOptions:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
 
     Use it when all controllers are gone, or to copy a cluster. Topics keep their ids, so brokers
@@ -166,29 +156,23 @@ def restore(
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
     examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
-    from jobs.directories import restore as job
-    from jobs.moments import asked_moment
-    from replica.metadata.changes.releases import NEWEST_LEVELS
 
-    if release not in NEWEST_LEVELS:
-        raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
-    combinations.exclusive({"LOGDIR": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "restore")
-    if (output is None) != dry_run:
-        raise UsageError("restore: give either -o FOLDER or --dry-run")
-    of_lake = {"--cluster": cluster, "--at-time": at_time, "--committed-only": committed_only}
-    combinations.needs("--lake", lake, of_lake)
-    return job.run(
-        job.RestoreOptions(
-            release=release,
-            output=output,
-            paths=tuple(paths or ()),
-            lake=lake,
-            cluster=cluster,
-            moment=asked_moment(at_offset, at_time),
-            committed_only=committed_only,
-            formatted=formatted,
-            brokers=job.broker_map(map_brokers),
-            json_output=json_output,
-        )
-    )
+    release: Release
+    paths: Sources = None
+    lake: options.LakeOrPaths = None
+    cluster: options.Cluster = None
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    committed_only: options.CommittedOnly = False
+    output: Output = None
+    formatted: Formatted = None
+    map_brokers: MapBrokers = None
+    dry_run: options.DryRun = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"LOGDIR": self.paths, "--lake": self.lake})
+        if (self.output is None) != self.dry_run:
+            raise UsageError("restore: give either -o FOLDER or --dry-run")
+        of_lake = {"--cluster": self.cluster, "--at-time": self.at_time}
+        needs("--lake", not self.paths, {**of_lake, "--committed-only": self.committed_only})

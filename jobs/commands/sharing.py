@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import field
+from typing import Annotated
 
 from jobs.commands import options, sharing_options
 from jobs.commands.combinations import alone, exclusive, needs, unless
 from jobs.commands.options import on_disk
-from jobs.commands.parameters import Text, Texts, option
-from replica.errors import UsageError
+from jobs.commands.parameters import Text, Texts, command, option
 
-if TYPE_CHECKING:
-    from jobs.sharing.publish import FeedDestination, Pace
-
+_PROGRESS_TOPIC = "kraftlake-publish-progress"
+_INTERVAL_S = 5.0
 
 Table = Annotated[str, option("--table T", "The table: gold.metadata_changes or gold.findings.")]
 Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
@@ -75,14 +74,8 @@ Interval = Annotated[
 ]
 
 
-def report(
-    paths: sharing_options.PathsOfAReport = None,
-    lake: options.LakeOrPaths = None,
-    output: options.ReportOutput = "report.html",
-    cluster: options.Cluster = None,
-    order: options.Order = None,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
+class ReportOptions:
     """Write an incident as one HTML file, and print the verdict.
 
     The file has a summary of two pages at most, the state of the cluster at any moment by a slider,
@@ -103,31 +96,21 @@ def report(
     findings, a line per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was
     not built).
     """
-    from jobs.sharing import report as job
 
-    exclusive({"-o -": output == "-", "--json": json_output})
-    lake = options.lake_unless(paths, lake, "report")
-    needs("PATH", paths, {"--order": order})
-    return job.run(
-        lake=lake,
-        paths=tuple(paths or ()),
-        order=options.names_in(order),
-        output=output,
-        cluster=cluster,
-        json_output=json_output,
-    )
+    paths: sharing_options.PathsOfAReport = None
+    lake: options.LakeOrPaths = None
+    output: options.ReportOutput = "report.html"
+    cluster: options.Cluster = None
+    order: options.Order = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"-o -": self.output == "-", "--json": self.json_output})
+        needs("PATH", self.paths, {"--order": self.order})
 
 
-def export(
-    lake: options.Lake,
-    output: sharing_options.ExportOutput,
-    tables: sharing_options.TablesToExport = None,
-    to: sharing_options.ExportForm = None,
-    query: sharing_options.ExportedQuery = None,
-    question: sharing_options.ExportedQuestion = None,
-    overwrite: sharing_options.Overwrite = False,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
+class ExportOptions:
     """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
 
     Use it for programs that don't read Delta tables, and to carry answers elsewhere. The table
@@ -155,31 +138,22 @@ def export(
     --json: table, rows, file, a line for each table. Exit codes: 0, 1 when the query or the writing
     fails, 2 usage (also a table that the lake doesn't have).
     """
-    from jobs.asking.questions import question as asked
-    from jobs.sharing import export as job
 
-    exclusive({"TABLE": tables, "--query": query, "--question": question})
-    if question is not None:
-        query = asked(question).sql
-    return job.run(
-        job.ExportOptions(
-            lake=lake,
-            output=output,
-            tables=tuple(tables or ()),
-            query=query,
-            form=to,
-            overwrite=overwrite,
-            json_output=json_output,
-        )
-    )
+    lake: options.Lake
+    output: sharing_options.ExportOutput
+    tables: sharing_options.TablesToExport = None
+    form: sharing_options.ExportForm = None
+    query: sharing_options.ExportedQuery = None
+    question: sharing_options.ExportedQuestion = None
+    overwrite: sharing_options.Overwrite = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"TABLE": self.tables, "--query": self.query, "--question": self.question})
 
 
-def mcp(
-    paths: sharing_options.PathsToServe = None,
-    lake: options.LakeOrPaths = None,
-    rows: sharing_options.MostRows = 200,
-    seconds: sharing_options.MostSeconds = 60.0,
-) -> int:
+@command("sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
+class McpOptions:
     """Serve a lake or directories to programs that speak the Model Context Protocol.
 
     An assistant or editor starts this command and sends its questions on standard input: what
@@ -198,21 +172,18 @@ def mcp(
 
     Exit codes: 0 when the client has ended, 2 usage.
     """
-    from jobs.sharing import mcp as job
 
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "mcp")
-    return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
+    paths: sharing_options.PathsToServe = None
+    lake: options.LakeOrPaths = None
+    rows: sharing_options.MostRows = 200
+    seconds: sharing_options.MostSeconds = 60.0
+
+    def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake})
 
 
-def register(
-    lake: options.Lake,
-    catalog: sharing_options.Catalog = None,
-    prefix: sharing_options.Prefix = "",
-    client_file: sharing_options.ClientFile = None,
-    drop: sharing_options.DropNames = False,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.register:run", "Give a lake's tables names in a Hive metastore.")
+class RegisterOptions:
     """Give a lake's tables and views names in a Hive metastore, for other programs that read it.
 
     Spark SQL, notebooks, and BI tools through the Spark Thrift server then know a table such as
@@ -234,42 +205,20 @@ def register(
     --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
     Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that something else has).
     """
-    from jobs.sharing import register as job
 
-    exclusive({"--drop": drop, "--client-file": client_file})
-    return job.run(
-        lake=lake,
-        catalog=catalog,
-        prefix=prefix,
-        client_file=client_file,
-        drop=drop,
-        json_output=json_output,
-    )
+    lake: options.Lake
+    catalog: sharing_options.Catalog = None
+    prefix: sharing_options.Prefix = ""
+    client_file: sharing_options.ClientFile = None
+    drop: sharing_options.DropNames = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"--drop": self.drop, "--client-file": self.client_file})
 
 
-def publish(
-    lake: options.OptionalLake = None,
-    table: Table = "gold.metadata_changes",
-    bootstrap: Bootstrap = None,
-    topic: Topic = None,
-    progress_topic: ProgressTopic = "kraftlake-publish-progress",
-    producer_config: ProducerConfig = None,
-    properties: Properties = None,
-    to: Folder = None,
-    webhook: WebhookUrl = None,
-    webhook_header: WebhookHeaders = None,
-    webhook_format: WebhookFormat = "json",
-    webhook_severity: WebhookSeverity = "error",
-    webhook_key: WebhookKey = None,
-    progress: ProgressPath = None,
-    start: StartAt = "snapshot",
-    restart: Restart = False,
-    follow: Follow = False,
-    interval: Interval = 5.0,
-    schema: Schema = False,
-    run_id: options.RunId = None,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
+class PublishOptions:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 
     The first run publishes all rows of the table, or with --from latest none; each later run, and
@@ -304,41 +253,47 @@ def publish(
     Exit codes: 0, 1 when Kafka or the webhook refuses, 75 when it doesn't answer or another publish
     works on the same target (a later run continues), 2 usage.
     """
-    from jobs.sharing import publish as job
 
-    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
-    headers, form = tuple(webhook_header or ()), webhook_format
-    hook = job.Hook(webhook, headers, progress, form, webhook_severity, webhook_key)
-    pace, where = job.Pace(start, restart, follow, interval), job.FeedDestination(kafka, to, hook)
-    _check(where, pace, schema=schema)
-    if schema:
-        return job.print_schema(table)
-    if lake is None:
-        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
-    told = options.uuid_of(run_id)
-    return job.run(lake, table, where, pace, run_id=told, json_output=json_output)
+    lake: options.OptionalLake = None
+    table: Table = "gold.metadata_changes"
+    bootstrap: Bootstrap = None
+    topic: Topic = None
+    progress_topic: ProgressTopic = _PROGRESS_TOPIC
+    producer_config: ProducerConfig = None
+    properties: Properties = None
+    folder: Folder = None
+    webhook: WebhookUrl = field(default=None, repr=False)
+    webhook_headers: WebhookHeaders = field(default=None, repr=False)
+    webhook_format: WebhookFormat = "json"
+    webhook_severity: WebhookSeverity = "error"
+    webhook_key: WebhookKey = field(default=None, repr=False)
+    progress: ProgressPath = None
+    start: StartAt = "snapshot"
+    restart: Restart = False
+    follow: Follow = False
+    interval_s: Interval = _INTERVAL_S
+    schema: Schema = False
+    run_id: options.RunId = None
+    json_output: options.Json = False
 
-
-def _check(to: FeedDestination, pace: Pace, *, schema: bool) -> None:
-    """Raises UsageError for an option that would have no effect."""
-    from jobs.sharing import publish as job
-
-    kafka, hook = to.kafka, to.hook
-    targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
-    alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
-    of_a_topic = {
-        "--bootstrap": kafka.bootstrap,
-        "-X": kafka.properties,
-        "--producer-config": kafka.producer_config,
-        "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
-    }
-    needs("--topic", kafka.topic, of_a_topic)
-    of_a_webhook = {
-        "--webhook-header": hook.headers,
-        "--progress": hook.progress,
-        "--webhook-format": unless("json", hook.form),
-        "--webhook-key": hook.key,
-        "--webhook-severity": unless("error", hook.least),
-    }
-    needs("--webhook", hook.url, of_a_webhook)
-    needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})
+    def __post_init__(self) -> None:
+        targets = {"--topic": self.topic, "--to": self.folder, "--webhook": self.webhook}
+        alone(
+            "--schema", self.schema, {**targets, "--follow": self.follow, "--restart": self.restart}
+        )
+        of_a_topic = {
+            "--bootstrap": self.bootstrap,
+            "-X": self.properties,
+            "--producer-config": self.producer_config,
+            "--progress-topic": unless(_PROGRESS_TOPIC, self.progress_topic),
+        }
+        needs("--topic", self.topic, of_a_topic)
+        of_a_webhook = {
+            "--webhook-header": self.webhook_headers,
+            "--progress": self.progress,
+            "--webhook-format": unless("json", self.webhook_format),
+            "--webhook-key": self.webhook_key,
+            "--webhook-severity": unless("error", self.webhook_severity),
+        }
+        needs("--webhook", self.webhook, of_a_webhook)
+        needs("--follow", self.follow, {"--interval": unless(_INTERVAL_S, self.interval_s)})

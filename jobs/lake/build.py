@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from jobs.commands.lake import BuildOptions
 from jobs.interrupts import interruptible, started_spark, told_to_stop
 from jobs.lake.course import Course
 from jobs.lake.waiting import check_whole, waiting
@@ -14,28 +15,20 @@ from pipelines.lake.tables import check_lake
 from replica.errors import KraftlakeError
 
 
-def run(
-    *,
-    lake: Lake,
-    run_id: str | None = None,
-    follow_s: float | None = None,
-    json_output: bool = False,
-) -> int:
-    """Build the lake, and print the number of rows of each table. Returns 0. Raises KraftlakeError.
-
-    run_id: a UUID, for gold.quality_results and lineage. follow_s: build again whenever bronze has
-    changed, with so many seconds between looks, until SIGTERM or Ctrl-C; None to build once.
-    """
-    if follow_s is None:
+def run(options: BuildOptions) -> int:
+    """Build the lake, once or until SIGTERM or Ctrl-C whenever bronze has changed, and print the
+    number of rows of each table. Returns 0. Raises KraftlakeError."""
+    lake, json_output = options.lake, options.json_output
+    if options.follow_s is None:
         course = Course("build", is_shown=not json_output)
-        write_counts(run_build(lake, run_id, course), json_output=json_output)
+        write_counts(run_build(lake, options.run_id, course), json_output=json_output)
         tell_next(course, lake)
         return 0
     with told_to_stop() as stop:
         while not stop.is_set():
             if _has_changed(lake):
                 _build_if_free(lake, json_output=json_output)
-            stop.wait(follow_s)
+            stop.wait(options.follow_s)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jobs.commands.lake import ForgetOptions
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import held as lake_content
 from jobs.lake.waiting import check_ready, waiting
@@ -22,25 +23,13 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def run(
-    *,
-    lake: Lake,
-    captures: Sequence[str] = (),
-    clusters: Sequence[str] = (),
-    confirmed: bool = False,
-    vacuum: bool = False,
-    json_output: bool = False,
-) -> int:
-    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises KraftlakeError.
-
-    captures: ids of captures or capture groups. vacuum: also build, and delete earlier versions;
-    for that no capture needs to be named.
-    """
-    if vacuum and not confirmed:
-        raise UsageError("--vacuum can't be undone: add --yes")
+def run(options: ForgetOptions) -> int:
+    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises
+    KraftlakeError."""
+    lake, vacuum, json_output = options.lake, options.vacuum, options.json_output
     tables_of(lake)  # Raises where it is no lake.
-    asked = Targets(frozenset(captures), frozenset(clusters))
-    if not confirmed:
+    asked = Targets(frozenset(options.captures or ()), frozenset(options.clusters or ()))
+    if not options.confirmed:
         return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
     check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
     with interruptible("forget", lambda: _again(lake, vacuum=vacuum)):

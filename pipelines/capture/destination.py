@@ -106,8 +106,7 @@ def _local(root: str, shown: str) -> Iterator[CaptureDestination]:
 
 
 def _distrust(folder: os.stat_result) -> str | None:
-    """Why nothing is written to a folder that was there before. None where nothing speaks against
-    it."""
+    """The reason not to write to a folder that was there before, None without one."""
     if folder.st_uid != os.geteuid():
         return f"another user owns it (uid {folder.st_uid})"
     if folder.st_mode & stat.S_IWOTH:

@@ -21,7 +21,7 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     argument: the user's path below which the directory lies.
     """
     if not order:
-        return capture_file(location) or ""
+        return beside(location, capture.FILE_NAME) or ""
     given = Path(argument).parts or (os.path.basename(os.getcwd()),)
     parts = given + Path(os.path.relpath(location.shown, argument)).parts
     named = [part for part in parts if part in order]
@@ -31,11 +31,12 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     return named[-1]
 
 
-def capture_file(location: DirectoryPath) -> str | None:
-    """The capture.json in the node's folder, or in the folder above it."""
+def beside(location: DirectoryPath, name: str) -> str | None:
+    """The file with this name in the node's folder, or in the folder above it. None where neither
+    has it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     for folder in (node_folder, os.path.dirname(node_folder)):
-        path = os.path.join(folder, capture.FILE_NAME)
+        path = os.path.join(folder, name)
         if os.path.lexists(path):
             return path
     return None

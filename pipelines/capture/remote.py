@@ -1,4 +1,4 @@
-"""Reads what lies below a URI (s3://, gs://, hdfs://, ...), and copies it to a local folder."""
+"""Reads the files below a URI (s3://, gs://, hdfs://, ...), and copies them to a local folder."""
 
 from __future__ import annotations
 
@@ -26,10 +26,8 @@ _BESIDE = (
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 GROWTH_BYTES = 64 * 1024 * 1024
-"""How much of a file is read behind the size in the listing, as a log may have grown since. A store
-that never ends an object fills no disk."""
-
-
+"""How many bytes of a file are read behind the size in the listing, because a log may have grown
+since. The bound keeps an object that never ends from filling the disk."""
 LISTING_S, CHUNK_S = 120.0, 300.0
 """The most seconds that a listing may take, and that 8 MiB of an object may take."""
 
@@ -180,7 +178,8 @@ def _check_room(uri: str, size: int, folder: str) -> None:
 
 
 def _copy(store: Any, file: RemoteFile, folder: str, step: Callable[[], None]) -> None:
-    """OSError, and no copy, where the store sends less than it lists."""
+    """Copies a file. Raises OSError, and leaves no copy, where the store sends fewer bytes than it
+    lists."""
     target = Path(folder, file.relative or file.name)
     make_folder(target.parent)
     listed, copied = file.size_bytes, 0

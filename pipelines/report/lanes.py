@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from pipelines.report.svg import Scale, box, label
-from pipelines.report.words import counted, listed
+from pipelines.report.words import counted, named
 
 _THINNEST = 0.6
 """Blocks narrower than this many percent of the width are joined with their neighbours."""
@@ -114,8 +114,7 @@ class Fills:
         own = [Key(self.of(leader), f"leader {leader}") for leader in self._leaders[:HUES]]
         others = [str(leader) for leader in self._leaders[HUES:]]
         if others:
-            noun = "leader" if len(others) == 1 else "leaders"
-            own.append(Key(OTHER, f"{noun} {listed(others, limit=8)}"))
+            own.append(Key(OTHER, named("leader", others, limit=8)))
         if self._has_unknown:
             own.append(Key(UNKNOWN, "leader unknown"))
         return tuple(own)

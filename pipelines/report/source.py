@@ -32,6 +32,10 @@ class ReportSource:
         total = rows[0]["total"] if rows and "total" in rows[0] else len(rows)
         return Figure(sql, rows, total)
 
+    def figure_if_there(self, table: str, sql: str) -> Figure | None:
+        """The same, or None where the lake lacks a table that the query reads."""
+        return self.figure(sql) if table in self.tables else None
+
 
 @dataclass(frozen=True)
 class Figure:

@@ -78,7 +78,7 @@ def steps_of(
         if row["start_offset"] is not None:
             note(row["start_offset"], ms_of(row["started_at"]))
             elections.append(row["start_offset"])
-    # of an offset on both branches the time on the one that was kept counts
+    # an offset that is on both branches has the time of the branch that was kept
     for row in changes:
         note(row["offset"], row["at_ms"])
     offsets = tuple(sorted(times))
