@@ -96,8 +96,7 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the snapshot is undamaged, has header and footer, and has batches of its epoch
-        only. Its state doesn't matter."""
+        """Whether it has header and footer, no damage, and no batch of another epoch."""
         if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
@@ -147,8 +146,7 @@ class MetadataDirectory:
 
     @property
     def has_moved(self) -> bool:
-        """Whether the directory changed each time it was read. Then its files may not fit
-        together."""
+        """Whether the directory changed during each reading: its files may not fit together."""
         return any(damage.kind is DamageKind.CHANGED for damage in self.damages)
 
     @property
@@ -335,13 +333,11 @@ class _Reading:
             self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
     def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
-        digest, chain = "", None
         if self.hashed and name.kind is FileKind.SEGMENT:
             chain = hash_chain(read)
-            digest = chain.digest
-        elif self.hashed:
-            digest = content_hash(name, read)
-        return FoundFile(relative, name, byte_source(read).size, digest, chain)
+            return FoundFile(relative, name, byte_source(read).size, chain.digest, chain)
+        digest = content_hash(name, read) if self.hashed else ""
+        return FoundFile(relative, name, byte_source(read).size, digest)
 
     def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
         file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
@@ -364,8 +360,8 @@ class _Reading:
         try:
             return decode(data)
         except DataError as error:
-            told = DamageKind.CONTENT, error.reason, error.position or 0
-            self._damage(file.path, len(data), *told)
+            at = error.position or 0
+            self._damage(file.path, len(data), DamageKind.CONTENT, error.reason, at)
             return None
 
     def _segment(self, file: FoundFile, read: Source) -> None:

@@ -145,10 +145,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        limits = self._limits
-        return await self._acceptor.start(
-            host, port, limits.receive_buffer_bytes, limits.send_buffer_bytes
-        )
+        return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
         """Stop accepting connections, and close those that are open."""

@@ -13,7 +13,7 @@ from replica.format.control import KRaftVersion, KRaftVoters
 from replica.metadata.image.image import KIND_OF, Image
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 
 SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
 
@@ -104,5 +104,5 @@ class _Writer:
         if name == "partition":
             for field in _ELR_FIELDS:
                 fields[field] = (fields[field] or None) if self._has_elr else None
-        known = {field.name for field in schema_named(kind.record_type).fields_at(version)}
+        known = {field.name for field in RECORDS_BY_NAME[kind.record_type].fields_at(version)}
         yield new_record(kind.record_type, version, {n: v for n, v in fields.items() if n in known})

@@ -13,7 +13,7 @@ from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.json_text import from_plain
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 
 
 class StoredEntity(NamedTuple):
@@ -68,8 +68,8 @@ def _kind(kind_name: str) -> EntityKind:
 def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
     try:
         fields = json.loads(value_text)
-    except (ValueError, RecursionError) as error:
-        raise CorruptDataError(f"the value of a {kind.name} is no JSON object") from error
+    except (ValueError, RecursionError):
+        fields = None
     if not isinstance(fields, dict):
         raise CorruptDataError(f"the value of a {kind.name} is no JSON object")
     if kind.record_type == "KRAFT_VOTERS":
@@ -79,4 +79,4 @@ def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
         if not isinstance(version, int):
             raise CorruptDataError(f"the value of a {kind.name} has no kRaftVersion")
         return KRaftVersion(0, version)
-    return from_plain(kind.record_type, schema_named(kind.record_type).newest, fields)
+    return from_plain(kind.record_type, RECORDS_BY_NAME[kind.record_type].newest, fields)

@@ -137,12 +137,13 @@ class SaslServer:
         names = sorted(self._authenticator)
         if self._exchange is not None or request.version == 0:
             # Version 0 continues with bare tokens, which no present client sends.
-            return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE), "mechanisms": names}, True
-        if start is None:
-            code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-            return {"errorCode": code, "mechanisms": names}, True
-        self._exchange = start()
-        return {"mechanisms": names}, False
+            code = ErrorCode.ILLEGAL_SASL_STATE
+        elif start is None:
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        else:
+            self._exchange = start()
+            return {"mechanisms": names}, False
+        return {"errorCode": int(code), "mechanisms": names}, True
 
     def _authenticate(self, token: bytes) -> tuple[Message, bool]:
         if self._exchange is None:
