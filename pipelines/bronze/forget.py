@@ -68,8 +68,8 @@ def forget(
 
 @dataclass(frozen=True)
 class _Forgetting:
-    """captures: rows of bronze.captures. remaining: the captures that stay, by index, with their
-    group."""
+    """The steps of the removal. captures: rows of bronze.captures. remaining: the captures that
+    stay, by index, with their group."""
 
     spark: SparkSession
     lake: Lake

@@ -113,11 +113,9 @@ class CaptureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """rounds: groups to ingest one after another, oldest first; each holds one per cluster.
-
-    damages: of files that belong to no replica, by the user's names. left_out: a sentence about
-    each partition that is no metadata log.
-    """
+    """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
+    round has one group for each cluster. damages: of files that belong to no replica, by the user's
+    names. left_out: a sentence about each partition that is no metadata log."""
 
     rounds: tuple[tuple[CaptureGroup, ...], ...]
     damages: tuple[Damage, ...]
@@ -186,7 +184,7 @@ def _groups(looks: Iterable[Look]) -> Iterator[CaptureGroup]:
 
 @dataclass(frozen=True)
 class _Looking:
-    """One call: what was asked for, and what was found so far."""
+    """One call: its options, and its results so far."""
 
     options: CaptureOptions
     spool: Spool
