@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
+from pipelines.data_files import NewFile
+from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.tables.contract import Contract

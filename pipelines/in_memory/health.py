@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.in_memory.health_rules import (
-    EXPOSURE,
-    FINDING,
     HISTORY,
     JUDGED,
     STATE,
@@ -32,28 +30,13 @@ _COLUMNS = (
 _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
-class Health(NamedTuple):
-    """findings: rows of gold.findings; exposures: of gold.failure_exposure."""
-
-    findings: list[Row]
-    exposures: list[Row]
-
-
-def health(written: pa.Table, looks: Iterable[Row]) -> Health:
-    """written: of Replayed; looks: from `looks`."""
+def health(written: pa.Table, looks: Iterable[Row]) -> list[Row]:
+    """The rows of JUDGEMENT. written: of Replayed. looks: from `looks`."""
     judged: list[Row] = []
     for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
         judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
-    return health_of(judged)
-
-
-def health_of(judged: Sequence[Row]) -> Health:
-    """judged: rows of JUDGEMENT."""
-    return Health(
-        [row for row in judged if row["what"] == FINDING],
-        [row for row in judged if row["what"] == EXPOSURE],
-    )
+    return judged
 
 
 def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ are indexes of this tuple, so a bulk reader can lay it out as arrays.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from replica.message.schema import Field, Kind, RecordSchema, Value
@@ -27,17 +28,7 @@ FIXED_LAYOUTS: dict[Kind, str] = {
 }
 """Kind of fixed size -> its letter of Python's struct. All are big-endian on the wire."""
 
-_SIZES: dict[Kind, int] = {
-    Kind.BOOL: 1,
-    Kind.INT8: 1,
-    Kind.INT16: 2,
-    Kind.UINT16: 2,
-    Kind.INT32: 4,
-    Kind.UINT32: 4,
-    Kind.INT64: 8,
-    Kind.FLOAT64: 8,
-    Kind.UUID: 16,
-}
+_SIZES = {kind: struct.calcsize(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +36,8 @@ class FieldStep:
     """One field.
 
     tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
-    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes. A
-    count of elements is checked with it before anything is allocated.
+    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
+    By this number a reader checks a count of elements before it allocates memory.
     """
 
     name: str
@@ -106,7 +97,7 @@ def _lay_out(
     first = len(steps)
     end = first + len(present)
     steps.extend([None] * len(present))
-    struct_size = 1  # the count of tagged fields
+    struct_size = 1  # The byte for the count of tagged fields.
     for index, f in enumerate(present):
         inner_first = inner_end = 0
         least = _SIZES.get(f.kind, 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from replica.admin.quorum import Quorum
-from replica.check.catalogue.health import RULES
+from replica.check.catalogue import HEALTH_RULES
 from replica.node.metrics import gauge
 from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
@@ -110,7 +110,7 @@ def health_metrics(newest: QuorumJudgement | None) -> Iterator[Metric]:
         "For how many things a rule holds; `kraftlake explain RULE` tells what it means",
         labels=["rule", "severity"],
     )
-    for rule in RULES:
+    for rule in HEALTH_RULES:
         found.add_metric([rule.id, rule.severity.value], newest.subjects[rule.id])
     yield found
     yield gauge("health_offset", "Of the state that was judged (exclusive)", newest.offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.node.translate.translation import (
     CLUSTER,
     LEADER,
@@ -22,8 +22,8 @@ _SINCE_PRE_VOTES = 2
 
 
 def _write_receiver(request: VoteRequest | BeginQuorumEpochRequest) -> Message:
-    key = ReplicaKey(-1) if request.voter is None else request.voter
-    return {"voterId": key.node_id, "voterDirectoryId": key.directory_id}
+    receiver = ReplicaKey(NO_NODE) if request.voter is None else request.voter
+    return {"voterId": receiver.node_id, "voterDirectoryId": receiver.directory_id}
 
 
 def _read_receiver(fields: Message, version: int) -> dict[str, Any]:
@@ -33,10 +33,10 @@ def _read_receiver(fields: Message, version: int) -> dict[str, Any]:
 
 def _write_successors(request: EndQuorumEpochRequest) -> Message:
     return {
-        "preferredSuccessors": [key.node_id for key in request.preferred_successors],
+        "preferredSuccessors": [each.node_id for each in request.preferred_successors],
         "preferredCandidates": [
-            {"candidateId": key.node_id, "candidateDirectoryId": key.directory_id}
-            for key in request.preferred_successors
+            {"candidateId": each.node_id, "candidateDirectoryId": each.directory_id}
+            for each in request.preferred_successors
         ],
     }
 
