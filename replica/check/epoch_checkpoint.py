@@ -130,12 +130,8 @@ def _missing(
     known = {entry.epoch for entry in entries}
     for missing in expected:
         if missing.epoch not in known:
-            yield files.EPOCH_CHECKPOINT_MISMATCH.at(
-                file.path,
-                f"no entry for {_text(missing)}, which the log has",
-                offset=missing.start_offset,
-                epoch=missing.epoch,
-            )
+            message = f"no entry for {_text(missing)}, which the log has"
+            yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, missing, None)
 
 
 def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:

@@ -195,26 +195,21 @@ def examine(
     read: a function that reads a file; None for the function that `room` gives. room: how much
     memory one file may take.
     """
-    read = read or (room.read if isinstance(found, FilePath) else room.read_own)
-    if isinstance(found, FilePath):
-        name = os.path.basename(found.path)
-        content = {}
-
-        def keep_one(file: str, limit: int) -> Source:
-            content[name] = FileContent(read(file, limit))
-            return content[name].source()
-
-        directory = read_single_file(found.path, found.name, keep_one, room.scan)
-        return Examined(found, directory, content, room)
+    is_file = isinstance(found, FilePath)
+    read = read or (room.read if is_file else room.read_own)
     contents: dict[str, FileContent] = {}
 
     def keep(file: str, limit: int) -> Source:
         data = read(file, limit)
-        if classify(os.path.basename(file)).kind not in LOG_KINDS:
+        if not is_file and classify(os.path.basename(file)).kind not in LOG_KINDS:
             return data
         contents[os.path.abspath(file)] = FileContent(data)
         return contents[os.path.abspath(file)].source()
 
+    if isinstance(found, FilePath):
+        directory = read_single_file(found.path, found.name, keep, room.scan)
+        only = {os.path.basename(path): content for path, content in contents.items()}
+        return Examined(found, directory, only, room)
     directory = found.read(keep, room.scan, hashed=False)
     by_path = {
         file.path: contents[_absolute(found, file.path)]

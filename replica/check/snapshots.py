@@ -116,28 +116,25 @@ def snapshot_verdicts(
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
             continue
+        path = snapshot.file.path
         found = [
             *snapshot_damage(snapshot),
             *_judge_delimiters(snapshot),
-            *(finding for finding in noted if finding.file == snapshot.file.path),
+            *(finding for finding in noted if finding.file == path),
         ]
         if snapshot.id != BOOTSTRAP_SNAPSHOT:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
             if snapshot.is_whole and replayed is None:
-                found += judge_no_content(snapshot.file.path, snapshot.id)
+                place = {"offset": snapshot.id.offset, "epoch": snapshot.id.epoch}
+                message = "its records are no metadata records"
+                found.append(snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place))
             elif snapshot.is_whole and replayed is not None:
                 newer = is_newer(snapshot.id, _unknown_offsets(examined, snapshot, noted))
                 found += _judge_content(examined, snapshot, replayed.get(snapshot.id), newer=newer)
-        yield _verdict(snapshot, snapshot.id, found)
-
-
-def _verdict(
-    snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch, found: Sequence[Finding]
-) -> SnapshotVerdict:
-    broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
-    notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
-    validity = validity_of((f.rule.id, f.severity) for f in found)
-    return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
+        broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
+        notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
+        validity = validity_of((f.rule.id, f.severity) for f in found)
+        yield SnapshotVerdict(snapshot.id, snapshot.file.path, validity, broken, notes)
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
@@ -261,13 +258,6 @@ def _judge_content(
     yield from judge_compared(path, snapshot.id, compared, is_readable=is_readable, newer=newer)
 
 
-def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
-    """The findings about a snapshot whose records this release can't read."""
-    place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
-    message = "its records are no metadata records"
-    yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
-
-
 def judge_compared(
     path: str,
     snapshot_id: OffsetAndEpoch,
@@ -370,10 +360,3 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     elif newest.offset < start:
         message = f"the newest usable snapshot ends at offset {newest.offset}, {begins}"
         yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)
-
-
-def judge_bootstrap(examined: Examined) -> Iterator[Finding]:
-    """The findings about damaged bytes of bootstrap.checkpoint, which holds no log."""
-    bootstrap = examined.directory.bootstrap
-    if bootstrap is not None:
-        yield from snapshot_damage(bootstrap)

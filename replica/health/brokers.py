@@ -1,4 +1,5 @@
-"""Brokers that hold replicas and aren't live, and log directories that are offline or cordoned."""
+"""Judges brokers that hold replicas and aren't live, and log directories that are offline or
+cordoned."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from replica.metadata.image.settings import METADATA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A registered broker or controller. highest: feature -> the newest level that it supports."""
+    """A registered broker or controller. controller_id: None for a broker. highest: see
+    highest_levels. offset: the offset of its registration."""
 
     name: str
     controller_id: int | None

@@ -30,7 +30,7 @@ def racks_of(cluster: Cluster) -> Racks:
 
 
 def racks_to_spread_over(cluster: Cluster) -> Racks:
-    """The racks of racks_of where there are several; otherwise none."""
+    """The racks that racks_of gives if there are several of them; otherwise none."""
     racks = racks_of(cluster)
     return racks if len(set(racks.values())) > 1 else {}
 

@@ -128,8 +128,8 @@ class Core:
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only callers that know that this replica leads may ask. Which
-        node leads, `role.leader_id` says in every role."""
+        """The local role as a Leader. Only callers that know that this replica leads may ask. In
+        every role, `role.leader_id` says which node leads."""
         assert isinstance(self.role, Leader)
         return self.role
 

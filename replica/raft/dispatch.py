@@ -7,7 +7,6 @@ the response says about epoch and leader (KafkaRaftClient.maybeHandleCommonRespo
 from __future__ import annotations
 
 from collections.abc import Hashable
-from enum import Enum, auto
 from typing import assert_never
 
 from replica.errors import KraftlakeError
@@ -107,10 +106,11 @@ def handle_response(core: Core, event: Response) -> None:
         return
     asked = core.connections.asked(event.node_id)
     core.connections.answered(event.node_id, well=True, now_ms=core.now)
+    message = event.message
     if isinstance(asked, AddVoterRequest | RemoveVoterRequest):
-        is_good = _handle_change(core, event.message)
+        is_good = isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
     else:
-        is_good = _handle(core, event.node_id, event.message)
+        is_good = _handle(core, event.node_id, message)
     if not is_good:
         core.connections.answered(event.node_id, well=False, now_ms=core.now)
 
@@ -126,11 +126,9 @@ def handle_failed(core: Core, event: Failed) -> None:
     handle_api_versions(core, event.node_id, None)
 
 
-def _handle_change(core: Core, message: PeerResponse) -> bool:
-    return isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
-
-
 def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
+    """Handle an answer. Returns False for a bad one, after which the replica asks its sender
+    nothing for a while."""
     _check_authorized(message.error)
     if isinstance(message, ApiVersionsResponse):
         return handle_api_versions(core, node_id, message)
@@ -141,60 +139,40 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
         return handle_refused_snapshot(core)
     if message.error in _WITHOUT_EPOCH and message.epoch < 0:
         return False
-    match _learn_from(core, message):
-        case _Learned.ITS_EPOCH:
-            return True
-        case _Learned.NOTHING:
-            return False
-        case _Learned.MAY_GO_ON:
-            return _take_answer(core, node_id, message)
+    return _learn_and_take(core, node_id, message)
 
 
-class _Learned(Enum):
-    """What this replica has learned of epoch and leader from an answer."""
-
-    NOTHING = auto()
-    """The answer is a bad one: the replica asks its sender nothing for a while."""
-    ITS_EPOCH = auto()
-    """The replica learned the epoch or its leader; the rest of the answer doesn't matter."""
-    MAY_GO_ON = auto()
-    """The answer is about the epoch that the replica knows, so the rest of it counts."""
-
-    @classmethod
-    def by(cls, has_new_role: bool) -> _Learned:
-        return cls.ITS_EPOCH if has_new_role else cls.NOTHING
-
-
-def _learn_from(core: Core, message: PeerResponse) -> _Learned:
-    """Learn epoch and leader from an answer, whatever was asked.
+def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
+    """Learn epoch and leader from an answer, whatever was asked. Then take the rest of the answer,
+    if it is about the epoch that this replica knows. Returns the same as _handle.
 
     A replica that learned nothing waits before it asks again, or it would ask without end. A
     replica that knows no epoch yet believes every epoch that the answers to its requests name: the
     quorum may be old, and its epoch high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
-        return _Learned.NOTHING
+        return False
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
     if not is_first and not core.explains(epoch):
-        return _Learned.NOTHING
+        return False
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
         core.illegal["a second leader of one epoch"] += 1
-        return _Learned.NOTHING
+        return False
     known = core.role
     refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if message.epoch > core.role.epoch or refused:
-        core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return _Learned.by(core.role is not known)
+    if epoch > core.role.epoch or refused:
+        core.learn(epoch, leader_id, message.leader_endpoints)
+        return core.role is not known
     is_unreachable = core.role.leader_id == NO_NODE or isinstance(core.role, Unattached)
-    if message.leader_id != NO_NODE and is_unreachable:
-        core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        if message.error is ErrorCode.NONE:
-            return _Learned.MAY_GO_ON
-        return _Learned.by(core.role is not known)
-    is_other_voter = message.error is ErrorCode.INVALID_VOTER_KEY
-    return _Learned.NOTHING if is_other_voter else _Learned.MAY_GO_ON
+    if leader_id != NO_NODE and is_unreachable:
+        core.learn(epoch, leader_id, message.leader_endpoints)
+        if message.error is not ErrorCode.NONE:
+            return core.role is not known
+    elif message.error is ErrorCode.INVALID_VOTER_KEY:
+        return False
+    return _take_answer(core, node_id, message)
 
 
 def _check_authorized(error: ErrorCode) -> None:

@@ -158,10 +158,6 @@ class Follower:
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
 
 
-CHECK_QUORUM_FACTOR = 1.5
-"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
-
-
 OBSERVER_SESSION_MS = 300_000
 """A leader forgets an observer that hasn't fetched for this long
 (LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
@@ -257,20 +253,6 @@ class Leader:
         progress[key] = known.fetched(fetch_offset, leader_end, now_ms)
         return replace(self, progress=progress)
 
-    def heard_of(
-        self, replica: ReplicaKey, voters: VoterSet, now_ms: int, fetch_timeout_ms: int
-    ) -> Leader:
-        """The role after a fetch or a snapshot fetch, which counts for check-quorum where a voter
-        sent it. Once a majority has fetched, the next deadline begins."""
-        if not voters.is_voter(replica) or replica.node_id == self.local.node_id:
-            return self
-        heard = self.heard | {replica.node_id}
-        needed = majority(len(voters)) - voters.is_voter(self.local)
-        if len(heard & set(voters.ids)) < needed:
-            return replace(self, heard=heard)
-        deadline = check_quorum_deadline(voters, self.local, now_ms, fetch_timeout_ms)
-        return replace(self, heard=frozenset(), check_quorum_deadline=deadline)
-
     def with_voters(self, voters: VoterSet) -> Leader:
         """The role with a new voter set. Voters that get a directory id in it keep their
         progress."""
@@ -303,16 +285,6 @@ class Leader:
         others = voters.others(self.local)
         ends = {v.key: self.progress.get(v.key, ReplicaProgress()).log_end for v in others}
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
-
-
-def check_quorum_deadline(
-    voters: VoterSet, local: ReplicaKey, now_ms: int, fetch_timeout_ms: int
-) -> int:
-    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
-    voter."""
-    if len(voters) == 1 and voters.is_voter(local):
-        return FOREVER
-    return now_ms + int(fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
 
 @dataclass(frozen=True, slots=True)

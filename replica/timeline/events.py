@@ -204,19 +204,10 @@ def _without(branch: Branch, tail: BranchTail) -> list[int]:
     found = set()
     for examined in branch.members:
         is_holder = examined.replica in holders and not any(examined is one for one in tail.holders)
-        if is_holder and kept is not None and _has(examined, tail.start, kept.epoch):
+        entry = examined.batch_at(tail.start) if is_holder and kept is not None else None
+        if entry is not None and kept is not None and entry[1].header.leader_epoch == kept.epoch:
             found.add(_node(examined))
     return sorted(node for node in found if node is not None)
-
-
-def _has(examined: Examined, offset: int, epoch: int) -> bool:
-    """Whether the log holds an entry of this offset and epoch."""
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            header = batch.header
-            if header.base_offset <= offset < header.next_offset:
-                return header.leader_epoch == epoch
-    return False
 
 
 def _node(examined: Examined) -> int | None:

@@ -256,6 +256,6 @@ def _decoded(node: Path, lake: Path) -> pa.Table:
     redactor = Redactor((lake / REDACTION_KEY).read_bytes())
     segments = sorted(node.glob("*/*.log"))
     parts = log_ranges([(SourceFile(str(one), one.name), replica) for one in segments])
-    found = (batch for part in parts for batch in log_record_batches(part, redactor))
+    found = (batch for part in parts for batch in log_record_batches(part, redactor=redactor))
     batches = [batch.select(COMPARED) for batch in found]
     return pa.Table.from_batches(batches).sort_by("offset").combine_chunks()

@@ -18,12 +18,13 @@ from replica.raft.leader.replication import (
     append,
     append_control,
     append_if_idle,
+    check_quorum_deadline,
     drained,
     finish_change,
 )
 from replica.raft.messages import BeginQuorumEpochRequest
 from replica.raft.quorum_epochs import resigned
-from replica.raft.roles import Candidate, Leader, check_quorum_deadline
+from replica.raft.roles import Candidate, Leader
 from replica.raft.transitions import TransitionCause
 
 
@@ -39,14 +40,12 @@ def lead(core: Core, candidate: Candidate) -> None:
     """Become leader and append, in one batch, the records that every epoch starts with."""
     local = core.local
     assert local is not None
-    wait = core.config.fetch_timeout_ms
-    voters = core.log.voters
     leader = Leader(
         epoch=candidate.epoch,
         local=local.key,
         leader_endpoints=local.endpoints,
         epoch_start=core.log.log_end,
-        check_quorum_deadline=check_quorum_deadline(voters, local.key, core.now, wait),
+        check_quorum_deadline=check_quorum_deadline(core),
         begin_deadline=core.now,
         learned={local.key.node_id: local},
     )

@@ -67,7 +67,7 @@ def test_a_leader_that_commits_what_only_its_own_disk_holds(monkeypatch):
 
 
 def test_a_stale_leader_that_serves_on_because_check_quorum_has_no_deadline(monkeypatch):
-    for module in (leading, replication, roles):
+    for module in (leading, replication):
         monkeypatch.setattr(module, "check_quorum_deadline", lambda *of: FOREVER)
     # it must be alone for six seconds: with all faults in 1 of 40 runs
     actions = (*(nemesis._isolate_leader,) * 4, nemesis._crash, nemesis._heal)
