@@ -198,8 +198,8 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
 
 
 def _told(rows: pa.Table) -> pa.Table:
-    """The columns that are given on as they are. Many batches are in few files, so the names of the
-    files are encoded by a dictionary."""
+    """The columns that stay as they are. Many batches are in few files, so the names of the files
+    are encoded by a dictionary."""
     told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
     return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
 
