@@ -29,7 +29,7 @@ class KraftlakeError(Exception):
 
 
 class UsageError(KraftlakeError):
-    """The caller's mistake; the message names the option or path and says what to do."""
+    """The caller made a mistake. The message names the option or path, and says what to do."""
 
 
 class DataError(KraftlakeError):
@@ -52,12 +52,12 @@ class DataError(KraftlakeError):
         return f"{place}{where}{self.reason}"
 
     def shifted(self, base: int) -> DataError:
-        """The same error, its position counted from `base` bytes earlier."""
+        """The same error, with a position that counts from a byte `base` bytes earlier."""
         position = base if self.position is None else base + self.position
         return type(self)(self.reason, position, self.path)
 
     def in_file(self, path: str) -> DataError:
-        """The same error with its file named."""
+        """The same error, with the path of its file."""
         return type(self)(self.reason, self.position, path)
 
 
@@ -70,24 +70,25 @@ class CorruptDataError(DataError):
 
 
 class UnsupportedDataError(DataError):
-    """Well formed, but of a type or version this release doesn't know."""
+    """The bytes are well formed, but this release doesn't know their type or version."""
 
 
 class BusyError(KraftlakeError):
-    """Another process changed the same meanwhile, or holds its lock: a later try finds it done."""
+    """Another process has just changed the same thing, or holds its lock. A later try finds that
+    process done."""
 
     is_temporary = True
 
 
 class NoLeaderError(KraftlakeError):
-    """No node that could be asked leads, or knows the leader; a later try may find one. The text
-    has the reason of each node."""
+    """None of the nodes that could be asked is the leader, or knows it. A later try may find a
+    leader. The text has the reason for each node."""
 
     is_temporary = True
 
 
 class PeerError(KraftlakeError):
-    """Another process did not answer as asked; its text begins with host:port."""
+    """Another process did not answer as it was asked. The text begins with its host:port."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -99,20 +100,20 @@ class PeerError(KraftlakeError):
 
 
 class UnreachablePeerError(PeerError):
-    """No connection, or it broke, or no answer came in time."""
+    """A connection could not be opened, or it broke, or brought no answer in time."""
 
     is_temporary = True
 
 
 class UnansweredConnectionError(UnreachablePeerError):
-    """The peer closed a connection before it answered a request; it may be stopping, or want
-    another security protocol or certificate than ours."""
+    """The peer closed a connection before it answered a request. The peer may be stopping, or may
+    want another security protocol or certificate than ours."""
 
     is_temporary = False
 
 
 class MisroutedConnectionError(UnreachablePeerError):
-    """The address belongs to another node or cluster by now than the one that was meant."""
+    """The address now belongs to another node or cluster than the one that was meant."""
 
 
 class UnsupportedByPeerError(PeerError):
@@ -120,7 +121,7 @@ class UnsupportedByPeerError(PeerError):
 
 
 class AuthenticationError(PeerError):
-    """A certificate, a password or a mechanism was refused; trying again won't help."""
+    """A certificate, a password or a mechanism was refused. Another try won't help."""
 
 
 class FileSystemError(KraftlakeError):
@@ -142,6 +143,6 @@ class UnreadableFileError(FileSystemError):
 class UnwritableFileError(FileSystemError):
     """The operating system refused to take bytes, or to say that they are safe.
 
-    What the file holds now is unknown, also after a later call that succeeds (a failed fsync
-    forgets what it could not write): only reading it again tells.
+    The content of the file is then unknown, even after a later call that succeeds, because a failed
+    fsync forgets what it could not write. Only reading the file again shows its content.
     """

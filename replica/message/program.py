@@ -1,4 +1,4 @@
-"""A record schema at one version as a flat program, which readers and writers run.
+"""The schema of a record at one version as a flat program, which readers and writers run.
 
 A program is a tuple of steps. The record's own steps are `steps[:width]`. A step of kind STRUCT
 names the range of its structure's steps, which come later in the tuple. The steps of a range are in
@@ -8,6 +8,7 @@ are indexes of this tuple, so a bulk reader can lay it out as arrays.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from replica.message.schema import Field, Kind, RecordSchema, Value
@@ -25,28 +26,18 @@ FIXED_LAYOUTS: dict[Kind, str] = {
     Kind.FLOAT64: "d",
     Kind.UUID: "16s",
 }
-"""Kind of fixed size -> its letter of Python's struct. All are big-endian on the wire."""
-
-_SIZES: dict[Kind, int] = {
-    Kind.BOOL: 1,
-    Kind.INT8: 1,
-    Kind.INT16: 2,
-    Kind.UINT16: 2,
-    Kind.INT32: 4,
-    Kind.UINT32: 4,
-    Kind.INT64: 8,
-    Kind.FLOAT64: 8,
-    Kind.UUID: 16,
-}
+"""The kinds of a fixed size, each with its letter of Python's struct. All are big-endian in the
+bytes of a record."""
+_SIZES = {kind: struct.calcsize(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldStep:
-    """One field.
+    """The step that reads or writes one field.
 
-    tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
-    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes. A
-    count of elements is checked with it before anything is allocated.
+    tag: NO_TAG where the field is always in the bytes. first, end: the range of a structure's steps
+    (end exclusive); 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
+    With this number a count of elements is checked before anything is allocated.
     """
 
     name: str
@@ -80,7 +71,8 @@ class Program:
     def wire_order(
         self, first: int, end: int
     ) -> tuple[tuple[FieldStep, ...], tuple[FieldStep, ...]]:
-        """(untagged steps in declared order, tagged steps by rising tag) of one range."""
+        """The steps of one range: the untagged steps in declared order, and the tagged steps by
+        rising tag."""
         inside = self.steps[first:end]
         untagged = tuple(step for step in inside if not step.is_tagged)
         tagged = sorted((step for step in inside if step.is_tagged), key=lambda step: step.tag)

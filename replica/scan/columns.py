@@ -102,23 +102,12 @@ def batch_table(chunk: Chunk) -> pa.RecordBatch:
 
 def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
     """The Arrow batch of log batches that the scalar reader found."""
-    rows = [
-        (
-            batch.position,
-            batch.header.base_offset,
-            _long(batch.header.last_offset),
-            batch.header.leader_epoch,
-            batch.header.crc,
-            batch.crc_valid,
-            batch.header.is_control,
-            batch.header.record_count,
-            batch.header.size_bytes,
-            batch.header.base_timestamp,
-            batch.header.max_timestamp,
-        )
-        for batch in batches
-    ]
-    return _table(BATCH_SCHEMA, list(zip(*rows, strict=True)))
+    headers = [batch.header for batch in batches]
+    columns = []
+    for name in BATCH_SCHEMA.names:
+        holders = batches if name in LocatedBatch._fields else headers
+        columns.append([_long(getattr(holder, name)) for holder in holders])
+    return _table(BATCH_SCHEMA, columns)
 
 
 def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:
