@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replica.format.batch import CONTROL_ATTRIBUTE
+from replica.format.segment import numbers_of
 from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
 from replica.format.walk import LocatedBatch
 from replica.scan import frames
@@ -102,12 +103,8 @@ def batch_table(chunk: Chunk) -> pa.RecordBatch:
 
 def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
     """The Arrow batch of log batches that the scalar reader found."""
-    headers = [batch.header for batch in batches]
-    columns = []
-    for name in BATCH_SCHEMA.names:
-        holders = batches if name in LocatedBatch._fields else headers
-        columns.append([_long(getattr(holder, name)) for holder in holders])
-    return _table(BATCH_SCHEMA, columns)
+    rows = numbers_of(batches, *BATCH_SCHEMA.names)
+    return _table(BATCH_SCHEMA, [[*map(_long, cells)] for cells in zip(*rows, strict=True)])
 
 
 def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:

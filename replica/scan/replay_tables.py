@@ -50,6 +50,8 @@ NAME: for the config of a topic, the slot of the topic's NAME; NOBODY for any ot
 the config of a topic, the LIFE that the NAME had when the record was read."""
 
 (
+    PART_REPLICA_COUNT,
+    PART_DIRECTORY_COUNT,
     PART_LEADER,
     PART_RECOVERY,
     PART_LEADER_EPOCH,
@@ -61,8 +63,6 @@ the config of a topic, the LIFE that the NAME had when the record was read."""
     PART_DIRECTORIES,
     PART_ELR,
     PART_LAST_KNOWN_ELR,
-    PART_REPLICA_COUNT,
-    PART_DIRECTORY_COUNT,
 ) = range(_OWN, _OWN + 13)
 """Columns of a PARTITION. Those from REPLICAS to LAST_KNOWN_ELR are references to lists, in the
 order of the fields from FIELD_REPLICAS on. DIRECTORY_COUNT: the number of directories, 0 where no

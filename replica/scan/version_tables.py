@@ -34,9 +34,8 @@ UUID_TEXT_SIZE = 22
 PART_FIELDS = 11
 """How many columns a PARTITION shares with replay_tables: those from PART_LEADER to
 PART_LAST_KNOWN_ELR. Here the columns of lists hold slots."""
-SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH, SINCE_TYPE, PART_NEXT = range(
-    PART_LAST_KNOWN_ELR + 1, PART_LAST_KNOWN_ELR + 6
-)
+PART_NEXT, SINCE_TYPE = range(_OWN, _OWN + 2)
+SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH = range(PART_LAST_KNOWN_ELR + 1, PART_LAST_KNOWN_ELR + 4)
 """Further columns of a PARTITION. SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH, SINCE_TYPE: the offset
 from which on the present version is valid, and the time (ms), leader epoch and type of its record;
 SLOT_OFFSET is the offset of this record. NEXT: the slot of another partition of the topic, NOBODY
