@@ -6,14 +6,14 @@ and by its newest record: its `captured_at` is only the time of the ingest, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 
 def rounds_sql(where: str) -> str:
-    """The query whose rows `round_of` takes, in the dialect of delta-rs; the oldest round first.
+    """The query whose rows have the fields of Round, in the dialect of delta-rs; the oldest round
+    first.
 
     where: condition on rows of bronze.captures. The newest record is only queried for rounds that
     need it. Its time is in ms since 1970, because a hostile log has times that no calendar has.
@@ -70,8 +70,3 @@ class Round:
         if self.newest_record_ms is None:
             return f"{self.round_name} (no record)"
         return f"{self.round_name} (newest record {ms_text(self.newest_record_ms)})"
-
-
-def round_of(row: Mapping[str, Any]) -> Round:
-    """The round of a row of rounds_sql."""
-    return Round(**row)

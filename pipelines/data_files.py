@@ -39,7 +39,7 @@ Bound = int | str | datetime
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
+class NewFile:
     """A closed file that no commit names yet.
 
     name: in the table's folder. modified: ms since the epoch. null_counts: rows without a value,
@@ -60,7 +60,7 @@ def write_data_file(
     batches: Iterable[pa.RecordBatch],
     *,
     bounded: Collection[str],
-) -> DataFile | None:
+) -> NewFile | None:
     """Writes the batches' rows to a new file in `folder`. Gives None, and makes no file, where
     there are no rows.
 
@@ -87,7 +87,7 @@ def write_data_file(
                 writer.write_table(group, row_group_size=group.num_rows)
         info = store.get_file_info(path)
     footer = writer.writer.metadata
-    return DataFile(
+    return NewFile(
         name, info.size, info.mtime_ns // 10**6, footer.num_rows, counts, _bounds(footer, bounded)
     )
 

@@ -11,8 +11,7 @@ from jobs.output import ProgressLine, complain
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.health.counted_logs import content_of
-from replica.health.log_content import LogContent
+from replica.health.log_content import LogContent, content_of
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import Past, look_back
 from replica.health.sizes import entity_counts
@@ -76,7 +75,7 @@ def _chosen(
     wanted = [one for one in told if cluster_id in (None, one.cluster_id)]
     names = sorted({str(one.cluster_id) for one in told})
     if not told:
-        raise UsageError(f"{' '.join(paths)}: no metadata log that tells a state")
+        raise UsageError(f"{' '.join(paths)}: no metadata log that gives a state")
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")
     if len(wanted) > 1:

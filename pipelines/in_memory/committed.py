@@ -114,18 +114,10 @@ class AgreedBranch(_Ranges):
             return found
         return np.where(self.high[np.maximum(found, 0)] > offsets, found, -1)
 
-    def entry(self, offset: int) -> Row | None:
-        """The row of silver.committed_log for an offset."""
+    def epoch_at(self, offset: int) -> int | None:
+        """The epoch of the entry at an offset; None where no replica holds one."""
         (place,) = self.places(np.array([offset])).tolist()
-        if place < 0:
-            return None
-        return {
-            "cluster_id": self.cluster_id,
-            "offset": offset,
-            "leader_epoch": int(self.leader_epoch[place]),
-            "crc": int(self.crc[place]),
-            "commitment": _COMMITMENTS[int(self.is_proven[place])],
-        }
+        return None if place < 0 else int(self.leader_epoch[place])
 
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
         """Whether the entry at each offset is in a batch with this epoch and CRC."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ import numpy.typing as npt
 from pipelines.finding_rows import finding_row
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
+from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.tables.keys import replica_of
 from replica.check.membership import GroupMember, judge_membership
@@ -114,6 +116,21 @@ def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) ->
         leader_epoch=state["leader_epoch"],
         current_voters=tuple(state["current_voters"] or ()),
         initial_voters=initial_voters if bootstrap else frozenset(),
+    )
+
+
+def findings_of_rounds(clusters: Iterable[Silver], neighbours: Collection[str]) -> list[Row]:
+    """The findings of all rounds, as rows of gold.findings. clusters: all clusters in the rounds,
+    whose captures, states, batches and control records in snapshots are read. neighbours: from
+    with_neighbours."""
+    return without_repetitions(
+        membership_findings(
+            member
+            for one in clusters
+            for member in members_of(
+                one.bronze, one.snapshot_sets, compared=one.cluster_id in neighbours
+            )
+        )
     )
 
 

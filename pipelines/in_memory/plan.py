@@ -122,5 +122,4 @@ def _epoch_before(committed: AgreedBranch, present: _Runs, end_offset: int) -> i
     offset = end_offset - 1
     if not any(start <= offset < end for start, end in present):
         return None
-    entry = committed.entry(offset)
-    return None if entry is None else entry["leader_epoch"]
+    return committed.epoch_at(offset)

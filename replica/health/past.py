@@ -1,7 +1,7 @@
-"""Since when exposures and reassignments are as they are: the newest state is taken back, record by
-record.
+"""Finds since when exposures and reassignments are as they are, by taking the newest state back
+record by record.
 
-The steps come newest first, and are read only until all questions are answered. Mostly that is the
+The steps come newest first, and are read only until all questions are answered: mostly back to the
 last restart of a broker.
 """
 
@@ -19,6 +19,7 @@ from replica.health.cluster import (
     MinIsrs,
     PartitionKey,
     ReassignmentStart,
+    is_live,
 )
 from replica.health.exposure import (
     BROKER,
@@ -39,8 +40,9 @@ WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
 
 
 class VisibleChange(NamedTuple):
-    """What became visible at one offset. at: ms since the epoch, None where the batch has no time.
-    before: (table, key, the value before as State's tables hold it, None for no entity)."""
+    """The changes that became visible at one offset. at: their time, in ms since 1970 (UTC); None
+    where the batch has no time. before: (table, key, earlier value as State's tables hold it) of
+    each changed entity; the value is None where the entity didn't exist."""
 
     offset: int
     at: int | None
@@ -48,7 +50,7 @@ class VisibleChange(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """The record with which something began. at: as in VisibleChange."""
+    """The record with which something began. at: see VisibleChange."""
 
     offset: int
     at: int | None
@@ -56,9 +58,9 @@ class Beginning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """exposed: since when each failure that does harm has its figures. starts: of reassignments.
-    Both lack what began before the oldest step. unknown: how many failures that do harm are not in
-    `exposed`."""
+    """What look_back found. exposed: since when each failure that does harm would do as much as it
+    would now. starts: the beginnings of running reassignments. Both lack what began before the
+    oldest step. unknown: the number of harmful failures that `exposed` lacks."""
 
     exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, ReassignmentStart]
@@ -102,9 +104,9 @@ class _Starts:
 
 
 class _Exposed:
-    """The failures that do harm now. The state is taken back until each of them has other figures.
+    """The failures that do harm now. The state is taken back until each of them does other harm.
 
-    waiting: those that have had the same figures so far.
+    waiting: the failures that have done the same harm so far.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -195,7 +197,7 @@ class _State:
             fields = self._brokers.get(one)
             live.discard(one)
             rack_of.pop(one, None)
-            if fields and not fields["fenced"] and not fields["inControlledShutdown"]:
+            if fields and is_live(fields):
                 live.add(one)
                 if fields["rack"]:
                     rack_of[one] = fields["rack"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from replica.check.catalogue.health import partitions
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart, listed
 from replica.metadata.image.image import Image
@@ -28,8 +28,8 @@ def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
         subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
         (stuck if absent or (age is not None and age > LONG_MS) else running).append(subject)
     for rule, found in (
-        (partitions.REASSIGNMENT_STUCK, stuck),
-        (partitions.REASSIGNMENT_RUNNING, running),
+        (health.REASSIGNMENT_STUCK, stuck),
+        (health.REASSIGNMENT_RUNNING, running),
     ):
         message = f"{len(found)} of {len(cluster.partitions)} partitions"
         yield from cluster.about(rule, message, found)
