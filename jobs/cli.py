@@ -24,6 +24,7 @@ from jobs.commands import (
     recovering,
     sharing,
     shell,
+    simulating,
 )
 from jobs.commands.help_pages import GroupedCommands
 from jobs.commands.parameters import add
@@ -120,7 +121,7 @@ _GROUPS = {
         sharing.RegisterOptions,
         sharing.PublishOptions,
     ),
-    "Replicas": (engine.SimulateOptions, reading.ConsumeOptions),
+    "Replicas": (simulating.SimulateOptions, reading.ConsumeOptions),
     "The shell": (shell.CompletionOptions,),
 }
 """The overview, by headings. The folders of jobs/ are the groups before the last."""

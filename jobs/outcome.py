@@ -98,7 +98,7 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         )
         extra = _extra_with(name, _command(app, arguments))
         return _fail(f"{name} is {lack}: {line_that_adds(extra)}", FAILED, error)
-    told = f"{type(error).__name__}: {_told(str(error))}"
+    told = f"{type(error).__name__}: {_in_one_line(str(error))}"
     return _fail(
         f"internal error, {told}; {DEBUG_VARIABLE}=1 shows where, please report it",
         FAILED,
@@ -116,7 +116,7 @@ def _extra_with(name: str, command: Sequence[str]) -> str:
     return "lake"
 
 
-def _told(text: str) -> str:
+def _in_one_line(text: str) -> str:
     """An error's text in one line: its first line, or the error at the end of a traceback from
     another process."""
     first = (text.splitlines() or [""])[0]

@@ -96,8 +96,8 @@ def write_line(text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that stdout is. None where stdout is no terminal, and nothing is
-    to be cut."""
+    """How many columns the terminal has to which stdout goes. None where stdout is no terminal:
+    then nothing is to be cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

@@ -100,7 +100,7 @@ class ClusterHistory:
                 option = moment.option or "--at-offset"
                 raise UsageError(f"{option} {moment.at_offset}: the log ends at {end}")
             end = moment.at_offset
-        self._check_told(end)
+        self._check_known(end)
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
@@ -143,7 +143,7 @@ class ClusterHistory:
             )
         return int(end)
 
-    def _check_told(self, end_offset: int) -> None:
+    def _check_known(self, end_offset: int) -> None:
         """Raises UsageError where the state at this end offset is unknown."""
         why = why_unknown(self.lake, self.cluster_id, end_offset)
         if why is not None:
@@ -156,7 +156,7 @@ class ClusterHistory:
 
     def _at_time(self, moment: Moment, at_time: datetime) -> int:
         option = f"{moment.option or '--at-time'} {time_text(at_time)}"
-        captured_at, end, last_record_at = self._told_until()
+        captured_at, end, last_record_at = self._newest_capture()
         if at_time > max(captured_at, last_record_at):
             raise UsageError(
                 f"{option}: the newest capture in the built tables is of {time_text(captured_at)}; "
@@ -168,7 +168,7 @@ class ClusterHistory:
             raise UsageError(f"{option}: the log begins at {time_text(since)}")
         return found
 
-    def _told_until(self) -> tuple[datetime, int, datetime]:
+    def _newest_capture(self) -> tuple[datetime, int, datetime]:
         """(captured_at, end, time of the last record) of the newest built capture whose replica
         agrees with the branch to its end."""
         mine = self.mine("s.")

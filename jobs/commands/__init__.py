@@ -9,12 +9,12 @@ as jobs/directories for "Directories of nodes".
   asking        sql, state
   planning      plan
   sharing       report, export, mcp, register, publish
-  engine        simulate, replica
+  simulating    simulate
+  engine        replica
   reading       consume
   shell         completion
 
-`options`, and modules whose names end with `_options`, have options that several commands share, or
-that would fill a command's own module. `parameters` has the functions that declare a command, an
-option or an argument, `help_pages` the pages that --help shows. `combinations` refuses options that
-don't go together.
+`options`, and modules whose names end with `_options`, have options that several commands share.
+`parameters` has the functions that declare a command, an option or an argument, `help_pages` the
+pages that --help shows. `combinations` refuses options that don't go together.
 """

@@ -7,22 +7,11 @@ from typing import Annotated
 
 from jobs.commands import cluster_options, options
 from jobs.commands.combinations import alone, exclusive, needs, unless
-from jobs.commands.parameters import Text, argument, command, option
+from jobs.commands.parameters import Text, Texts, argument, command, option
 from jobs.moments import Moment, asked_moment
 from replica.errors import UsageError
 
 DELTA_RS, DUCKDB, SPARK = ENGINES = ("delta-rs", "duckdb", "spark")
-
-Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
-QueryFile = Annotated[Text, option("-f, --file FILE", "Read the query from a file.")]
-Engine = Annotated[str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")]
-Tables = Annotated[bool, option("--tables", "List the lake's tables and columns instead.")]
-AskedQuestion = Annotated[
-    Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
-]
-Questions = Annotated[
-    bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
-]
 
 
 @command("asking.sql:ask", "Query the tables with SQL.")
@@ -61,18 +50,28 @@ class SqlOptions:
     """
 
     lake: options.Lake
-    query: Query = None
-    file: QueryFile = None
-    engine: Engine = DELTA_RS
+    query: Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")] = (
+        None
+    )
+    file: Annotated[Text, option("-f, --file FILE", "Read the query from a file.")] = None
+    engine: Annotated[
+        str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")
+    ] = DELTA_RS
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False
-    tables: Tables = False
+    tables: Annotated[bool, option("--tables", "List the lake's tables and columns instead.")] = (
+        False
+    )
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     cluster: options.Cluster = None
-    question: AskedQuestion = None
-    questions: Questions = False
+    question: Annotated[
+        Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
+    ] = None
+    questions: Annotated[
+        bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
+    ] = False
 
     def __post_init__(self) -> None:
         of_views = {"--cluster": self.cluster, "--at-offset": self.at_offset}
@@ -128,18 +127,49 @@ class StateOptions:
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
-    diff: options.Diff = None
+    diff: Annotated[
+        tuple[str, str] | None,
+        option("--diff A B", "Show the changes from A to B: offsets or times."),
+    ] = None
     committed_only: options.CommittedOnly = False
-    entities: cluster_options.ShownEntities = None
-    names: cluster_options.ShownNames = None
+    entities: Annotated[
+        Texts,
+        option(
+            "--entity E", "Only entities of this kind, such as broker or 'c*'. May be repeated."
+        ),
+    ] = None
+    names: Annotated[
+        Texts,
+        option(
+            "--name N",
+            "Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
+        ),
+    ] = None
     topic: cluster_options.OfTopic = None
     order: options.Order = None
     redact_key: options.RedactKey = None
-    sizes: cluster_options.Sizes = False
-    exposure: cluster_options.Exposures = False
-    since: cluster_options.Since = False
+    sizes: Annotated[
+        bool,
+        option(
+            "--sizes",
+            "Count entities by kind; show the largest topics, and the types that fill the log.",
+        ),
+    ] = False
+    exposure: Annotated[
+        bool,
+        option(
+            "--exposure",
+            "Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
+        ),
+    ] = False
+    since: Annotated[
+        bool,
+        option("--since", "With --exposure: the record since which each failure would do harm."),
+    ] = False
     broker_config: cluster_options.BrokerConfig = None
-    limit: cluster_options.ShownRows = 10
+    limit: Annotated[
+        int, option("--limit N", "In text, show N rows of each kind at most.", min=1)
+    ] = 10
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, options, recovering
+from typing import Annotated
+
+from jobs.commands import cluster_options, options
 from jobs.commands.combinations import exclusive, needs
-from jobs.commands.parameters import command
+from jobs.commands.parameters import Number, Text, Texts, argument, command, option
+from pipelines.object_store import check_local
 from replica.errors import UsageError
 
 
@@ -40,14 +43,33 @@ class DumpOptions:
 
     paths: options.Paths
     json_output: options.Json = False
-    batches: options.Batches = False
-    logs_only: options.LogsOnly = False
-    snapshots_only: options.SnapshotsOnly = False
-    all_files: options.AllFiles = False
-    from_offset: options.FromOffset = None
-    to_offset: options.ToOffset = None
-    epoch: options.Epoch = None
-    types: options.Types = None
+    batches: Annotated[
+        bool, option("--batches", "Print batches, not records: position, size, CRC.")
+    ] = False
+    logs_only: Annotated[
+        bool, option("--logs-only", "In directories, read the log, not the snapshots.")
+    ] = False
+    snapshots_only: Annotated[
+        bool, option("--snapshots-only", "In directories, read the snapshots, not the log.")
+    ] = False
+    all_files: Annotated[
+        bool, option("--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.")
+    ] = False
+    from_offset: Annotated[
+        Number, option("--from-offset N", "Only records from offset N on.", min=0)
+    ] = None
+    to_offset: Annotated[Number, option("--to-offset N", "Only records below offset N.", min=0)] = (
+        None
+    )
+    epoch: Annotated[Number, option("--epoch E", "Only records of leader epoch E.", min=0)] = None
+    types: Annotated[
+        Texts,
+        option(
+            "--type T",
+            "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
+            "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
+        ),
+    ] = None
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     keep_secrets: options.KeepSecrets = False
@@ -85,8 +107,13 @@ class DiffOptions:
     disjoint, or a file could not be decoded, 2 usage (also directories of two clusters).
     """
 
-    a: options.ReplicaA
-    b: options.ReplicaB
+    a: Annotated[str, argument("A", "The directory of a replica.", callback=check_local)]
+    b: Annotated[
+        str,
+        argument(
+            "B", "The directory of another replica, or a later copy of A.", callback=check_local
+        ),
+    ]
     json_output: options.Json = False
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
@@ -113,7 +140,8 @@ class CheckOptions:
     each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
     no log was there to compare a snapshot with. voter: by the newest voters record; in a static
     quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
-    that is no voter. A line names voters whose directory wasn't given: logs diverge only in pairs.
+    that is no voter. Text also names voters whose directory wasn't given, because a divergence
+    shows only between two logs.
 
     --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
     file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
@@ -141,13 +169,40 @@ class CheckOptions:
 
     paths: options.Paths
     json_output: options.Json = False
-    severity: options.LeastSeverity = "note"
-    fail_on: options.FailOn = None
+    severity: Annotated[
+        str, option("--severity S", "The least severity shown: note, warning or error.")
+    ] = "note"
+    fail_on: Annotated[
+        Text,
+        option(
+            "--fail-on S",
+            "The least severity that gives exit code 1: note, warning or error. By default "
+            "warning; with --severity error, error.",
+        ),
+    ] = None
     order: options.Order = None
-    no_replay: options.NoReplay = False
-    family: cluster_options.Family = None
+    no_replay: Annotated[
+        bool,
+        option(
+            "--no-replay",
+            "Skip the slowest checks: the content of snapshots, records that can't be applied.",
+        ),
+    ] = False
+    family: Annotated[
+        Text,
+        option(
+            "--family F",
+            "Judge files (are the directories sound), health (is the cluster well) or all. By "
+            "default both are judged, and only files count for the exit code.",
+        ),
+    ] = None
     broker_config: cluster_options.BrokerConfig = None
-    limit: cluster_options.SubjectLimit = 5
+    limit: Annotated[
+        int,
+        option(
+            "--limit N", "Name at most N partitions, nodes and so on in a finding of health.", min=0
+        ),
+    ] = 5
 
 
 @command("directories.recover:run", "Plan which replica a broken quorum should continue from.")
@@ -191,9 +246,20 @@ class RecoverOptions:
     """
 
     paths: options.Paths
-    plan: options.PlanOnly = False
-    rehearse: recovering.RehearsePlan = False
-    seeds: recovering.PlanSeeds = None
+    plan: Annotated[
+        bool, option("--plan", "Print a plan, and change nothing. The command needs this option.")
+    ] = False
+    rehearse: Annotated[
+        bool,
+        option("--rehearse", "Also play the steps in the simulator, and compare the outcomes."),
+    ] = False
+    seeds: Annotated[
+        Text,
+        option(
+            "--seeds A:B",
+            "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
+        ),
+    ] = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -232,7 +298,9 @@ class CaptureOptions:
 
     paths: options.NodePaths
     output: options.CaptureOutput
-    redacted: options.Redacted = False
+    redacted: Annotated[
+        bool, option("--redacted", "Leave secrets out, as `kraftlake redact` does.")
+    ] = False
     redact_key: options.RedactKey = None
     hashes_names: options.HashedNames = False
     show_config: options.ShowConfig = None
@@ -264,9 +332,14 @@ class PruneOptions:
     Exit codes: 0, 2 usage.
     """
 
-    folder: options.CapturesFolder
-    older_than: options.OlderThan
-    dry_run: options.PruneDryRun = False
+    folder: Annotated[str, argument("FOLDER", "The folder that holds the captures' folders.")]
+    older_than: Annotated[
+        str,
+        option("--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."),
+    ]
+    dry_run: Annotated[
+        bool, option("--dry-run", "Delete nothing; name the captures that would go.")
+    ] = False
     json_output: options.Json = False
 
 
@@ -319,5 +392,5 @@ class ExplainOptions:
     Exit codes: 0, 2 usage (no such rule).
     """
 
-    rule: options.RuleId = None
+    rule: Annotated[Text, argument("[RULE]", "A rule's name, such as torn-tail.")] = None
     json_output: options.Json = False

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import alone, exclusive, needs, unless
-from jobs.commands.parameters import add, command
+from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.options import on_disk
+from jobs.commands.parameters import Number, Text, add, argument, command, option
 from jobs.output import write_text
-from replica.errors import UsageError
 from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 
-_EVENTS = 2000
 _CATCH_UP_S = 60.0
 
 
@@ -25,54 +26,6 @@ def _replica(context: typer.Context) -> None:
     """
     if context.invoked_subcommand is None:
         write_text(context.get_help() + "\n")
-
-
-@command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
-class SimulateOptions:
-    """Write the log directories of a named scenario; or run the replica engine under random faults.
-
-    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
-    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
-    arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
-    fail, and checks Raft's invariants after every event.
-
-    \b
-    Examples:
-      kraftlake simulate split-brain -o split
-      kraftlake check split
-      kraftlake simulate --seeds 0:200 --events 2000
-      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2 --guided
-
-    --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
-    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
-    where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
-    """
-
-    scenario: node_options.ScenarioName = None
-    output: node_options.ScenarioDirectory = None
-    list_scenarios: node_options.ListScenarios = False
-    seeds: node_options.Seeds = None
-    events: node_options.Events = _EVENTS
-    state: node_options.CampaignFile = None
-    jobs: node_options.Processes = 1
-    is_guided: node_options.Guided = False
-    forks: node_options.Forks = None
-    json_output: options.Json = False
-
-    def __post_init__(self) -> None:
-        played = {"SCENARIO": self.scenario, "-o": self.output}
-        if self.seeds is not None:
-            if any(each is not None for each in played.values()) or self.list_scenarios:
-                raise UsageError("--seeds goes with no scenario, -o or --list")
-            return
-        of_a_campaign = {"--state": self.state, "--jobs": unless(1, self.jobs)}
-        of_a_campaign |= {"--guided": self.is_guided, "--forks": self.forks}
-        needs("--seeds", None, {**of_a_campaign, "--events": unless(_EVENTS, self.events)})
-        alone("--list", self.list_scenarios, played)
-        if self.scenario is None and self.output is not None:
-            raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")
-        if self.scenario is not None and self.output is None:
-            raise UsageError(f"{self.scenario}: -o DIR is missing, a new folder for its nodes")
 
 
 @command("engine.replica_format:run", "Name a directory, as kafka-storage format does.")
@@ -95,10 +48,25 @@ class FormatOptions:
     """
 
     config: node_options.ServerProperties
-    cluster_id: node_options.ClusterId
-    standalone: node_options.Standalone = False
-    initial_controllers: node_options.InitialControllers = ""
-    ignore_formatted: node_options.IgnoreFormatted = False
+    cluster_id: Annotated[
+        str,
+        option(
+            "-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."
+        ),
+    ]
+    standalone: Annotated[
+        bool, option("--standalone", "Begin a quorum whose only voter is this node.")
+    ] = False
+    initial_controllers: Annotated[
+        str,
+        option(
+            "--initial-controllers ID@HOST:PORT:DIRECTORY,...",
+            "The quorum's first voters; give the same list on each of them.",
+        ),
+    ] = ""
+    ignore_formatted: Annotated[
+        bool, option("--ignore-formatted", "Do nothing to a directory that is formatted already.")
+    ] = False
     json_output: options.Json = False
 
 
@@ -155,7 +123,14 @@ class RunOptions:
     """
 
     config: node_options.ServerProperties
-    workload: node_options.WorkloadSpec = ""
+    workload: Annotated[
+        str,
+        option(
+            "--workload RATE,BYTES",
+            "While leading, append RATE records a second of BYTES each, and print how many were "
+            "committed.",
+        ),
+    ] = ""
     log_format: node_options.LogFormat = "text"
 
 
@@ -175,9 +150,13 @@ class ScramOptions:
     Exit codes: 0, 2 usage.
     """
 
-    user: node_options.ScramUser
-    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512"
-    iterations: node_options.ScramIterations = 8192
+    user: Annotated[str, option("--user NAME", "The user's name.")]
+    mechanism: Annotated[str, option("--mechanism M", "SCRAM-SHA-256 or SCRAM-SHA-512.")] = (
+        "SCRAM-SHA-512"
+    )
+    iterations: Annotated[
+        int, option("--iterations N", "Rounds of hashing for each guess: 4096 to 16384.")
+    ] = 8192
 
 
 @command("engine.replica_describe:run", "Show how far every replica of a quorum is.")
@@ -202,9 +181,20 @@ class DescribeOptions:
 
     bootstrap: node_options.Bootstrap
     topic: node_options.Topic = METADATA_TOPIC
-    watch_s: node_options.Watch = None
-    caught_up_within_ms: node_options.CaughtUpWithin = 2_000
-    timeout_s: node_options.LeaderTimeout = 10.0
+    watch_s: Annotated[float | None, option("--watch S", "Ask again every S seconds.", min=0.1)] = (
+        None
+    )
+    caught_up_within_ms: Annotated[
+        int,
+        option(
+            "--caught-up-within MS",
+            "A replica keeps up if it was at the leader's log end in the last MS ms.",
+            min=1,
+        ),
+    ] = 2_000
+    timeout_s: Annotated[
+        float, option("--timeout S", "Look for a leader S seconds at most.", min=0.1)
+    ] = 10.0
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None
 
@@ -235,12 +225,24 @@ class AppendOptions:
     """
 
     bootstrap: node_options.Bootstrap
-    source: node_options.RecordSource = None
+    source: Annotated[
+        Text, argument("[FILE]", "A file with a record on each line; stdin by default.")
+    ] = None
     topic: node_options.Topic = METADATA_TOPIC
-    as_json: node_options.JsonRecords = False
-    raw: node_options.RawRecord = False
-    at_least_once: node_options.AtLeastOnce = False
-    timeout_s: node_options.AppendTimeout = 30.0
+    as_json: Annotated[
+        bool, option("--records", "Each line is a JSON object with key, value and headers.")
+    ] = False
+    raw: Annotated[bool, option("--raw", "The whole input is the value of one record.")] = False
+    at_least_once: Annotated[
+        bool,
+        option(
+            "--at-least-once",
+            "Send records again that the log may have already, and say so each time.",
+        ),
+    ] = False
+    timeout_s: Annotated[
+        float, option("--timeout S", "Wait S seconds at most until a batch is committed.", min=0.1)
+    ] = 30.0
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None
 
@@ -286,15 +288,68 @@ class ObserveOptions:
     """
 
     bootstrap: node_options.Bootstrap
-    folder: node_options.RecordingDirectory
-    node_id: node_options.ObserverId = None
-    is_anonymous: node_options.Anonymous = False
-    cluster_id: node_options.KnownClusterId = ""
-    listen: node_options.ListenAt = ""
-    metrics: node_options.MetricsAt = ""
+    folder: Annotated[
+        str,
+        option(
+            "-o, --output DIR",
+            "The folder of the recording: a new one, or one of an earlier run.",
+            callback=on_disk("-o"),
+        ),
+    ]
+    node_id: Annotated[
+        Number,
+        option(
+            "--node-id N",
+            "Fetch as node N, an id that no other node has; by default a random number above 10^9, "
+            "kept in DIR.",
+            min=0,
+            max=2**31 - 1,
+        ),
+    ] = None
+    is_anonymous: Annotated[
+        bool,
+        option(
+            "--anonymous",
+            "Fetch without a node id: leaders don't list this observer. Needs no right Describe.",
+        ),
+    ] = False
+    cluster_id: Annotated[
+        str,
+        option(
+            "--cluster-id ID", "The cluster's id, for when no node may tell it to this principal."
+        ),
+    ] = ""
+    listen: Annotated[
+        str,
+        option(
+            "--listen HOST:PORT",
+            "Serve the recording at this address, read-only, to any Kafka client.",
+        ),
+    ] = ""
+    metrics: Annotated[
+        str,
+        option(
+            "--metrics HOST:PORT",
+            "Watch the quorum, and serve its metrics for Prometheus at this address, with /healthz "
+            "and /readyz.",
+        ),
+    ] = ""
     broker_config: cluster_options.BrokerConfig = None
-    until_caught_up: node_options.UntilCaughtUp = False
-    timeout_s: node_options.CatchUpTimeout = _CATCH_UP_S
+    until_caught_up: Annotated[
+        bool,
+        option(
+            "--until-caught-up",
+            "Stop once the recording has reached the first high watermark that the leader told.",
+        ),
+    ] = False
+    timeout_s: Annotated[
+        float,
+        option(
+            "--timeout S",
+            "With --until-caught-up: fail if that takes longer than S seconds.",
+            min=0.1,
+        ),
+    ] = _CATCH_UP_S
     log_format: node_options.LogFormat = "text"
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None

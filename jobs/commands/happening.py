@@ -14,20 +14,6 @@ Zone = Annotated[
         "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
     ),
 ]
-Events = Annotated[
-    Texts,
-    option(
-        "--event E", "Only events of this kind, such as election or 'broker_*'. May be repeated."
-    ),
-]
-OfBroker = Annotated[
-    Number, option("--broker N", "Only this broker's registration and configs.", min=0)
-]
-OfPrincipal = Annotated[
-    Text,
-    option("--principal P", "Only what belongs to this principal: User:alice, or alice for short."),
-]
-OfConfig = Annotated[Text, option("--config NAME", "Only this config, of all resources.")]
 
 
 @command("directories.timeline:run", "List events by clock time; elections with probable causes.")
@@ -63,7 +49,13 @@ class TimelineOptions:
     """
 
     paths: options.Paths
-    events: Events = None
+    events: Annotated[
+        Texts,
+        option(
+            "--event E",
+            "Only events of this kind, such as election or 'broker_*'. May be repeated.",
+        ),
+    ] = None
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     zone: Zone = None
@@ -102,9 +94,16 @@ class HistoryOptions:
     paths: cluster_options.PathsOfAState = None
     lake: options.LakeOrPaths = None
     topic: cluster_options.OfTopic = None
-    broker: OfBroker = None
-    principal: OfPrincipal = None
-    config: OfConfig = None
+    broker: Annotated[
+        Number, option("--broker N", "Only this broker's registration and configs.", min=0)
+    ] = None
+    principal: Annotated[
+        Text,
+        option(
+            "--principal P", "Only what belongs to this principal: User:alice, or alice for short."
+        ),
+    ] = None
+    config: Annotated[Text, option("--config NAME", "Only this config, of all resources.")] = None
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     zone: Zone = None

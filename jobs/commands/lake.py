@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from jobs.commands import options
 from jobs.commands.combinations import Given, alone, exclusive
-from jobs.commands.parameters import command
+from jobs.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
 
@@ -44,17 +46,42 @@ class IngestOptions:
 
     paths: options.PathsOrUris
     lake: options.Lake
-    captured_at: options.CapturedAt = None
+    captured_at: Annotated[
+        Text,
+        option(
+            "--captured-at T",
+            "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+            "capture.json is used instead where there is one.",
+        ),
+    ] = None
     order: options.Order = None
-    as_replica: options.AsReplica = None
+    as_replica: Annotated[
+        Text, option("--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.")
+    ] = None
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
-    verify: options.Verify = False
-    follow_s: options.Follow = None
-    available_now: options.AvailableNow = False
-    accept_damage: options.AcceptDamage = False
+    verify: Annotated[
+        bool, option("--verify", "Read all bytes, also those that the lake has already.")
+    ] = False
+    follow_s: Annotated[
+        float | None,
+        option(
+            "--follow SECONDS",
+            "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
+            min=0.1,
+        ),
+    ] = None
+    available_now: Annotated[
+        bool,
+        option("--available-now", "As --follow, but look once: ingest what is there now, and end."),
+    ] = False
+    accept_damage: Annotated[
+        bool, option("--accept-damage", "Exit with 0 even when bronze.damage got a row.")
+    ] = False
     dry_run: options.DryRun = False
-    then_build: options.ThenBuild = False
+    then_build: Annotated[
+        bool, option("--build", "Then build the silver and gold tables, in the same process.")
+    ] = False
     run_id: options.RunId = None
     json_output: options.Json = False
 
@@ -101,7 +128,14 @@ class BuildOptions:
     """
 
     lake: options.Lake
-    follow_s: options.FollowBronze = None
+    follow_s: Annotated[
+        float | None,
+        option(
+            "--follow SECONDS",
+            "Run until stopped: look every SECONDS, and build after each ingest.",
+            min=0.1,
+        ),
+    ] = None
     run_id: options.RunId = None
     json_output: options.Json = False
 
@@ -178,7 +212,15 @@ class MaintainOptions:
     """
 
     lake: options.Lake
-    retain_days: options.RetainDays = 0
+    retain_days: Annotated[
+        int,
+        option(
+            "--retain-days DAYS",
+            "Keep files of earlier versions for so many days at least; 0 for what each table asks "
+            "for.",
+            min=0,
+        ),
+    ] = 0
     dry_run: options.DryRun = False
     run_id: options.RunId = None
     json_output: options.Json = False
@@ -210,10 +252,26 @@ class ForgetOptions:
     """
 
     lake: options.Lake
-    captures: options.ForgottenCaptures = None
-    clusters: options.ForgottenClusters = None
-    confirmed: options.Yes = False
-    vacuum: options.Vacuum = False
+    captures: Annotated[
+        Texts,
+        option(
+            "--capture ID",
+            "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
+        ),
+    ] = None
+    clusters: Annotated[
+        Texts, option("--cluster C", "All captures of cluster C. May be repeated.")
+    ] = None
+    confirmed: Annotated[
+        bool, option("--yes", "Take the captures out. Without it, only show which.")
+    ] = False
+    vacuum: Annotated[
+        bool,
+        option(
+            "--vacuum",
+            "Also build, and delete from disk the files of all earlier versions of the tables.",
+        ),
+    ] = False
     json_output: options.Json = False
 
     def __post_init__(self) -> None:

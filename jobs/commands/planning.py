@@ -9,52 +9,7 @@ from jobs.commands.combinations import exclusive, needs, unless
 from jobs.commands.parameters import Number, Text, command, option
 from replica.errors import UsageError
 
-Reassignment = Annotated[
-    Text,
-    option(
-        "--reassignment FILE", "Reassign partitions by the JSON file of kafka-reassign-partitions."
-    ),
-]
-StopBroker = Annotated[Text, option("--stop-broker N,...", "Stop these brokers at the same time.")]
-StopRack = Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")]
-RemoveVoter = Annotated[
-    Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
-]
-AddVoter = Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)]
-Upgrade = Annotated[
-    Text,
-    option(
-        "--upgrade R",
-        "Raise metadata.version to that of release R.",
-        callback=options.known_release("--upgrade"),
-    ),
-]
-ToDynamic = Annotated[
-    bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
-]
-While = Annotated[
-    float | None,
-    option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
-]
-LiveBootstrap = Annotated[
-    Text,
-    option(
-        "-b, --bootstrap HOST:PORT",
-        "Judge the state of a running quorum: the nodes to connect to first, separated by commas.",
-    ),
-]
-Timeout = Annotated[
-    float,
-    option(
-        "--timeout S",
-        "With -b: fail if reading the quorum's log takes longer than S seconds.",
-        min=0.1,
-    ),
-]
 _TIMEOUT_S = 60.0
-Reasons = Annotated[
-    int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
-]
 
 
 @command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
@@ -65,7 +20,7 @@ class PlanOptions:
     leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
     the partition or node, and the offset of the record that shows it. unknown: the answer names
     what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
-    A line `needs` names what the change relies on and no log shows: that enough voters run.
+    A line `needs` names what the change relies on but no log can show: that enough voters run.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
     state of a running quorum: the command fetches its log up to the high watermark into a temporary
@@ -85,23 +40,63 @@ class PlanOptions:
 
     paths: cluster_options.PathsOfAState = None
     lake: options.LakeOrPaths = None
-    bootstrap: LiveBootstrap = None
+    bootstrap: Annotated[
+        Text,
+        option(
+            "-b, --bootstrap HOST:PORT",
+            "Judge the state of a running quorum: the nodes to connect to first, separated by "
+            "commas.",
+        ),
+    ] = None
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
-    reassignment: Reassignment = None
-    stop_broker: StopBroker = None
-    stop_rack: StopRack = None
-    remove_voter: RemoveVoter = None
-    add_voter: AddVoter = None
-    upgrade: Upgrade = None
-    to_dynamic: ToDynamic = False
+    reassignment: Annotated[
+        Text,
+        option(
+            "--reassignment FILE",
+            "Reassign partitions by the JSON file of kafka-reassign-partitions.",
+        ),
+    ] = None
+    stop_broker: Annotated[
+        Text, option("--stop-broker N,...", "Stop these brokers at the same time.")
+    ] = None
+    stop_rack: Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")] = None
+    remove_voter: Annotated[
+        Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
+    ] = None
+    add_voter: Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)] = (
+        None
+    )
+    upgrade: Annotated[
+        Text,
+        option(
+            "--upgrade R",
+            "Raise metadata.version to that of release R.",
+            callback=options.known_release("--upgrade"),
+        ),
+    ] = None
+    to_dynamic: Annotated[
+        bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
+    ] = False
     broker_config: cluster_options.BrokerConfig = None
-    while_s: While = None
-    timeout_s: Timeout = _TIMEOUT_S
+    while_s: Annotated[
+        float | None,
+        option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
+    ] = None
+    timeout_s: Annotated[
+        float,
+        option(
+            "--timeout S",
+            "With -b: fail if reading the quorum's log takes longer than S seconds.",
+            min=0.1,
+        ),
+    ] = _TIMEOUT_S
     command_config: node_options.CommandConfig = None
-    limit: Reasons = 20
+    limit: Annotated[
+        int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
+    ] = 20
     json_output: options.Json = False
 
     def __post_init__(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from jobs.commands import node_options, options
-from jobs.commands.parameters import command
+from jobs.commands.parameters import command, option
 from replica.model.topic import METADATA_TOPIC
 
 
@@ -37,12 +39,31 @@ class ConsumeOptions:
 
     bootstrap: node_options.Bootstrap
     topic: node_options.Topic = METADATA_TOPIC
-    partition: node_options.PartitionIndex = 0
-    start: node_options.StartAt = "earliest"
-    replica_selector: node_options.SelectorName = "leader"
-    rack: node_options.Rack = ""
-    follow: node_options.Follow = True
-    timeout_s: node_options.SilenceTimeout = 30.0
+    partition: Annotated[int, option("--partition N", "The partition of the topic.", min=0)] = 0
+    start: Annotated[
+        str, option("--from START", "Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH.")
+    ] = "earliest"
+    replica_selector: Annotated[
+        str,
+        option(
+            "--replica-selector NAME",
+            "Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
+        ),
+    ] = "leader"
+    rack: Annotated[
+        str,
+        option(
+            "--rack RACK",
+            "The rack of this client: the leader, or the selector rack, picks a replica in it.",
+        ),
+    ] = ""
+    follow: Annotated[
+        bool,
+        option("--follow/--until-end", "Wait for new records, or stop where the log ends now."),
+    ] = True
+    timeout_s: Annotated[
+        float, option("--timeout S", "Fail if no node answers for S seconds.", min=0.1)
+    ] = 30.0
     json_output: options.Json = False
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None

@@ -10,42 +10,6 @@ from jobs.commands.combinations import exclusive, needs
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
-ScenarioFile = Annotated[
-    Text,
-    option("--scenario FILE", "A TOML file of the steps to play. Without it, all nodes start."),
-]
-Seeds = Annotated[
-    str, option("--seeds A:B", "Run once for each seed from A to B - 1; 10,000 runs at most.")
-]
-Failures = Annotated[
-    int,
-    option(
-        "--failures N",
-        "Search for the smallest set of up to N failed voters that loses committed records; 0 for "
-        "no search.",
-        min=0,
-        max=5,
-    ),
-]
-Outcomes = Annotated[
-    Text,
-    option(
-        "-o, --output FOLDER",
-        "Write the disks of each outcome below this new or empty folder.",
-        callback=options.on_disk("-o"),
-    ),
-]
-RehearsePlan = Annotated[
-    bool, option("--rehearse", "Also play the steps in the simulator, and compare the outcomes.")
-]
-PlanSeeds = Annotated[
-    Text,
-    option(
-        "--seeds A:B",
-        "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
-    ),
-]
-
 
 @command("directories.rehearse:run", "Simulate a start of captured directories: leader, losses.")
 class RehearseOptions:
@@ -96,37 +60,32 @@ class RehearseOptions:
     """
 
     paths: options.Paths
-    scenario: ScenarioFile = None
-    seeds: Seeds = "0:20"
-    failures: Failures = 2
-    output: Outcomes = None
+    scenario: Annotated[
+        Text,
+        option("--scenario FILE", "A TOML file of the steps to play. Without it, all nodes start."),
+    ] = None
+    seeds: Annotated[
+        str, option("--seeds A:B", "Run once for each seed from A to B - 1; 10,000 runs at most.")
+    ] = "0:20"
+    failures: Annotated[
+        int,
+        option(
+            "--failures N",
+            "Search for the smallest set of up to N failed voters that loses committed records; 0 "
+            "for no search.",
+            min=0,
+            max=5,
+        ),
+    ] = 2
+    output: Annotated[
+        Text,
+        option(
+            "-o, --output FOLDER",
+            "Write the disks of each outcome below this new or empty folder.",
+            callback=options.on_disk("-o"),
+        ),
+    ] = None
     json_output: options.Json = False
-
-
-Sources = Annotated[
-    Texts,
-    argument("[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."),
-]
-Release = Annotated[
-    str,
-    option(
-        "--release R",
-        "The new cluster's Kafka release, such as 4.1.",
-        callback=options.known_release("--release"),
-    ),
-]
-Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
-MapBrokers = Annotated[
-    Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
-]
-Formatted = Annotated[
-    Text,
-    option(
-        "--formatted DIR",
-        "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after kafka-storage "
-        "format. Its voters go into the checkpoint too.",
-    ),
-]
 
 
 @command("directories.restore:run", "Make a checkpoint that boots a new cluster as the old one.")
@@ -157,16 +116,39 @@ class RestoreOptions:
     examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
 
-    release: Release
-    paths: Sources = None
+    release: Annotated[
+        str,
+        option(
+            "--release R",
+            "The new cluster's Kafka release, such as 4.1.",
+            callback=options.known_release("--release"),
+        ),
+    ]
+    paths: Annotated[
+        Texts,
+        argument(
+            "[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."
+        ),
+    ] = None
     lake: options.LakeOrPaths = None
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
-    output: Output = None
-    formatted: Formatted = None
-    map_brokers: MapBrokers = None
+    output: Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")] = (
+        None
+    )
+    formatted: Annotated[
+        Text,
+        option(
+            "--formatted DIR",
+            "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
+            "kafka-storage format. Its voters go into the checkpoint too.",
+        ),
+    ] = None
+    map_brokers: Annotated[
+        Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
+    ] = None
     dry_run: options.DryRun = False
     json_output: options.Json = False
 

@@ -5,73 +5,16 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated
 
-from jobs.commands import options, sharing_options
+from jobs.commands import options
 from jobs.commands.combinations import alone, exclusive, needs, unless
-from jobs.commands.options import on_disk
-from jobs.commands.parameters import Text, Texts, command, option
+from jobs.commands.options import each_by, on_disk
+from jobs.commands.parameters import Text, Texts, argument, command, option
+from pipelines.object_store import check_local, check_place
 
 _PROGRESS_TOPIC = "kraftlake-publish-progress"
 _INTERVAL_S = 5.0
 
-Table = Annotated[str, option("--table T", "The table: gold.metadata_changes or gold.findings.")]
 Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
-Bootstrap = Annotated[
-    Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
-]
-Topic = Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")]
-ProgressTopic = Annotated[
-    str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
-]
-ProducerConfig = Annotated[
-    Text,
-    option(
-        "--producer-config FILE", "A file of librdkafka's properties, such as security.protocol."
-    ),
-]
-Properties = Annotated[Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")]
-Folder = Annotated[
-    Text,
-    option("--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")),
-]
-WebhookUrl = Annotated[
-    Text,
-    option(
-        "--webhook URL",
-        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
-    ),
-]
-WebhookHeaders = Annotated[
-    Texts,
-    option("-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."),
-]
-WebhookFormat = Annotated[
-    str,
-    option("--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."),
-]
-WebhookSeverity = Annotated[
-    str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
-]
-WebhookKey = Annotated[
-    Text,
-    option(
-        "--webhook-key KEY",
-        "The integration key of PagerDuty's service; @FILE reads it from a file.",
-    ),
-]
-ProgressPath = Annotated[
-    Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
-]
-StartAt = Annotated[
-    str,
-    option(
-        "--from WHERE", "Where the first run begins: snapshot (all rows of the table) or latest."
-    ),
-]
-Restart = Annotated[bool, option("--restart", "Forget the progress, and begin at --from again.")]
-Follow = Annotated[bool, option("--follow", "Publish each new version, until interrupted.")]
-Interval = Annotated[
-    float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
-]
 
 
 @command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
@@ -97,9 +40,18 @@ class ReportOptions:
     not built).
     """
 
-    paths: sharing_options.PathsOfAReport = None
+    paths: Annotated[
+        Texts,
+        argument(
+            "[PATH...]",
+            "Directories, files or archives to report on, as for ingest.",
+            callback=each_by(check_place),
+        ),
+    ] = None
     lake: options.LakeOrPaths = None
-    output: options.ReportOutput = "report.html"
+    output: Annotated[
+        str, option("-o, --output FILE", "The HTML file to write; - for standard output.")
+    ] = "report.html"
     cluster: options.Cluster = None
     order: options.Order = None
     json_output: options.Json = False
@@ -140,12 +92,34 @@ class ExportOptions:
     """
 
     lake: options.Lake
-    output: sharing_options.ExportOutput
-    tables: sharing_options.TablesToExport = None
-    form: sharing_options.ExportForm = None
-    query: sharing_options.ExportedQuery = None
-    question: sharing_options.ExportedQuestion = None
-    overwrite: sharing_options.Overwrite = False
+    output: Annotated[
+        str,
+        option(
+            "-o, --output PLACE",
+            "The file to make; for several tables as Parquet or CSV, the folder to make.",
+            callback=on_disk("-o"),
+        ),
+    ]
+    tables: Annotated[
+        Texts, argument("[TABLE...]", "Tables such as gold.findings; all of the lake by default.")
+    ] = None
+    form: Annotated[
+        Text,
+        option(
+            "--to FORM",
+            "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE "
+            "ends.",
+        ),
+    ] = None
+    query: Annotated[
+        Text, option("--query SQL", "Export the answer to this query, as a table `answer`.")
+    ] = None
+    question: Annotated[
+        Text, option("--question NAME", "Export the answer to a question of `sql --questions`.")
+    ] = None
+    overwrite: Annotated[
+        bool, option("--overwrite", "Replace the file or folder of an earlier export.")
+    ] = False
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -173,10 +147,19 @@ class McpOptions:
     Exit codes: 0 when the client has ended, 2 usage.
     """
 
-    paths: sharing_options.PathsToServe = None
+    paths: Annotated[
+        Texts,
+        argument(
+            "[PATH...]",
+            "Directories of nodes, to serve instead of a lake.",
+            callback=each_by(check_local),
+        ),
+    ] = None
     lake: options.LakeOrPaths = None
-    rows: sharing_options.MostRows = 200
-    seconds: sharing_options.MostSeconds = 60.0
+    rows: Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)] = 200
+    seconds: Annotated[float, option("--seconds S", "Stop an answer after S seconds.", min=1)] = (
+        60.0
+    )
 
     def __post_init__(self) -> None:
         exclusive({"PATH": self.paths, "--lake": self.lake})
@@ -207,10 +190,25 @@ class RegisterOptions:
     """
 
     lake: options.Lake
-    catalog: sharing_options.Catalog = None
-    prefix: sharing_options.Prefix = ""
-    client_file: sharing_options.ClientFile = None
-    drop: sharing_options.DropNames = False
+    catalog: Annotated[
+        Text,
+        option(
+            "--catalog FOLDER|URI",
+            "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
+        ),
+    ] = None
+    prefix: Annotated[
+        str, option("--prefix P", "A prefix for bronze, silver and gold, such as prod_.")
+    ] = ""
+    client_file: Annotated[
+        Text,
+        option(
+            "--client-file FILE",
+            "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
+            callback=on_disk("--client-file"),
+        ),
+    ] = None
+    drop: Annotated[bool, option("--drop", "Drop the lake's names; the data stays.")] = False
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -255,23 +253,80 @@ class PublishOptions:
     """
 
     lake: options.OptionalLake = None
-    table: Table = "gold.metadata_changes"
-    bootstrap: Bootstrap = None
-    topic: Topic = None
-    progress_topic: ProgressTopic = _PROGRESS_TOPIC
-    producer_config: ProducerConfig = None
-    properties: Properties = None
-    folder: Folder = None
-    webhook: WebhookUrl = field(default=None, repr=False)
-    webhook_headers: WebhookHeaders = field(default=None, repr=False)
-    webhook_format: WebhookFormat = "json"
-    webhook_severity: WebhookSeverity = "error"
-    webhook_key: WebhookKey = field(default=None, repr=False)
-    progress: ProgressPath = None
-    start: StartAt = "snapshot"
-    restart: Restart = False
-    follow: Follow = False
-    interval_s: Interval = _INTERVAL_S
+    table: Annotated[
+        str, option("--table T", "The table: gold.metadata_changes or gold.findings.")
+    ] = "gold.metadata_changes"
+    bootstrap: Annotated[
+        Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
+    ] = None
+    topic: Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")] = None
+    progress_topic: Annotated[
+        str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
+    ] = _PROGRESS_TOPIC
+    producer_config: Annotated[
+        Text,
+        option(
+            "--producer-config FILE",
+            "A file of librdkafka's properties, such as security.protocol.",
+        ),
+    ] = None
+    properties: Annotated[
+        Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")
+    ] = None
+    folder: Annotated[
+        Text,
+        option(
+            "--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")
+        ),
+    ] = None
+    webhook: Annotated[
+        Text,
+        option(
+            "--webhook URL",
+            "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
+        ),
+    ] = field(default=None, repr=False)
+    webhook_headers: Annotated[
+        Texts,
+        option(
+            "-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."
+        ),
+    ] = field(default=None, repr=False)
+    webhook_format: Annotated[
+        str,
+        option(
+            "--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."
+        ),
+    ] = "json"
+    webhook_severity: Annotated[
+        str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
+    ] = "error"
+    webhook_key: Annotated[
+        Text,
+        option(
+            "--webhook-key KEY",
+            "The integration key of PagerDuty's service; @FILE reads it from a file.",
+        ),
+    ] = field(default=None, repr=False)
+    progress: Annotated[
+        Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
+    ] = None
+    start: Annotated[
+        str,
+        option(
+            "--from WHERE",
+            "Where the first run begins: snapshot (all rows of the table) or latest.",
+        ),
+    ] = "snapshot"
+    restart: Annotated[
+        bool, option("--restart", "Forget the progress, and begin at --from again.")
+    ] = False
+    follow: Annotated[bool, option("--follow", "Publish each new version, until interrupted.")] = (
+        False
+    )
+    interval_s: Annotated[
+        float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
+    ] = _INTERVAL_S
     schema: Schema = False
     run_id: options.RunId = None
     json_output: options.Json = False

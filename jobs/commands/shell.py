@@ -18,8 +18,6 @@ from replica.errors import UsageError
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
 """The variable by which a shell asks for completions. typer makes its name from the command's."""
 
-Shell = Annotated[str, argument("SHELL", "bash, zsh or fish.")]
-
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -47,7 +45,7 @@ class CompletionOptions:
     Exit codes: 0, 2 usage.
     """
 
-    shell: Shell
+    shell: Annotated[str, argument("SHELL", "bash, zsh or fish.")]
 
 
 def run(options: CompletionOptions) -> int:

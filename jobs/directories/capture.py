@@ -71,8 +71,8 @@ def _report(command: str, one: CapturedDirectory) -> None:
         complain(str(damage))
     if one.has_moved:
         complain(
-            f"{one.shown}: changed all the while it was read, so its files may not fit together: "
-            "capture it once more, to another folder"
+            f"{one.shown}: changed during each of three reads, so its files may not fit together: "
+            "capture it again, to another folder"
         )
     before = one.size_bytes - one.sent_bytes
     arrived = f", {counted(before, 'byte')} had arrived before" if before > 0 else ""

@@ -148,7 +148,7 @@ class _Checking:
             write_json(summary(self.members, self.counts, self.health, self.quorums, exit_code))
         else:
             if self.families.health_counts and not self.health:
-                write_line("health: not known, for no log or snapshot here tells a state")
+                write_line("health: unknown, because no log or snapshot here gives a state")
             write_line(describe_counts(len(self.members), self.counts, self.least))
         return exit_code
 

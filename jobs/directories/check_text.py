@@ -233,7 +233,7 @@ def _who(member: JudgedDirectory) -> Iterator[str]:
         yield f"cluster {replica.cluster_id}"
         yield f"node {replica.node_id}"
     elif member.examined.is_directory:
-        yield "whose it is unknown"
+        yield "owner unknown"
     if member.role is not None:
         yield str(member.role)
     if not member.partition.is_metadata and member.examined.is_directory:

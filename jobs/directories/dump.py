@@ -73,14 +73,14 @@ def run(options: DumpOptions) -> int:
 
 
 class _Rising:
-    """Numbers in rising order, which are asked for in rising order."""
+    """Says which numbers are among some others. Both are given in ascending order."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
 
     def hold(self, number: int) -> bool:
-        """Whether the number is among them."""
+        """Whether the number is among the others."""
         while self._next is not None and self._next < number:
             self._next = next(self._numbers, None)
         return self._next == number

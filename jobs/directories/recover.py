@@ -75,7 +75,7 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
         if isinstance(named, DirectoryPath):
             directories.append(named)
         else:
-            complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+            complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
     examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
@@ -112,7 +112,7 @@ def _why_left_out(examined: Examined) -> str | None:
     for damage in examined.directory.damages:
         if os.path.basename(damage.file) == meta_properties.FILE_NAME:
             return f"{examined.shown_file(damage.file)}: {damage.detail}"
-    return "no meta.properties tells whose it is"
+    return "no meta.properties says whose it is"
 
 
 def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:

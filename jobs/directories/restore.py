@@ -58,7 +58,7 @@ def run(options: RestoreOptions) -> int:
     source = _source(options)
     plan = plan_restore(source.image, options.release, brokers)
     control = _control_records(options)
-    _tell(plan, source, json_output=options.json_output)
+    _show(plan, source, json_output=options.json_output)
     if options.output is None:
         return 0
     timestamp_ms = time.time_ns() // 1_000_000
@@ -126,7 +126,7 @@ def _control_records(options: RestoreOptions) -> tuple[ControlMessage, ...]:
         ) from error
 
 
-def _tell(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
+def _show(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
     why = "left out: the source has no secrets: set the credentials again"
     withheld = [
         RestoreDifference(kind, count, why) for kind, count in sorted(source.redacted.items())

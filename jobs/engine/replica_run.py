@@ -35,7 +35,7 @@ def run(options: RunOptions) -> int:
         report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
-        text = f"{config}: without meaning here, ignored: {names}"
+        text = f"{config}: ignored, because they have no meaning here: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
     large_logs.prepare(settings.log_dir)

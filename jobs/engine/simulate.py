@@ -17,7 +17,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 
-from jobs.commands.engine import SimulateOptions
+from jobs.commands.simulating import SimulateOptions
 from jobs.engine import scenarios
 from jobs.output import ProgressLine, complain, json_text, write_json, write_line
 from jobs.seeds import seeds_in
@@ -126,7 +126,8 @@ def _name(result: Result) -> str:
 
 
 def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
-    """The forks that --forks names; UsageError where they don't ascend, or lie behind the run."""
+    """The forks in the text of --forks. Raises UsageError where they don't ascend, or lie behind
+    the end of the run."""
     if not text:
         return ()
     found = re.findall(r"(\d{1,18})\.(\d{1,18})", text, re.ASCII)

@@ -13,7 +13,7 @@ from jobs.commands.lake import IngestOptions
 from jobs.commands.options import names_in
 from jobs.interrupts import interruptible, started_spark, told_to_stop
 from jobs.lake import build
-from jobs.lake.course import Course, DecodedBytes
+from jobs.lake.progress import CommandProgress, DecodedBytes
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
 from jobs.option_files import check_there
@@ -88,9 +88,9 @@ def run(options: IngestOptions) -> int:
     paths, lake = options.paths, options.lake
     hiding = Hiding(options.keep_secrets, frozenset(options.show_config or ()))
     check_shown(hiding.keeps_secrets, hiding.shown_configs)
-    course = Course("ingest", is_shown=not options.json_output)
+    progress = CommandProgress("ingest", is_shown=not options.json_output)
     captures = _capture_options(options)
-    work = _Work(tuple(paths), lake, captures, hiding, course, options.verify, options.run_id)
+    work = _Work(tuple(paths), lake, captures, hiding, progress, options.verify, options.run_id)
     refuse_foreign(lake)
     check_there(paths)
     if options.dry_run:
@@ -108,14 +108,14 @@ def run(options: IngestOptions) -> int:
                 follow(paths, lambda: total.update(work.run()), options.follow_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
-    of_build = Course("build", is_shown=not options.json_output)
+    of_build = CommandProgress("build", is_shown=not options.json_output)
     if options.then_build:
-        counts |= build.run_build(lake, course=of_build)
+        counts |= build.run_build(lake, progress=of_build)
     write_counts(counts, json_output=options.json_output)
     if options.then_build:
         build.tell_next(of_build, lake)
     elif not options.is_stream:
-        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
+        progress.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
     return 1 if total["bronze.damage"] and not options.accept_damage else 0
 
 
@@ -129,10 +129,10 @@ def _capture_options(options: IngestOptions) -> CaptureOptions:
 
 
 def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
-    """Ingest the paths and build the tables, for a command that asks the lake next. What was done
-    is told on stderr. Raises KraftlakeError."""
-    course = Course("ingest", is_shown=False)
-    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), course)
+    """Ingest the paths and build the tables, for a command that asks the lake next. Lines on
+    stderr say what was done. Raises KraftlakeError."""
+    progress = CommandProgress("ingest", is_shown=False)
+    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), progress)
     refuse_foreign(lake)
     check_there(paths)
     check_writable(lake, ("bronze",))
@@ -149,7 +149,7 @@ class _Work:
     lake: Lake
     options: CaptureOptions
     hiding: Hiding
-    course: Course
+    progress: CommandProgress
     verify: bool = False
     run_id: str | None = None
 
@@ -170,8 +170,8 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        with self.course.shown():
-                            counts = _write(looks, self.lake, hiding, spool.root, self.course)
+                        with self.progress.shown():
+                            counts = _write(looks, self.lake, hiding, spool.root, self.progress)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -222,7 +222,9 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: Lake, hiding: Hiding, spool: Path, course: Course) -> dict[str, int]:
+def _write(
+    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, progress: CommandProgress
+) -> dict[str, int]:
     """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
     the user wants it there and a JVM runs already."""
     from pipelines.bronze.files import new_bytes
@@ -246,18 +248,20 @@ def _write(looks: Looks, lake: Lake, hiding: Hiding, spool: Path, course: Course
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
-        decoded = DecodedBytes(course, [new_bytes(groups) for groups in looks.rounds])
+        decoded = DecodedBytes(progress, [new_bytes(groups) for groups in looks.rounds])
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
-            progress = _progress(course, number, len(looks.rounds), name)
-            counts.update(ingest.run_round(groups, now, progress, decoded.more))
+            tell = _teller(progress, number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, tell, decoded.more))
             decoded.end_round()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
-def _progress(course: Course, number: int, of: int, name: str | None) -> Callable[[str], None]:
+def _teller(
+    progress: CommandProgress, number: int, of: int, name: str | None
+) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
     if name is not None:
         head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
-    return lambda text: course.line(f"{head}: {text}")
+    return lambda text: progress.line(f"{head}: {text}")

@@ -58,7 +58,7 @@ def run(request: ExportOptions) -> int:
                 "--question out, or name another form"
             )
         with _replaced(request) as draft:
-            return _told(request, write_views(draft, request.lake, tuple(queries)))
+            return _show(request, write_views(draft, request.lake, tuple(queries)))
     is_one_file = request.output.lower().endswith(FORMS[form])
     if form in _OF_FILES and is_one_file and len(queries) > 1:
         raise UsageError(
@@ -73,12 +73,12 @@ def run(request: ExportOptions) -> int:
         for name, sql in queries.items():
             if len(queries) > 1:
                 complain(f"export: {name}")
-            counts[name] = _written(write, _table(request.lake, name, sql, in_lake))
-    return _told(request, counts)
+            counts[name] = _write(write, _table(request.lake, name, sql, in_lake))
+    return _show(request, counts)
 
 
-def _told(request: ExportOptions, counts: Mapping[str, int]) -> int:
-    """Print the rows of each table; 0."""
+def _show(request: ExportOptions, counts: Mapping[str, int]) -> int:
+    """Print how many rows each table has. Returns 0."""
     if request.json_output:
         for name, rows in counts.items():
             write_json({"table": name, "rows": rows, "file": request.output})
@@ -131,7 +131,7 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
     return Exported(name, batches, json_columns(batches.schema))
 
 
-def _written(write: Write, table: Exported) -> int:
+def _write(write: Write, table: Exported) -> int:
     """Write a table. Errors of the database and of the disk become one line."""
     try:
         return write(table)

@@ -186,7 +186,7 @@ _SCALARS = {
 
 def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int]:
     """Write views of these tables, and the ready-made views where the lake has the table below
-    them; the rows that each table has. Raises UnreadableFileError, OSError."""
+    them. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
     lines = [*_HEAD, *(f"CREATE SCHEMA IF NOT EXISTS {schema};" for schema in SCHEMAS)]
     for table in tables:

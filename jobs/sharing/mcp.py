@@ -40,6 +40,6 @@ def _check(lake: Lake) -> None:
     tables_of(lake)
     if seal_of(lake, lake_key(lake), keeps_secrets=False) == OPEN:
         raise UsageError(
-            f"--lake {lake}: was made with --keep-secrets, which a program that asks must not be "
-            "shown: make a lake without it, from the same captures"
+            f"--lake {lake}: was made with --keep-secrets, and a program that asks must not see "
+            "secrets: make a lake of the same captures without --keep-secrets"
         )

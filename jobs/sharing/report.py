@@ -1,5 +1,5 @@
-"""`kraftlake report`: writes what a lake knows of an incident as one HTML file. Of directories it
-first makes a lake.
+"""`kraftlake report`: writes what a lake knows of an incident as one HTML file. From
+directories it first makes a lake.
 
 It reads the lake with delta-rs, as `kraftlake sql` does, so neither Java nor Spark is needed.
 """
@@ -76,7 +76,7 @@ def run(options: ReportOptions) -> int:
 
 
 def source(lake: Lake) -> ReportSource:
-    """The lake behind the report's port. Raises UsageError where there is no lake, or one of
+    """The lake as the report asks it. Raises UsageError where there is no lake, or one of
     another schema version."""
     from jobs.asking.query_result import LakeQuery, QueryError
     from jobs.asking.sql_delta_rs import answer
